@@ -86,8 +86,19 @@
 //!
 //! Code of the baseline compiler counts the work that it does, in a counter near its function's cell: first thing at the function's
 //! entry, and at every loop header before its poll. When the counter becomes negative the code calls [`Helper::Tick`], which may return
-//! better code: for the function, which the code jumps to with its arguments in place, or an OSR body for the loop, which it jumps to
-//! after it has removed its native frame. At a header all locals and operands are in their slots.
+//! another place to go on. At the entry, this is code of the function or its interpreter thunk, to which the code jumps with its
+//! arguments in place. At a loop header, where all locals and operands are in their slots, it is an OSR body for the loop or a `resume`
+//! stub. The code then removes its native frame, restores [`StackCtx::value_sp`], and jumps there in the convention of OSR bodies, with
+//! the helper's argument still in `r11`.
+//!
+//! # Resuming in the interpreter
+//!
+//! *Native → interpreter at a loop header*: a `resume` stub, one per signature, is jumped to like an OSR body, and `r11` has the function
+//! and the index of the loop in the form of [`Helper::Tick`]. The caller of the code that jumps is native code or a stub, so that the
+//! interpreter's frame becomes the base of an activation: Rust writes its header, whose slots native code leaves alone. Then it
+//! interprets from the `loop` opcode, whose tick, poll and fuel are still to be done. The stub acts on the [`Outcome`] as `to_rust`
+//! does, but the results are at the frame's `fp`, which need not be `value_sp`. The frame was checked against
+//! [`StackCtx::value_limit`] when it was made, or it is one of a function that calls nothing, and is within the reserve above that.
 //!
 //! # Counters of baseline code
 //!
@@ -541,9 +552,9 @@ helpers! {
     /// `ref.func`: the `*const FuncRef`. u32 function.
     RefFunc(func) -> u64;
     /// The ticks of baseline code have run out, at the function's entry or a loop header. Unlike other helpers it takes its
-    /// argument in `r11`: the function, and in the upper half the index of the loop, or [`NO_LOOP`]. It preserves every register
-    /// but `rax`, may be called with any alignment of the stack, and returns the address of better code in which to continue, or
-    /// 0.
+    /// argument in `r11`: the function, and in the upper half the index of the loop, or [`NO_LOOP`]. At a loop header,
+    /// `[rbp - 8]` is the address of the interpreter's frame. The helper preserves every register but `rax`, may be called with
+    /// any alignment of the stack, and returns the address at which to continue, or 0.
     Tick() -> Code;
 }
 

@@ -148,18 +148,18 @@ impl Compiler<'_> {
         self.push_cold(field, Case::Tick(index));
     }
 
-    /// Continues in better code for the loop, if there is some: every local and operand is in its slot. The epilogue restores `value_sp`,
-    /// which is then the beginning of the frame, as at a call.
+    /// Continues elsewhere, in better code for the loop or in the interpreter, if the helper says so: every local and operand is in its
+    /// slot. The target may read the helper's argument in `r11`, which the helper has preserved.
     fn leave_loop(&mut self, index: u32, back: usize) {
         self.call_tick(index);
         self.jump_back_if(Cond::E, back);
         let fp = Mem::at(frame::FRAME, -frame::BIAS);
         self.emit(&Inst::new(Asm::Lea, Width::Q).dst(abi::RDI).mem(fp));
-        frame::epilogue(&mut self.out, self.needs.saved, SCRATCH);
+        frame::epilogue(&mut self.out, self.needs.saved, abi::RDX);
         self.out.jump_register(abi::RAX);
     }
 
-    /// Calls the helper. The zero flag is set if there is no better code; otherwise the code's address is in `rax`.
+    /// Calls the helper. The zero flag is set if the code goes on here; otherwise the address to go on at is in `rax`.
     pub fn call_tick(&mut self, index: u32) {
         self.load_helpers();
         let argument = u64::from(self.request.func) | u64::from(index) << 32;

@@ -42,6 +42,8 @@ pub fn scratch_of(class: Class) -> Reg {
     }
 }
 
+/// The contract's place of fp, which [`weir_contract::Helper::Tick`] reads.
+const SAVED_FP: i32 = -8;
 const SAVED_VALUE_SP: i32 = -16;
 const SAVED_FRAME: i32 = -24;
 const SAVED_INSTANCE: i32 = -32;
@@ -172,7 +174,7 @@ fn begin(out: &mut Bytes, needs: Needs, fp: Reg, value_sp: Reg) -> Overflows {
         out.encode(&Inst::new(Asm::Cmp, Width::Q).src(RSP).mem(Mem::at(stack, offset_of!(StackCtx, native_limit) as i32)));
         overflows.fields.push(out.jump_if(Cond::B));
     }
-    store(out, fp, RBP, -8);
+    store(out, fp, RBP, SAVED_FP);
     store(out, value_sp, RBP, SAVED_VALUE_SP);
     store(out, FRAME, RBP, SAVED_FRAME);
     store(out, abi::INSTANCE, RBP, SAVED_INSTANCE);

@@ -32,6 +32,10 @@ pub(crate) type Enter =
 /// in slots at `args`, which is `value_sp`; `value_sp` must have the same value at the return.
 pub(crate) type ToRust = unsafe extern "sysv64" fn(instance: *mut InstanceCtx, func: u32, args: *mut u64) -> Outcome;
 
+/// Called by `resume` stubs: continues the function in the lower half of `at` in the interpreter, at the loop whose index is
+/// in the upper half. Its frame is at `fp`, without a header, and its results are written there.
+pub(crate) type Resume = unsafe extern "sysv64" fn(instance: *mut InstanceCtx, at: u64, fp: *mut u64) -> Outcome;
+
 /// Called before each unwinding, while the native frames are still there, so that it can take a backtrace (see
 /// [`super::CodeSpace::frames`]). `pc` is the instruction that trapped, or 0 if Rust code returned [`Status::Trap`] to
 /// a `to_rust` stub; `fp` is the trapping frame's `rbp`, or the stub's.
@@ -40,8 +44,9 @@ pub(crate) type OnUnwind = unsafe extern "sysv64" fn(instance: *mut InstanceCtx,
 /// Implements [`Helper::Poll`](weir_contract::Helper::Poll); returns a [`Status`].
 pub(crate) type Poll = unsafe extern "sysv64" fn(instance: *mut InstanceCtx) -> u64;
 
-/// Implements [`Helper::Tick`](weir_contract::Helper::Tick): the function, and in the upper half the loop; returns code.
-pub(crate) type Tick = unsafe extern "sysv64" fn(instance: *mut InstanceCtx, at: u64) -> *const u8;
+/// Implements [`Helper::Tick`](weir_contract::Helper::Tick): the function, and in the upper half the loop. `frame` is the
+/// value of `rbp`. Returns the address at which the code goes on, or null.
+pub(crate) type Tick = unsafe extern "sysv64" fn(instance: *mut InstanceCtx, at: u64, frame: *const *mut u64) -> *const u8;
 
 /// Implements a helper that grows a memory or table, given its index and two numbers.
 pub(crate) type Grow = unsafe extern "sysv64" fn(instance: *mut InstanceCtx, index: u32, a: u64, b: u64) -> Grown;
@@ -60,6 +65,7 @@ pub(crate) struct Grown {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Hooks {
     pub to_rust: ToRust,
+    pub resume: Resume,
     pub on_unwind: OnUnwind,
     pub poll: Poll,
     pub tick: Tick,
@@ -105,6 +111,8 @@ pub(crate) struct Stubs {
     pub host: NonNull<u8>,
     /// The target of an [`Outcome`] that dispatches to code of this shape.
     pub reenter: NonNull<u8>,
+    /// Native → interpreter at a loop header, jumped to like an OSR body, with [`Resume`]'s `at` in `r11`.
+    pub resume: NonNull<u8>,
 }
 
 // SAFETY: addresses of code, which is immutable.
@@ -227,8 +235,8 @@ pub(super) fn common(arena: &CodeArena, hooks: Hooks) -> Result<Common, CodeErro
     Ok(Common { trap, raise, unwind, reenter_osr, poll, tick, memory_grow, table_grow })
 }
 
-/// Calls `hook` with the instance and the value of `r11`, and preserves every register but `rax`, of vector registers the lower
-/// 128 bits.
+/// Calls `hook` with the instance and the values of `r11` and `rbp`, and preserves every register but `rax`, of vector registers
+/// the lower 128 bits.
 fn preserving_body(asm: &mut Asm, hook: usize) {
     const VECTORS: i32 = 16;
     dynasm!(asm; .arch x64; push rbp; mov rbp, rsp; mov rax, [r15 + STACK]; mov [rax + EXIT_FP], rbp);
@@ -239,7 +247,8 @@ fn preserving_body(asm: &mut Asm, hook: usize) {
     for i in 0..VECTORS {
         dynasm!(asm; .arch x64; movaps [rsp + 16 * i], Rx(i as u8));
     }
-    dynasm!(asm; .arch x64; mov rdi, r15; mov rsi, r11; mov rax, QWORD hook as i64; call rax);
+    dynasm!(asm; .arch x64; mov rdi, r15; mov rsi, r11; mov rdx, [rbp]);
+    dynasm!(asm; .arch x64; mov rax, QWORD hook as i64; call rax);
     for i in 0..VECTORS {
         dynasm!(asm; .arch x64; movaps Rx(i as u8), [rsp + 16 * i]);
     }
@@ -302,6 +311,9 @@ pub(super) fn generate(arena: &CodeArena, hooks: Hooks, common: Common, shape: &
     let to_rust = asm.offset();
     to_rust_body(&mut asm, hooks, common, shape);
 
+    let resume = asm.offset();
+    resume_body(&mut asm, hooks, common, shape);
+
     let reenter = asm.offset();
     dynasm!(asm
         ; .arch x64
@@ -318,7 +330,8 @@ pub(super) fn generate(arena: &CodeArena, hooks: Hooks, common: Common, shape: &
     // SAFETY: the code at these offsets obeys the convention of `Enter`.
     let [enter, enter_osr] =
         [enter, enter_osr].map(|offset| unsafe { std::mem::transmute::<*mut u8, Enter>(at(code, offset).as_ptr()) });
-    Ok(Stubs { enter, enter_osr, to_rust: at(code, to_rust), host: at(code, host), reenter: at(code, reenter) })
+    let [to_rust, host, reenter, resume] = [to_rust, host, reenter, resume].map(|offset| at(code, offset));
+    Ok(Stubs { enter, enter_osr, to_rust, host, reenter, resume })
 }
 
 // An `enter` stub pushes and pops the fields of a boundary from the last to the first.
@@ -447,6 +460,44 @@ fn to_rust_body(asm: &mut Asm, hooks: Hooks, common: Common, shape: &Shape) {
         ; cmp eax, Status::Dispatch as i32
         ; jne >unwind
         ; pop rbp
+        ; jmp rdx
+        ; unwind:
+        ; mov rax, QWORD common.unwind.as_ptr() as i64
+        ; jmp rax
+    );
+}
+
+/// The `resume` stub. It keeps the address of the interpreter's frame, where the results will be.
+fn resume_body(asm: &mut Asm, hooks: Hooks, common: Common, shape: &Shape) {
+    dynasm!(asm
+        ; .arch x64
+        ; push rbp
+        ; mov rbp, rsp
+        ; push rdi
+        ; sub rsp, 8
+        ; mov rax, [r15 + STACK]
+        ; mov [rax + EXIT_FP], rbp
+        ; mov rdx, rdi
+        ; mov rdi, r15
+        ; mov rsi, r11
+        ; mov rax, QWORD hooks.resume as usize as i64
+        ; call rax
+        ; test eax, eax
+        ; jnz >abnormal
+    );
+    if shape.results.overflow() {
+        dynasm!(asm; .arch x64; mov r9, [r15 + STACK]; mov r9, [r9 + OVERFLOW]);
+    }
+    dynasm!(asm; .arch x64; mov r11, [rbp - 8]);
+    load(asm, &shape.results, &INT_RESULT_REGS, R11, R9);
+    dynasm!(asm
+        ; .arch x64
+        ; leave
+        ; ret
+        ; abnormal:
+        ; cmp eax, Status::Dispatch as i32
+        ; jne >unwind
+        ; leave
         ; jmp rdx
         ; unwind:
         ; mov rax, QWORD common.unwind.as_ptr() as i64

@@ -67,6 +67,9 @@ unsafe extern "sysv64" fn on_unwind(_: *mut InstanceCtx, pc: usize, fp: usize) {
     SCRIPT.set(script);
 }
 
+/// The loop at which frames resume.
+const LOOP: u64 = 7;
+
 /// Nothing here polls or grows.
 const HOOKS: Hooks = {
     unsafe extern "sysv64" fn poll(_: *mut InstanceCtx) -> u64 {
@@ -75,10 +78,15 @@ const HOOKS: Hooks = {
     unsafe extern "sysv64" fn grow(_: *mut InstanceCtx, _: u32, _: u64, _: u64) -> Grown {
         unreachable!()
     }
-    unsafe extern "sysv64" fn tick(_: *mut InstanceCtx, _: u64) -> *const u8 {
+    unsafe extern "sysv64" fn tick(_: *mut InstanceCtx, _: u64, _: *const *mut u64) -> *const u8 {
         std::ptr::null()
     }
-    Hooks { to_rust, on_unwind, poll, tick, memory_grow: grow, table_grow: grow }
+    unsafe extern "sysv64" fn resume(instance: *mut InstanceCtx, at: u64, fp: *mut u64) -> Outcome {
+        assert_eq!(at >> 32, LOOP);
+        // SAFETY: the caller's promise.
+        unsafe { to_rust(instance, at as u32, fp) }
+    }
+    Hooks { to_rust, resume, on_unwind, poll, tick, memory_grow: grow, table_grow: grow }
 };
 
 const RETURN: Outcome = Outcome { status: Status::Return, target: std::ptr::null() };
@@ -289,6 +297,62 @@ fn osr_bodies_get_the_frame() {
     let (status, slots) = world.enter(space.stubs(&ty).unwrap().enter_osr, native, &[1, 42]);
     assert_eq!((status, slots[0], slots[1]), (Status::Return, 42, world.values.as_ptr() as u64));
     assert_eq!(code.cell(0).load(Ordering::Relaxed).cast_const(), code.thunk(0), "the function itself stays interpreted");
+}
+
+/// Code that was entered at a loop jumps to the stub, which calls Rust with the frame and returns what is there afterwards.
+#[test]
+fn frames_resume_in_rust() {
+    let space = space();
+    let mut world = World::new(&Module::default());
+    for (salt, n_results) in [(0, 0), (0, 1), (1, 8), (4, 30), (3, 1000)] {
+        let ty = func_type(&[ValType::I64], &mixture(n_results, salt));
+        let code = space.add_module(1, &module(vec![ty.clone()], vec![0, 0], 0)).unwrap();
+        let stubs = space.stubs(&ty).unwrap();
+        let mut asm = Asm::new(0);
+        let at = 1 | LOOP << 32;
+        dynasm!(asm; .arch x64; mov r11, QWORD at as i64; mov rax, QWORD stubs.resume.as_ptr() as i64; jmp rax);
+        let native = code.put(0, Entry::Osr(5), &Code::default().finish(asm)).unwrap();
+        SCRIPT.with_borrow_mut(|script| {
+            script.count = n_results as u64;
+            script.call = Some(|script, instance, func, fp| {
+                assert_eq!(func, 1);
+                // SAFETY: the frame has the argument, and room for the results.
+                unsafe {
+                    assert_eq!(*fp, 42);
+                    // The results are at the frame, wherever the stack ends.
+                    (*(*instance).stack).value_sp = fp.add(1);
+                    (0..script.count).for_each(|i| *fp.add(i as usize) = 0xabcd_0000_0000 + i);
+                }
+                RETURN
+            });
+        });
+        let (status, slots) = world.enter(stubs.enter_osr, native, &[42]);
+        let expected: Vec<u64> = (0..n_results as u64).map(|i| 0xabcd_0000_0000 + i).collect();
+        assert_eq!((status, &slots[..n_results]), (Status::Return, &*expected), "{ty}");
+
+        SCRIPT.with_borrow_mut(|script| script.call = Some(|_, _, _, _| TRAP));
+        assert_eq!(world.enter(stubs.enter_osr, native, &[42]).0, Status::Trap, "{ty}");
+
+        // The loop continues in other code, which returns to the caller of the first.
+        let mut asm = Asm::new(0);
+        dynasm!(asm; .arch x64; mov rax, [rdi]; ret);
+        let other = code.put(0, Entry::Osr(5), &Code::default().finish(asm)).unwrap();
+        SCRIPT.with_borrow_mut(|script| {
+            script.target = other as usize;
+            script.call = Some(|script, instance, _, fp| {
+                let code = script.target as *const u8;
+                let target = script.space.as_ref().expect("there is one").reenter_osr();
+                // SAFETY: the instance runs.
+                unsafe { (*(*instance).stack).dispatch = Dispatch { code, args: fp, instance } };
+                Outcome { status: Status::Dispatch, target }
+            });
+        });
+        let (status, slots) = world.enter(stubs.enter_osr, native, &[42]);
+        assert_eq!(status, Status::Return);
+        if result_places(&ty.results).next() == Some(Place::Int(0)) {
+            assert_eq!(slots[0], 42, "{ty}");
+        }
+    }
 }
 
 #[test]

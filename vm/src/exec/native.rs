@@ -13,6 +13,7 @@ use crate::records::engines::Engines;
 use crate::records::error::Result;
 use crate::records::instance::{InstanceRecord, instance_of};
 use crate::records::quiescence::Domain;
+use crate::records::stack::{is_on_stack, native_overflow};
 use crate::records::store::store_of;
 pub(super) use crate::tier::engine::has_processor;
 use crate::tier::engine::reenter_stub;
@@ -23,7 +24,7 @@ use crate::tier::unwind::on_unwind;
 use std::ptr;
 use std::sync::Arc;
 use weir_bytecode::Trap;
-use weir_contract::{Dispatch, Helper, HelperAddress, InstanceCtx, NO_LOOP, Outcome, Status};
+use weir_contract::{Dispatch, FRAME_HEADER, Helper, HelperAddress, InstanceCtx, NO_LOOP, Outcome, Status};
 
 /// The Rust end of a `to_rust` stub: interprets function `func` of `instance`. Arguments and results are in slots at
 /// `args`, which is `value_sp`.
@@ -31,23 +32,40 @@ use weir_contract::{Dispatch, Helper, HelperAddress, InstanceCtx, NO_LOOP, Outco
 /// # Safety
 /// Called by compiled code, with a function of an instance of the store that runs.
 unsafe extern "sysv64" fn weir_to_rust(instance: *mut InstanceCtx, func: u32, args: *mut u64) -> Outcome {
-    let done = |status| Outcome { status, target: ptr::null() };
     // SAFETY: the caller's promise.
-    unsafe {
-        match interp::run(instance, func, args) {
-            Exit::Return => done(Status::Return),
-            Exit::Trap => done(Status::Trap),
-            Exit::Dispatch { func, instance, code, args, osr } => {
-                (*(*instance).stack).dispatch = Dispatch { code, args, instance };
-                let target = reenter_stub(instance_of(instance).module.record(), func, osr);
-                Outcome { status: Status::Dispatch, target }
-            }
-        }
+    unsafe { outcome(interp::run(instance, func, args)) }
+}
+
+/// The Rust end of a `resume` stub.
+///
+/// # Safety
+/// Called by a `resume` stub, which compiled code has jumped to as [`weir_contract`] says.
+unsafe extern "sysv64" fn weir_resume(instance: *mut InstanceCtx, at: u64, fp: *mut u64) -> Outcome {
+    let (func, index) = unpack(at);
+    // SAFETY: the caller's promise.
+    unsafe { outcome(interp::resume(instance, func, index, fp)) }
+}
+
+/// Converts the end of an activation for the stub that began it.
+///
+/// # Safety
+/// The activation has just ended.
+unsafe fn outcome(exit: Exit) -> Outcome {
+    let done = |status| Outcome { status, target: ptr::null() };
+    match exit {
+        Exit::Return => done(Status::Return),
+        Exit::Trap => done(Status::Trap),
+        // SAFETY: the caller's promise: the instance is live.
+        Exit::Dispatch { func, instance, code, args, osr } => unsafe {
+            (*(*instance).stack).dispatch = Dispatch { code, args, instance };
+            let target = reenter_stub(instance_of(instance).module.record(), func, osr);
+            Outcome { status: Status::Dispatch, target }
+        },
     }
 }
 
 /// The functions that the stubs call.
-const HOOKS: Hooks = Hooks { to_rust: weir_to_rust, on_unwind, poll, tick, memory_grow, table_grow };
+const HOOKS: Hooks = Hooks { to_rust: weir_to_rust, resume: weir_resume, on_unwind, poll, tick, memory_grow, table_grow };
 
 /// Whether there is native code.
 pub(super) const AVAILABLE: bool = true;
@@ -114,11 +132,16 @@ unsafe extern "sysv64" fn poll(ctx: *mut InstanceCtx) -> u64 {
     }
 }
 
-unsafe extern "sysv64" fn tick(ctx: *mut InstanceCtx, at: u64) -> *const u8 {
+unsafe extern "sysv64" fn tick(ctx: *mut InstanceCtx, at: u64, frame: *const *mut u64) -> *const u8 {
     let (func, index) = unpack(at);
-    // SAFETY: see the head of this file.
-    let module = unsafe { instance_of(ctx) }.module.record();
-    tier_up_baseline(module, func, (index != NO_LOOP).then_some(index)).unwrap_or(ptr::null())
+    let index = (index != NO_LOOP).then_some(index);
+    // SAFETY: see the head of this file; at a loop, baseline code has its frame.
+    let (module, room) = unsafe {
+        let stack = (*ctx).stack;
+        debug_assert!(index.is_none() || is_on_stack(stack, *frame.sub(1), FRAME_HEADER as usize), "a frame of baseline code");
+        (instance_of(ctx).module.record(), !native_overflow(stack))
+    };
+    tier_up_baseline(module, func, index, room).unwrap_or(ptr::null())
 }
 
 /// Converts the result of growing for a stub; after `None` the reason is in the store.

@@ -365,6 +365,8 @@ pub(super) unsafe fn tail<const WORDS: usize>(mut state: State, callee: Callee, 
 pub(super) unsafe fn enter_loop<const WORDS: usize>(state: State, code: *const u8) -> Step {
     // SAFETY: the caller's promise.
     unsafe {
+        let height = state.sp.offset_from_unsigned(frame::header(state.fp, state.body, WORDS).add(1).cast::<u64>()) / WORDS;
+        debug_assert!(frame::is_at_loop(stack_of(&state), state.body, state.fp, height as u32), "operands up to {height}");
         let caller = *frame::header(state.fp, state.body, WORDS);
         hand_over::<WORDS>(state, caller, state.body, state.scope, code, true)
     }

@@ -12,8 +12,9 @@
 
 use crate::records::body::Body;
 pub(super) use crate::records::header::{Header, header};
+use crate::records::stack::{MAX_VALUE_WORDS, is_on_stack};
 use std::ptr;
-use weir_contract::StackCtx;
+use weir_contract::{FRAME_HEADER, StackCtx};
 
 /// Whether a frame of `body` at `fp`, with slots of `words` words, would end beyond the value stack. Always true if the function's
 /// slots have another width.
@@ -53,6 +54,21 @@ pub(super) unsafe fn push(fp: *mut u64, body: *const Body, caller: Header, words
 pub(super) unsafe fn end(fp: *mut u64, body: *const Body, words: usize) -> *mut u64 {
     // SAFETY: the end of the frame.
     unsafe { fp.add((*body).sizes[words - 1] as usize) }
+}
+
+/// Returns whether a frame of `body` may be at `fp` when a loop with operands up to `height` is reached, as far as can be
+/// seen: it is on the value stack or in the reserve above that, the function has the width of its slots, and the operands are
+/// within the frame. For checks in debug builds.
+///
+/// # Safety
+/// `body` and `stack` are live.
+pub(super) unsafe fn is_at_loop(stack: *const StackCtx, body: *const Body, fp: *mut u64, height: u32) -> bool {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let (words, size) = ((*body).words(), (*body).sizes[(*body).words() - 1] as usize);
+        let used = (*body).locals as usize * words + FRAME_HEADER as usize + height as usize * words;
+        is_on_stack(stack, fp, size) && used <= size && size <= MAX_VALUE_WORDS
+    }
 }
 
 /// Copies a slot of `words` words.

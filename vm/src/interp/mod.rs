@@ -6,7 +6,7 @@
 //! their first call.
 //!
 //! A call between interpreted functions, of one instance or of two, pushes a frame on the value stack and never recurses on the
-//! native stack. One *activation*, a call of [`run()`], ends when its base frame returns or is replaced by native code.
+//! native stack. One *activation*, a call of [`run()`] or [`resume`], ends when its base frame returns or is replaced by native code.
 //!
 //! # What `unsafe` relies on here
 //!
@@ -44,7 +44,7 @@ mod x64;
 mod x64;
 
 pub(crate) use exit::Exit;
-pub(crate) use run::run;
+pub(crate) use run::{resume, run};
 
 #[cfg(test)]
 #[expect(clippy::wildcard_enum_match_arm, reason = "a test names the operations that it tests")]

@@ -11,7 +11,7 @@ use crate::records::stack::native_overflow;
 use crate::records::store::{StoreRecord, store_of};
 use crate::records::walk::Activation;
 use weir_bytecode::Trap;
-use weir_contract::InstanceCtx;
+use weir_contract::{InstanceCtx, StackCtx};
 
 /// Runs function `func` of `instance`, with its arguments in slots at `fp`. Restores `StackCtx::value_sp`.
 ///
@@ -29,7 +29,6 @@ pub(crate) unsafe fn run(instance: *mut InstanceCtx, func: u32, fp: *mut u64) ->
         if !code.is_null() {
             return Exit::Dispatch { func, instance, code, args: fp, osr: false };
         }
-        let store = store_of(instance);
         let stack = (*instance).stack;
         if native_overflow(stack) || frame::overflows(stack, fp, body, (*body).words()) {
             let refusal = lazy::refusal(&record.module, func).map(Failure::Host);
@@ -38,13 +37,37 @@ pub(crate) unsafe fn run(instance: *mut InstanceCtx, func: u32, fp: *mut u64) ->
             if let Some(frames) = failure.missing_backtrace() {
                 let start = || record.module.bytecode().bodies[(func - (*scope).imported_funcs) as usize].range().start;
                 frames.push(&record.module, func, start);
-                frames.extend(store);
+                frames.extend(store_of(instance));
             }
-            (*store).failure = Some(failure);
+            (*store_of(instance)).failure = Some(failure);
             return Exit::Trap;
         }
+        execute(instance, State::at_entry(scope, body, fp))
+    }
+}
+
+/// Continues function `func` of `instance` at the loop with this index, in the frame at `fp`, whose header is not written,
+/// as the base frame of an activation. Restores `StackCtx::value_sp`.
+///
+/// # Safety
+/// As for [`run`]. The frame's locals and operands at the `loop` opcode are in their slots, and nothing above `fp` is in use,
+/// except by this frame. The frame fits as the head of [`weir_contract`] says.
+pub(crate) unsafe fn resume(instance: *mut InstanceCtx, func: u32, index: u32, fp: *mut u64) -> Exit {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let scope = &raw const instance_of(instance).scope;
+        let body = (*scope).bodies.add((func - (*scope).imported_funcs) as usize);
+        execute(instance, State::at_loop(scope, body, fp, index))
+    }
+}
+
+/// Runs an activation that begins with this state of its base frame. Restores `StackCtx::value_sp`.
+#[inline(always)]
+unsafe fn execute(instance: *mut InstanceCtx, state: State) -> Exit {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let (store, stack): (_, *mut StackCtx) = (store_of(instance), (*instance).stack);
         let value_sp = (*stack).value_sp;
-        let state = State::at_entry(scope, body, fp);
         let activation = Activation::new(stack);
         activation.link(stack);
         let engine = (*store).engine.record();

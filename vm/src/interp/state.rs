@@ -133,4 +133,24 @@ impl State {
             State { pc: (*body).entry, sp, fp, stp: (*body).branches, base, len, body, scope }
         }
     }
+
+    /// Returns the state at the `loop` opcode of the loop of `body` with this index, in the instance of `scope`. The frame
+    /// at `fp` becomes the base frame of an activation: its header is written.
+    ///
+    /// # Safety
+    /// Both are live, and the frame's locals and operands are in their slots.
+    pub unsafe fn at_loop(scope: *const Scope, body: *const Body, fp: *mut u64, index: u32) -> State {
+        // SAFETY: the caller's promise.
+        unsafe {
+            let info = &(*(*body).source).loops[index as usize];
+            debug_assert!(frame::is_at_loop((*(*scope).ctx).stack, body, fp, info.height), "a frame at {fp:p} for {info:?}");
+            let words = (*body).words();
+            let header = frame::header(fp, body, words);
+            *header = Header::BASE;
+            let sp = header.add(1).cast::<u64>().add(info.height as usize * words);
+            let (base, len) = (*scope).memory();
+            let pc = (*scope).bytes.add(info.pc as usize);
+            State { pc, sp, fp, stp: (*body).branches.add(info.stp as usize), base, len, body, scope }
+        }
+    }
 }

@@ -84,6 +84,19 @@ impl StackRecord {
     }
 }
 
+/// Returns whether `words` words at `at` are on the value stack or in the reserve above its limit.
+///
+/// # Safety
+/// The context is that of a [`StackRecord`].
+pub(crate) unsafe fn is_on_stack(stack: *const StackCtx, at: *const u64, words: usize) -> bool {
+    // SAFETY: the caller's promise.
+    let StackCtx { overflow, value_limit, .. } = unsafe { &*stack };
+    let base = overflow.addr() + OVERFLOW_SLOTS * size_of::<u64>();
+    let end = value_limit.addr() + VALUE_STACK_RESERVE * size_of::<u64>();
+    let bytes = words * size_of::<u64>();
+    at.is_aligned() && at.addr() >= base && at.addr().checked_add(bytes).is_some_and(|last| last <= end)
+}
+
 /// Writes a value to a slot of `words` words; a slot of one word holds the low half.
 ///
 /// # Safety
@@ -183,6 +196,10 @@ mod tests {
         assert_eq!((again.ctx.value_sp, again.ctx.value_limit, again.ctx.boundary), (base, limit, 0));
         // SAFETY: as above.
         assert_eq!(unsafe { limit.sub(1).read() }, 0, "what lies deep was given back");
+        // SAFETY: the context of a stack.
+        let fits = |at: *mut u64, words| unsafe { is_on_stack(&raw const again.ctx, at, words) };
+        assert!(fits(base, 1) && fits(limit, VALUE_STACK_RESERVE) && !fits(limit, VALUE_STACK_RESERVE + 1));
+        assert!(!fits(base.wrapping_sub(1), 1) && !fits(base.wrapping_byte_add(4), 1));
         let many: Vec<StackRecord> = (0..2 * KEPT_STACKS).map(|_| stack()).collect();
         many.into_iter().for_each(|stack| stacks.put(stack));
         assert_eq!((stacks.whole.len(), stacks.trimmed.len()), (1, KEPT_STACKS));

@@ -79,15 +79,15 @@ impl Engines for EngineState {
     }
 
     fn report(&self, module: Option<&(dyn Any + Send + Sync)>, stats: &mut Stats) {
-        let (record, osr_entries) = match module {
+        let (record, osr_entries, resumed) = match module {
             Some(state) => {
                 let state: &ModuleState = state.downcast_ref().expect("the module's engine has this tier");
                 stats.freed_bytes += state.freed_bytes();
-                (&state.record, &state.osr_entries)
+                (&state.record, &state.osr_entries, &state.resumed)
             }
             None => {
                 stats.freed_bytes += self.space().map_or(0, |space| space.freed_bytes());
-                (&self.record, &self.osr_entries)
+                (&self.record, &self.osr_entries, &self.resumed)
             }
         };
         record.lock().unwrap_or_else(PoisonError::into_inner).report(stats);
@@ -95,6 +95,7 @@ impl Engines for EngineState {
             stats.compiler_panics += self.queue.panics();
         }
         stats.osr_entries += osr_entries.load(Ordering::Relaxed);
+        stats.resumed += resumed.load(Ordering::Relaxed);
     }
 }
 

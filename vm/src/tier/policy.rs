@@ -162,11 +162,13 @@ impl Policy {
     }
 
     /// Returns the ticks left until the optimiser compiles a function that has used `spent` of them; `None` if the function is
-    /// not to run in baseline code until then.
-    pub(crate) fn until_top(&self, bytes: u32, spent: u64) -> Option<i32> {
+    /// not to run in baseline code until then. `cold` returns whether the optimiser has not been asked for the function; under
+    /// stress, functions return to baseline code.
+    pub(crate) fn until_top(&self, bytes: u32, spent: u64, cold: impl FnOnce() -> bool) -> Option<i32> {
         match self.stress {
             _ if !self.baseline => None,
             Some(_) => (self.random(2) == 0).then(|| self.random(12) as i32),
+            None if !cold() => None,
             None => {
                 let left = i64::from(self.ticks(bytes)).saturating_sub_unsigned(spent);
                 i32::try_from(left).ok().filter(|&left| left > 0)
@@ -270,6 +272,11 @@ impl Policy {
     pub(crate) fn stress_victim(&self, functions: usize) -> Option<(usize, bool)> {
         let chosen = self.stress.is_some() && self.random(4) == 0;
         chosen.then(|| (self.random(functions as u64) as usize, self.random(4) == 0))
+    }
+
+    /// Under stress, returns whether baseline code whose ticks have run out goes on in the interpreter.
+    pub(crate) fn stress_resumes(&self) -> bool {
+        self.stress.is_some() && self.random(2) == 0
     }
 
     /// Returns a random number below `bound`; 0 without stress.

@@ -39,6 +39,7 @@ pub(crate) struct EngineState {
     /// Statistics of all modules.
     pub(super) record: Mutex<Record>,
     pub(super) osr_entries: AtomicU64,
+    pub(super) resumed: AtomicU64,
     pub(super) listeners: Listeners,
     /// All ready code, in the order of the second-chance sweep.
     pub(super) bodies: Mutex<VecDeque<Body>>,
@@ -69,6 +70,7 @@ impl EngineState {
             queue: Queue::new(config.compiler_threads),
             record: Mutex::default(),
             osr_entries: AtomicU64::new(0),
+            resumed: AtomicU64::new(0),
             listeners: Listeners::new(config)?,
             bodies: Mutex::default(),
             reclaimer: Arc::new(Reclaimer::new(quiescence.clone())),
@@ -101,6 +103,8 @@ pub(super) struct ModuleState {
     entries: Lock<Entries>,
     pub record: Mutex<Record>,
     pub osr_entries: AtomicU64,
+    /// Frames that went from native code to the interpreter at a loop.
+    pub resumed: AtomicU64,
 }
 
 /// A module's cells and code, and the stubs for the types of its functions.
@@ -146,6 +150,7 @@ impl Default for ModuleState {
             entries: Lock::new(Rank::Entries, Entries::default()),
             record: Mutex::default(),
             osr_entries: AtomicU64::new(0),
+            resumed: AtomicU64::new(0),
         }
     }
 }

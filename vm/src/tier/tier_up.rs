@@ -4,7 +4,7 @@ use super::entry::{Action, Code, Key, Level};
 use super::install::compile_and_install;
 use super::policy::{self, Decision, NEVER};
 use super::queue::{COMPILER_STACK, NoThread};
-use super::state::{engine_of, state_of};
+use super::state::{NativeModule, engine_of, state_of};
 use super::{evict, publish};
 use crate::records::engines::Next;
 use crate::records::module::ModuleRecord;
@@ -37,9 +37,8 @@ pub(super) fn tier_up(module: &Arc<ModuleRecord>, func: u32, at: Option<u32>) ->
         return Next::Interpret;
     }
     let bytes = body.len();
-    if let Some(left) = engine.policy.until_top(bytes, code.ticks_taken())
-        && state.entries().is_cold(Key::top(func, Entry::Call))
-    {
+    let cold = || state.entries().is_cold(Key::top(func, Entry::Call));
+    if let Some(left) = engine.policy.until_top(bytes, code.ticks_taken(), cold) {
         // Not hot enough for the optimiser.
         code.reset_ticks(left);
         return begin_baseline(module, func, at, left);
@@ -77,15 +76,30 @@ fn count_loop_entry(module: &ModuleRecord) {
     }
 }
 
-/// The ticks of a function's baseline code have run out, at its entry or at the loop with this index. Returns the address of better
-/// code, if there is some.
+/// The ticks of a function's baseline code have run out, at its entry or at the loop with this index. Returns the address at which the
+/// code goes on, if that is elsewhere. `room` is whether the native stack has room for an activation of the interpreter.
 #[cold]
-pub(crate) fn tier_up_baseline(module: &Arc<ModuleRecord>, func: u32, at: Option<u32>) -> Option<*const u8> {
+pub(crate) fn tier_up_baseline(module: &Arc<ModuleRecord>, func: u32, at: Option<u32>, room: bool) -> Option<*const u8> {
     let (next, ticks) = request_top(module, func, at);
-    if let Ok(native) = state_of(module).native(module) {
-        native.code.ticks(func).store(ticks, Ordering::Relaxed);
+    let Ok(native) = state_of(module).native(module) else { return None };
+    native.code.ticks(func).store(ticks, Ordering::Relaxed);
+    if room && engine_of(module.engine.record()).policy.stress_resumes() {
+        return Some(interpreter(module, native, func, at));
     }
     next.map(|code| code.0)
+}
+
+/// Returns the stub through which native code goes on in the interpreter: at the entry of a function, whose calls it then interprets, or
+/// at the loop with this index.
+fn interpreter(module: &Arc<ModuleRecord>, native: &NativeModule, func: u32, at: Option<u32>) -> *const u8 {
+    if at.is_some() {
+        for resumed in [&state_of(module).resumed, &engine_of(module.engine.record()).resumed] {
+            resumed.fetch_add(1, Ordering::Relaxed);
+        }
+        return native.stubs(module, func).resume.as_ptr();
+    }
+    evict::at_random(module, func, false);
+    native.code.thunk(func)
 }
 
 /// Finds or requests the best code of a function: for its call and, if the function is at a loop, for the loop. Returns the code

@@ -293,10 +293,13 @@ const HOOKS: Hooks = {
         grow(Helper::TableGrow, table, &[reference, delta])
     }
 
-    unsafe extern "sysv64" fn tick(_: *mut InstanceCtx, _: u64) -> *const u8 {
+    unsafe extern "sysv64" fn tick(_: *mut InstanceCtx, _: u64, _: *const *mut u64) -> *const u8 {
         std::ptr::null()
     }
-    Hooks { to_rust, on_unwind, poll, tick, memory_grow, table_grow }
+    unsafe extern "sysv64" fn resume(_: *mut InstanceCtx, _: u64, _: *mut u64) -> weir_contract::Outcome {
+        unreachable!()
+    }
+    Hooks { to_rust, resume, on_unwind, poll, tick, memory_grow, table_grow }
 };
 
 /// Helpers that only note that they were called.
