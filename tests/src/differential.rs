@@ -1,6 +1,7 @@
 //! Runs one program on several engines and compares everything that a host can observe: results, traps, globals, memory
 //! and, where it is counted, fuel.
 
+use crate::crossings;
 use crate::engines::engine;
 use crate::generate::{Program, Value};
 use crate::pass_sets::PassSet;
@@ -97,7 +98,7 @@ pub fn tiers(stress: Option<u64>) -> Vec<Subject> {
     if let Some(seed) = stress {
         let passes = PassSet::random(seed);
         tiers.push(Subject::weir(&format!("stress {seed} {}", passes.name), |config| {
-            passes.apply(config).stress(Some(seed)).tier_up_threshold(Some(2));
+            passes.apply(config).stress(Some(seed)).tier_up_threshold(Some(2)).count_crossings(seed % 2 == 0);
         }));
     }
     tiers
@@ -369,6 +370,7 @@ fn weir_module(program: &Program, config: &Config, profile: Option<u64>) -> weir
 
 /// Runs a program, with `fuel` for each call if its engine counts it.
 fn weir_outcome(program: &Program, module: &Module, fuel: u64) -> weir::Result<Outcome> {
+    let before = module.engine().stats();
     let mut store = Store::new(module.engine(), ());
     let instance = Instance::new(&mut store, module, &[])?;
     let missing = || weir::Error::msg("an export is missing");
@@ -396,6 +398,7 @@ fn weir_outcome(program: &Program, module: &Module, fuel: u64) -> weir::Result<O
         .collect::<weir::Result<_>>()?;
     let memory = instance.get_memory(&store, "mem").ok_or_else(missing)?.data(&store).to_vec();
     let stats = module.engine().stats();
+    crossings::add(&before, &stats);
     let tiers_used = TierUse {
         native: stats.functions.native,
         cranelift: stats.functions.cranelift,

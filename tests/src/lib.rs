@@ -1,6 +1,7 @@
 //! Shared parts of the test suites.
 
 pub mod coverage;
+pub mod crossings;
 pub mod damaged;
 pub mod dataflow;
 pub mod differential;

@@ -4,6 +4,7 @@
 //! wasmi is at version 1, because 2.0.0 returns 1 for `select(1, x, x == 0)` whatever x is, and its translator's
 //! assertions fail.
 
+use crate::crossings;
 use crate::differential::wasmi_trap;
 use crate::engines::engine;
 use crate::rng::Rng;
@@ -231,7 +232,9 @@ fn on_weir(wasm: &[u8], seed: u64, config: &weir::Config) -> weir::Result<(Outco
         });
     }
     weir_state(&mut store, instance, &names, &mut outcome);
-    let functions = engine.stats().functions;
+    let stats = engine.stats();
+    crossings::add(&weir::Stats::default(), &stats);
+    let functions = stats.functions;
     Ok((outcome, functions.native + functions.cranelift + functions.baseline))
 }
 

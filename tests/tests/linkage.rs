@@ -70,7 +70,7 @@ const LOOPS: &str = r#"(module
 
 const VECTOR: u128 = 0x0123_4567_89AB_CDEF_1122_3344_5566_7788;
 
-/// Calls each function some times. Returns results and traps, fuel and the number of frames that went on in the interpreter.
+/// Calls each function some times. Returns results and traps, fuel and the number of frames that continued in the interpreter.
 fn run(engine: &Engine) -> (Vec<String>, u64, u64) {
     let module = Module::new(engine, LOOPS).expect("a valid module");
     let mut store = Store::new(engine, ());
@@ -98,7 +98,7 @@ fn run(engine: &Engine) -> (Vec<String>, u64, u64) {
     (seen, store.get_fuel().unwrap(), module.stats().resumed)
 }
 
-/// Baseline code goes on in the interpreter at random headers and entries.
+/// Baseline code continues in the interpreter at random headers and entries.
 #[test]
 fn frames_that_resume_in_the_interpreter_compute_the_same() {
     let (expected, fuel, _) = run(&engine_of(Tier::Interpreter, |_| ()));
@@ -113,5 +113,5 @@ fn frames_that_resume_in_the_interpreter_compute_the_same() {
             resumed += frames;
         }
     }
-    assert!(resumed > 1000, "{resumed} frames went on in the interpreter");
+    assert!(resumed > 1000, "{resumed} frames continued in the interpreter");
 }

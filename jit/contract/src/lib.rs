@@ -86,16 +86,16 @@
 //!
 //! Code of the baseline compiler counts the work that it does, in a counter near its function's cell: first thing at the function's
 //! entry, and at every loop header before its poll. When the counter becomes negative the code calls [`Helper::Tick`], which may return
-//! another place to go on. At the entry, this is code of the function or its interpreter thunk, to which the code jumps with its
-//! arguments in place. At a loop header, where all locals and operands are in their slots, it is an OSR body for the loop or a `resume`
-//! stub. The code then removes its native frame, restores [`StackCtx::value_sp`], and jumps there in the convention of OSR bodies, with
-//! the helper's argument still in `r11`.
+//! another address at which to continue. At the entry, this is code of the function or its interpreter thunk, to which the code jumps
+//! with its arguments in place. At a loop header, where all locals and operands are in their slots, it is an OSR body for the loop or a
+//! `resume` stub. The code then removes its native frame, restores [`StackCtx::value_sp`], and jumps there in the convention of OSR
+//! bodies, with the helper's argument still in `r11`.
 //!
 //! # Resuming in the interpreter
 //!
 //! *Native → interpreter at a loop header*: a `resume` stub, one per signature, is jumped to like an OSR body, and `r11` has the function
 //! and the index of the loop in the form of [`Helper::Tick`]. The caller of the code that jumps is native code or a stub, so that the
-//! interpreter's frame becomes the base of an activation: Rust writes its header, whose slots native code leaves alone. Then it
+//! interpreter's frame becomes the base of an activation: Rust writes its header, to whose slots native code never writes. Then it
 //! interprets from the `loop` opcode, whose tick, poll and fuel are still to be done. The stub acts on the [`Outcome`] as `to_rust`
 //! does, but the results are at the frame's `fp`, which need not be `value_sp`. The frame was checked against
 //! [`StackCtx::value_limit`] when it was made, or it is one of a function that calls nothing, and is within the reserve above that.

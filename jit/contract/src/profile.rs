@@ -1,5 +1,5 @@
 //! The profile of a function, as plain data: counts of branch directions and of the targets of indirect calls. It is a
-//! snapshot; counting may go on.
+//! snapshot; counting may continue.
 
 #![deny(clippy::wildcard_enum_match_arm, reason = "a new kind of control or call must be named by the compiler")]
 

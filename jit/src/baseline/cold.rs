@@ -159,7 +159,7 @@ impl Compiler<'_> {
         self.out.jump_register(abi::RAX);
     }
 
-    /// Calls the helper. The zero flag is set if the code goes on here; otherwise the address to go on at is in `rax`.
+    /// Calls the helper. The zero flag is set if the code continues here; otherwise the address to continue at is in `rax`.
     pub fn call_tick(&mut self, index: u32) {
         self.load_helpers();
         let argument = u64::from(self.request.func) | u64::from(index) << 32;

@@ -5,6 +5,7 @@ use std::io::{IsTerminal, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
 use weir_tests::coverage::Coverage;
+use weir_tests::crossings;
 use weir_tests::damaged::{self, ModuleOutcome};
 use weir_tests::differential::{self, Agreement, Setup, Subject};
 use weir_tests::generate::generate;
@@ -114,6 +115,15 @@ fn report(options: &Options, seed: u64, wasm: &[u8], finding: &str) {
     }
 }
 
+/// Prints how often frames of one engine followed those of another, where that was counted.
+fn print_crossings() {
+    let sums = crossings::sums();
+    if !sums.is_empty() {
+        println!("crossings between engines, in the half of the seeds that count them:");
+    }
+    sums.iter().for_each(|(name, count)| println!("{count:>14}  {name}"));
+}
+
 /// Compares modules of wasm-smith.
 fn fuzz_smith(compare: &Compare) -> ExitCode {
     let options = &compare.options;
@@ -145,6 +155,7 @@ fn fuzz_smith(compare: &Compare) -> ExitCode {
     println!("{modules} modules, {differences} differences; {} of {} calls returned", total.returned, total.calls);
     println!("compared {} calls, {} of which returned on both engines", total.compared, total.both_returned);
     println!("compared {} values and {} bytes of memory; compiled {} functions", total.values, total.bytes, total.compiled);
+    print_crossings();
     println!("{coverage}");
     if differences == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
@@ -228,6 +239,7 @@ fn fuzz(compare: &Compare) -> ExitCode {
         "retired code {} times, freed {} bytes of it; compiled {} times again",
         tiers_used.retired, tiers_used.freed_bytes, tiers_used.recompiled
     );
+    print_crossings();
     println!("{coverage}");
     if differences == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }

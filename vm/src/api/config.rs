@@ -66,6 +66,13 @@ impl Config {
         self
     }
 
+    /// For testing: counts how often frames of one engine follow those of another, which makes calls of compiled code much
+    /// slower: see [`Stats::crossings`](crate::Stats::crossings). Default: off.
+    pub fn count_crossings(&mut self, enable: bool) -> &mut Config {
+        self.count_crossings = enable;
+        self
+    }
+
     /// For testing: interprets with the portable loop only, without the handlers in x86-64 assembly. Metering and
     /// canonical NaNs have the same effect. Default: off.
     pub fn portable_interpreter(&mut self, enable: bool) -> &mut Config {

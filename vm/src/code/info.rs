@@ -3,6 +3,9 @@
 use weir_contract::Entry;
 use weir_contract::code::{Backend, Inlining, TrapEntry};
 
+/// Tag of regions that hold stubs.
+pub(super) const STUB: usize = 1;
+
 /// Identifies a module to the users of this folder; [`Site::module`] returns it.
 pub(crate) type ModuleKey = usize;
 
@@ -24,7 +27,14 @@ pub(super) struct CodeInfo {
     pub(super) func: u32,
     pub(super) entry: Entry,
     pub(super) backend: Backend,
+    /// Bytes of the code's region.
     pub(super) len: usize,
+    /// Bytes of the region before the code: those of a counting entry, or none.
+    pub(super) before: usize,
+    /// The address of the counting entry, or 0.
+    pub(super) counting_entry: usize,
+    /// The address of the function's cell.
+    pub(super) cell: usize,
     /// Ascending by offset.
     pub(super) traps: Box<[TrapEntry]>,
     /// Return offset and pc of calls, ascending.

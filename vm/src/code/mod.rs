@@ -2,6 +2,7 @@
 //! native code, [`signals`] turns faults into traps. [`CodeSpace`] is an engine's native code, and [`ModuleCode`] is a
 //! module's part of it.
 
+mod crossings;
 mod info;
 mod map;
 mod signals;
@@ -9,10 +10,12 @@ mod stubs;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use crossings::{Crossing, Crossings, Runner};
 pub(crate) use map::{Cell, CodeError};
 pub(crate) use stubs::{Enter, Grown, Hooks, Stubs};
 
 use crate::sys::lock::{Guard, Lock, Rank};
+use crossings::COUNTING_ENTRY;
 use info::{CodeInfo, ModuleKey, Site};
 use map::CodeArena;
 use std::collections::HashMap;
@@ -43,6 +46,8 @@ pub(crate) struct CodeSpace {
     /// The target of the `helpers` pointers in this engine's contexts.
     helpers: Box<[HelperAddress; Helper::COUNT]>,
     shapes: Lock<HashMap<Shape, Stubs>>,
+    /// The counts of crossings, if they are counted, and the stub that counts.
+    crossings: Option<(Box<Crossings>, NonNull<u8>)>,
     /// Bytes of retired code that were freed while its module lived.
     freed: AtomicU64,
 }
@@ -92,7 +97,7 @@ impl RetiredCode {
 
 impl CodeSpace {
     /// Reserves code memory, generates the common stubs and, with `signals`, installs the process's fault handlers. The
-    /// budget is `max_code_size` bytes of code.
+    /// budget is `max_code_size` bytes of code. With `count`, crossings between engines are counted.
     ///
     /// # Errors
     /// [`CodeError::Refused`]: the engine can only interpret.
@@ -101,9 +106,16 @@ impl CodeSpace {
         helpers: &[HelperAddress; Helper::COUNT],
         signals: bool,
         max_code_size: usize,
+        count: bool,
     ) -> Result<Arc<CodeSpace>, CodeError> {
         let arena = Arc::new(CodeArena::new(max_code_size)?);
         let common = stubs::common(&arena, hooks)?;
+        let crossings = count.then(|| -> Result<_, CodeError> {
+            let crossings = Box::new(Crossings::new(arena.clone()));
+            let stub = stubs::counting(&arena, &crossings)?;
+            Ok((crossings, stub))
+        });
+        let crossings = crossings.transpose()?;
         let register = || signals::register(&arena, common.trap).map_err(CodeError::Refused);
         let registration = signals.then(register).transpose()?;
         let mut helpers = Box::new(*helpers);
@@ -113,7 +125,7 @@ impl CodeSpace {
         helpers[Helper::MemoryGrow as usize] = common.memory_grow.as_ptr();
         helpers[Helper::TableGrow as usize] = common.table_grow.as_ptr();
         let (shapes, freed) = (Lock::new(Rank::Shapes, HashMap::new()), AtomicU64::new(0));
-        Ok(Arc::new(CodeSpace { registration, arena, hooks, common, helpers, shapes, freed }))
+        Ok(Arc::new(CodeSpace { registration, arena, hooks, common, helpers, shapes, crossings, freed }))
     }
 
     /// Prepares this thread to take a fault as a trap. Called when Rust enters the guest from outside.
@@ -143,6 +155,11 @@ impl CodeSpace {
         let stubs = stubs::generate(&self.arena, self.hooks, self.common, &shape)?;
         shapes.insert(shape, stubs);
         Ok(stubs)
+    }
+
+    /// Returns the counts of crossings between engines, if they are counted.
+    pub fn crossings(&self) -> Option<&Crossings> {
+        self.crossings.as_ref().map(|(crossings, _)| &**crossings)
     }
 
     /// Returns the bytes of retired code that were freed while its module lived.
@@ -267,7 +284,8 @@ impl CodeSpace {
     unsafe fn info_at(&self, pc: usize) -> Option<(&CodeInfo, usize)> {
         let (start, tag) = self.arena.region_at(pc).filter(|&(_, tag)| tag != STUB)?;
         // SAFETY: the tag of a function's region is the address of its record, which lives as long as the region.
-        Some((unsafe { &*(tag as *const CodeInfo) }, pc - start))
+        let info = unsafe { &*(tag as *const CodeInfo) };
+        Some((info, (pc - start).wrapping_sub(info.before)))
     }
 }
 
@@ -368,25 +386,38 @@ impl ModuleCode {
         unsafe { self.ticks.add(CELLS_PER_LINE + 2 * self.index(func) + 1).as_ref() }
     }
 
-    /// Places the code of an entry in memory and returns its address. No cell and no table holds that address yet.
+    /// Places the code of an entry in memory and returns the address at which it is entered. No cell and no table holds that
+    /// address yet.
     ///
     /// # Errors
     /// [`CodeError::Full`].
     pub fn install(&self, func: u32, entry: Entry, unplaced: UnplacedCode<'_>) -> Result<*const u8, CodeError> {
         let UnplacedCode { backend, code, relocs, traps, calls, headers, inlining } = unplaced;
+        let counting = self.space.crossings.as_ref().filter(|_| entry == Entry::Call).map(|&(_, stub)| stub);
+        let before = if counting.is_some() { COUNTING_ENTRY } else { 0 };
         let info = CodeInfo {
             module: self.key,
             func,
             entry,
             backend,
-            len: code.len(),
+            len: before + code.len(),
+            before,
+            counting_entry: 0,
+            cell: self.cell(func).as_ptr() as usize,
             traps: traps.into(),
             calls: calls.into(),
             headers: headers.into(),
             inlining: inlining.clone(),
         };
         let info = NonNull::from(Box::leak(Box::new(info)));
-        let placed = self.space.arena.publish(code.len(), info.as_ptr() as usize, |bytes, address| {
+        let placed = self.space.arena.publish(before + code.len(), info.as_ptr() as usize, |bytes, address| {
+            let (entry, bytes) = bytes.split_at_mut(before);
+            if let Some(stub) = counting {
+                stubs::write_counting_entry(entry, address, info.as_ptr() as usize, stub);
+                // SAFETY: nothing else refers to the record yet.
+                unsafe { (*info.as_ptr()).counting_entry = address };
+            }
+            let address = address + before;
             bytes.copy_from_slice(code);
             for reloc in relocs {
                 let field = reloc.offset as usize;
@@ -428,9 +459,9 @@ impl ModuleCode {
     /// Returns the address at which the published code at `address` is entered at the loop with this index, if it can be.
     pub fn header(&self, address: *const u8, index: u32) -> Option<*const u8> {
         let installed = self.installed();
-        let headers = &installed.get(&(address as usize))?.info().headers;
-        let found = headers.binary_search_by_key(&index, |header| header.0).ok()?;
-        Some(address.wrapping_add(headers[found].1 as usize))
+        let info = installed.get(&(address as usize))?.info();
+        let found = info.headers.binary_search_by_key(&index, |header| header.0).ok()?;
+        Some(address.wrapping_add(info.before + info.headers[found].1 as usize))
     }
 
     /// Removes the code published at `address`, which the caller has removed from all tables. Returns `None` if the

@@ -12,6 +12,8 @@
 
 #![allow(clippy::useless_conversion, reason = "dynasm! converts register numbers")]
 
+use super::crossings::{Crossings, entered};
+pub(super) use super::info::STUB;
 use super::map::{CodeArena, CodeError};
 use dynasmrt::x64::X64Relocation;
 use dynasmrt::{AssemblyOffset, DynasmApi, DynasmLabelApi, VecAssembler, dynasm};
@@ -45,7 +47,7 @@ pub(crate) type OnUnwind = unsafe extern "sysv64" fn(instance: *mut InstanceCtx,
 pub(crate) type Poll = unsafe extern "sysv64" fn(instance: *mut InstanceCtx) -> u64;
 
 /// Implements [`Helper::Tick`](weir_contract::Helper::Tick): the function, and in the upper half the loop. `frame` is the
-/// value of `rbp`. Returns the address at which the code goes on, or null.
+/// value of `rbp`. Returns the address at which the code continues, or null.
 pub(crate) type Tick = unsafe extern "sysv64" fn(instance: *mut InstanceCtx, at: u64, frame: *const *mut u64) -> *const u8;
 
 /// Implements a helper that grows a memory or table, given its index and two numbers.
@@ -150,9 +152,6 @@ unsafe impl Sync for Common {}
 
 type Asm = VecAssembler<X64Relocation>;
 
-/// Tag of regions that hold stubs.
-pub(super) const STUB: usize = 1;
-
 const STACK: i32 = offset_of!(InstanceCtx, stack) as i32;
 const BOUNDARY: i32 = offset_of!(StackCtx, boundary) as i32;
 const EXIT_FP: i32 = offset_of!(StackCtx, exit_fp) as i32;
@@ -238,8 +237,47 @@ pub(super) fn common(arena: &CodeArena, hooks: Hooks) -> Result<Common, CodeErro
 /// Calls `hook` with the instance and the values of `r11` and `rbp`, and preserves every register but `rax`, of vector registers
 /// the lower 128 bits.
 fn preserving_body(asm: &mut Asm, hook: usize) {
-    const VECTORS: i32 = 16;
     dynasm!(asm; .arch x64; push rbp; mov rbp, rsp; mov rax, [r15 + STACK]; mov [rax + EXIT_FP], rbp);
+    save_registers(asm);
+    dynasm!(asm; .arch x64; mov rdi, r15; mov rsi, r11; mov rdx, [rbp]; mov rax, QWORD hook as i64; call rax);
+    restore_registers(asm);
+    dynasm!(asm; .arch x64; pop rbp; ret);
+}
+
+/// Makes the stub that counting entries call, with their [`CodeInfo`](super::info::CodeInfo) in `r11`. It preserves every
+/// register but `rax`.
+pub(super) fn counting(arena: &CodeArena, crossings: &Crossings) -> Result<NonNull<u8>, CodeError> {
+    let mut asm = Asm::new(0);
+    let (crossings, hook) = (std::ptr::from_ref(crossings) as i64, entered as *const () as i64);
+    dynasm!(asm; .arch x64; push rbp; mov rbp, rsp);
+    save_registers(&mut asm);
+    dynasm!(asm
+        ; .arch x64
+        ; mov rdi, QWORD crossings
+        ; mov rsi, r11
+        ; lea rdx, [rbp + 16]
+        ; mov rcx, rax
+        ; mov rax, QWORD hook
+        ; call rax
+    );
+    restore_registers(&mut asm);
+    dynasm!(asm; .arch x64; pop rbp; ret);
+    publish(arena, asm)
+}
+
+/// Writes the counting entry of the code with the record at `info`, to run at `address`. It calls `stub` and runs into the
+/// code after it.
+pub(super) fn write_counting_entry(bytes: &mut [u8], address: usize, info: usize, stub: NonNull<u8>) {
+    const NOP: u8 = 0x90;
+    bytes.fill(NOP);
+    bytes[..2].copy_from_slice(&[0x49, 0xbb]);
+    bytes[2..10].copy_from_slice(&info.to_le_bytes());
+    bytes[10] = 0xe8;
+    bytes[11..15].copy_from_slice(&(stub.as_ptr().addr().wrapping_sub(address + 15) as i32).to_le_bytes());
+}
+
+/// Pushes the caller-saved registers except `rax`, and aligns the stack. `rbp` was copied from `rsp` just before.
+fn save_registers(asm: &mut Asm) {
     for register in CALLER_SAVED {
         dynasm!(asm; .arch x64; push Rq(register));
     }
@@ -247,8 +285,10 @@ fn preserving_body(asm: &mut Asm, hook: usize) {
     for i in 0..VECTORS {
         dynasm!(asm; .arch x64; movaps [rsp + 16 * i], Rx(i as u8));
     }
-    dynasm!(asm; .arch x64; mov rdi, r15; mov rsi, r11; mov rdx, [rbp]);
-    dynasm!(asm; .arch x64; mov rax, QWORD hook as i64; call rax);
+}
+
+/// Restores what [`save_registers`] saved, and `rsp`.
+fn restore_registers(asm: &mut Asm) {
     for i in 0..VECTORS {
         dynasm!(asm; .arch x64; movaps Rx(i as u8), [rsp + 16 * i]);
     }
@@ -256,9 +296,10 @@ fn preserving_body(asm: &mut Asm, hook: usize) {
     for register in CALLER_SAVED.into_iter().rev() {
         dynasm!(asm; .arch x64; pop Rq(register));
     }
-    dynasm!(asm; .arch x64; pop rbp; ret);
 }
 
+/// Number of vector registers.
+const VECTORS: i32 = 16;
 /// Encodings of the caller-saved registers, except `rax`: rcx rdx rsi rdi r8–r11.
 const CALLER_SAVED: [u8; 8] = [1, 2, 6, 7, 8, 9, 10, 11];
 

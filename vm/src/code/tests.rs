@@ -93,7 +93,7 @@ const RETURN: Outcome = Outcome { status: Status::Return, target: std::ptr::null
 const TRAP: Outcome = Outcome { status: Status::Trap, target: std::ptr::null() };
 
 fn space() -> Arc<CodeSpace> {
-    let space = CodeSpace::new(HOOKS, &[std::ptr::null(); Helper::COUNT], true, usize::MAX).unwrap();
+    let space = CodeSpace::new(HOOKS, &[std::ptr::null(); Helper::COUNT], true, usize::MAX, false).unwrap();
     SCRIPT.set(Script { space: Some(space.clone()), ..Script::default() });
     space
 }
@@ -574,7 +574,7 @@ fn entry_stubs_follow_their_cells() {
 fn stubs_of_large_signatures_are_small() {
     const SHAPES: usize = 512;
     const BYTES: usize = 4 << 10;
-    let space = CodeSpace::new(HOOKS, &[std::ptr::null(); Helper::COUNT], true, SHAPES * BYTES).unwrap();
+    let space = CodeSpace::new(HOOKS, &[std::ptr::null(); Helper::COUNT], true, SHAPES * BYTES, false).unwrap();
     for shape in 0..SHAPES {
         let value = |i: usize| if shape >> (i % 10) & 1 == 0 { ValType::I64 } else { ValType::F64 };
         let values: Vec<ValType> = (0..1000).map(value).collect();

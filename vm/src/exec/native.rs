@@ -4,7 +4,7 @@
 //! # Safety
 //! Only compiled code calls them, with its context and the arguments that [`Helper`] lists.
 
-use crate::code::{Grown, Hooks};
+use crate::code::{Crossing, Grown, Hooks, Runner};
 use crate::interp::{self, Exit};
 use crate::records::bulk;
 use crate::records::config::Config;
@@ -18,7 +18,7 @@ use crate::records::store::store_of;
 pub(super) use crate::tier::engine::has_processor;
 use crate::tier::engine::reenter_stub;
 pub(super) use crate::tier::reclaim::{enter, leave};
-use crate::tier::state::EngineState;
+use crate::tier::state::{EngineState, engine_of};
 use crate::tier::tier_up::tier_up_baseline;
 use crate::tier::unwind::on_unwind;
 use std::ptr;
@@ -64,6 +64,28 @@ unsafe fn outcome(exit: Exit) -> Outcome {
     }
 }
 
+/// [`weir_to_rust`] in an engine that counts crossings.
+///
+/// # Safety
+/// As for [`weir_to_rust`].
+unsafe extern "sysv64" fn weir_to_rust_counted(instance: *mut InstanceCtx, func: u32, args: *mut u64) -> Outcome {
+    // SAFETY: the caller's promise: `exit_fp` is the frame of the stub, below its return address.
+    unsafe {
+        let return_address = *((*(*instance).stack).exit_fp as *const usize).add(1);
+        let module = instance_of(instance).module.clone();
+        let crossings = engine_of(module.engine().record()).space().ok().and_then(|space| space.crossings());
+        let caller = crossings.map(|crossings| (crossings, crossings.runner_at(return_address)));
+        if let Some((crossings, from)) = caller {
+            crossings.count(Crossing::Call, from, Runner::Interpreter);
+        }
+        let outcome = weir_to_rust(instance, func, args);
+        if let (Some((crossings, to)), Status::Return) = (caller, outcome.status) {
+            crossings.count(Crossing::Return, Runner::Interpreter, to);
+        }
+        outcome
+    }
+}
+
 /// The functions that the stubs call.
 const HOOKS: Hooks = Hooks { to_rust: weir_to_rust, resume: weir_resume, on_unwind, poll, tick, memory_grow, table_grow };
 
@@ -75,7 +97,8 @@ pub(super) const AVAILABLE: bool = true;
 /// # Errors
 /// The profiler's file can't be written.
 pub(super) fn engines(config: &Config, quiescence: &Arc<Domain>) -> Result<Box<dyn Engines>> {
-    Ok(Box::new(EngineState::new(config, quiescence, HOOKS, table)?))
+    let hooks = if config.count_crossings { Hooks { to_rust: weir_to_rust_counted, ..HOOKS } } else { HOOKS };
+    Ok(Box::new(EngineState::new(config, quiescence, hooks, table)?))
 }
 
 /// Returns the table that [`InstanceCtx::helpers`] points to. Entries of helpers that have stubs are null.

@@ -29,8 +29,10 @@ statistics! {
         no_native_code: Option<String>, None;
         /// Entries of compiled code from a running loop.
         osr_entries: u64, Count;
-        /// Frames of compiled code that went on in the interpreter, at a loop.
+        /// Frames of compiled code that continued in the interpreter, at a loop.
         resumed: u64, Count;
+        /// With `Config::count_crossings`, how often frames of one engine followed those of another. Only of engines.
+        crossings: Vec<(String, u64)>, Count;
         /// Functions that were compiled because they were hot, in that order.
         tier_up: Vec<TierUp>, None;
         /// Time of compilation by phase, in the order of the pipeline; `refused` is the time of attempts that a back end refused.
@@ -204,6 +206,7 @@ mod tests {
             no_native_code: Some("none".into()),
             osr_entries: 11,
             resumed: 19,
+            crossings: vec![("loop".into(), 20)],
             tier_up: vec![TierUp::new(1, None, 2)],
             compile_ms: vec![("lower".into(), 0.25), ("emit".into(), 0.125)],
             bytecode_bytes_compiled: 12,
@@ -226,7 +229,7 @@ mod tests {
         for ((name, once), (_, twice)) in sums.values().into_iter().zip(twice.values()) {
             check(name, &once, &twice);
         }
-        assert_eq!((twice.compiler.spills, sums.values().len()), (6, 15));
+        assert_eq!((twice.compiler.spills, sums.values().len()), (6, 16));
         let mut from_nothing = Stats::default();
         from_nothing.add(&sums);
         assert_eq!(from_nothing, sums);

@@ -3,6 +3,7 @@
 use super::publish::enter;
 use super::state::{EngineState, ModuleState, NativeModule, state_of};
 use super::tier_up::tier_up;
+use crate::code::Crossings;
 use crate::records::engines::{Engines, NativeSite, Next};
 use crate::records::error::{Error, Result};
 use crate::records::func_code::Enter;
@@ -93,6 +94,7 @@ impl Engines for EngineState {
         record.lock().unwrap_or_else(PoisonError::into_inner).report(stats);
         if module.is_none() {
             stats.compiler_panics += self.queue.panics();
+            stats.crossings = self.space().ok().and_then(|space| space.crossings()).map_or_else(Vec::new, Crossings::values);
         }
         stats.osr_entries += osr_entries.load(Ordering::Relaxed);
         stats.resumed += resumed.load(Ordering::Relaxed);

@@ -274,7 +274,7 @@ impl Policy {
         chosen.then(|| (self.random(functions as u64) as usize, self.random(4) == 0))
     }
 
-    /// Under stress, returns whether baseline code whose ticks have run out goes on in the interpreter.
+    /// Under stress, returns whether baseline code whose ticks have run out continues in the interpreter.
     pub(crate) fn stress_resumes(&self) -> bool {
         self.stress.is_some() && self.random(2) == 0
     }

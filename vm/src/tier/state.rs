@@ -31,6 +31,7 @@ pub(crate) struct EngineState {
     pub(super) policy: Policy,
     pub(super) options: Options,
     max_code_size: usize,
+    count_crossings: bool,
     hooks: Hooks,
     helpers: HelperTable,
     /// Code memory, made with the first module; an error is the reason why there is no native code.
@@ -64,6 +65,7 @@ impl EngineState {
             policy: Policy::new(config),
             options: options(config),
             max_code_size: config.max_code_size,
+            count_crossings: config.count_crossings,
             hooks,
             helpers,
             space: OnceLock::new(),
@@ -79,9 +81,10 @@ impl EngineState {
 
     /// Returns the engine's code memory, made at the first call, or the reason why there is none.
     #[inline]
-    pub(super) fn space(&self) -> Result<&Arc<CodeSpace>, &String> {
+    pub(crate) fn space(&self) -> Result<&Arc<CodeSpace>, &String> {
         let make = || {
-            let space = CodeSpace::new(self.hooks, &(self.helpers)(), self.options.signals, self.max_code_size);
+            let space =
+                CodeSpace::new(self.hooks, &(self.helpers)(), self.options.signals, self.max_code_size, self.count_crossings);
             space.map_err(|error| error.to_string())
         };
         self.space.get_or_init(make).as_ref()
@@ -90,7 +93,7 @@ impl EngineState {
 
 /// Returns the tier's data of an engine that has this tier.
 #[inline]
-pub(super) fn engine_of(engine: &EngineRecord) -> &EngineState {
+pub(crate) fn engine_of(engine: &EngineRecord) -> &EngineState {
     let engines: &dyn Any = &*engine.engines;
     engines.downcast_ref().expect("the engine has this tier")
 }

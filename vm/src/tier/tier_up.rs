@@ -6,6 +6,7 @@ use super::policy::{self, Decision, NEVER};
 use super::queue::{COMPILER_STACK, NoThread};
 use super::state::{NativeModule, engine_of, state_of};
 use super::{evict, publish};
+use crate::code::{Crossing, Runner};
 use crate::records::engines::Next;
 use crate::records::module::ModuleRecord;
 use crate::records::stack::with_room;
@@ -46,7 +47,12 @@ pub(super) fn tier_up(module: &Arc<ModuleRecord>, func: u32, at: Option<u32>) ->
     let (next, ticks) = request_top(module, func, at);
     code.reset_ticks(ticks);
     match next {
-        Some(code) => Next::Enter(code.0),
+        Some(code) => {
+            if at.is_some() {
+                count_crossing(module, Crossing::Loop, Runner::Interpreter, Runner::Optimised);
+            }
+            Next::Enter(code.0)
+        }
         None if engine.policy.bridges() => begin_baseline(module, func, at, ticks),
         None => Next::Interpret,
     }
@@ -65,6 +71,7 @@ fn begin_baseline(module: &Arc<ModuleRecord>, func: u32, at: Option<u32>, ticks:
     native.code.ticks(func).store(ticks, Ordering::Relaxed);
     if at.is_some() {
         count_loop_entry(module);
+        count_crossing(module, Crossing::Loop, Runner::Interpreter, Runner::Baseline);
     }
     Next::Enter(entry)
 }
@@ -77,19 +84,31 @@ fn count_loop_entry(module: &ModuleRecord) {
 }
 
 /// The ticks of a function's baseline code have run out, at its entry or at the loop with this index. Returns the address at which the
-/// code goes on, if that is elsewhere. `room` is whether the native stack has room for an activation of the interpreter.
+/// code continues, if that is elsewhere. `room` is whether the native stack has room for an activation of the interpreter.
 #[cold]
 pub(crate) fn tier_up_baseline(module: &Arc<ModuleRecord>, func: u32, at: Option<u32>, room: bool) -> Option<*const u8> {
     let (next, ticks) = request_top(module, func, at);
     let Ok(native) = state_of(module).native(module) else { return None };
     native.code.ticks(func).store(ticks, Ordering::Relaxed);
+    let crossing = if at.is_some() { Crossing::Loop } else { Crossing::Entry };
     if room && engine_of(module.engine.record()).policy.stress_resumes() {
+        count_crossing(module, crossing, Runner::Baseline, Runner::Interpreter);
         return Some(interpreter(module, native, func, at));
+    }
+    if next.is_some() {
+        count_crossing(module, crossing, Runner::Baseline, Runner::Optimised);
     }
     next.map(|code| code.0)
 }
 
-/// Returns the stub through which native code goes on in the interpreter: at the entry of a function, whose calls it then interprets, or
+/// Counts a crossing, if the engine counts them.
+fn count_crossing(module: &ModuleRecord, crossing: Crossing, from: Runner, to: Runner) {
+    if let Some(crossings) = engine_of(module.engine.record()).space().ok().and_then(|space| space.crossings()) {
+        crossings.count(crossing, from, to);
+    }
+}
+
+/// Returns the stub through which native code continues in the interpreter: at the entry of a function, whose calls it then interprets, or
 /// at the loop with this index.
 fn interpreter(module: &Arc<ModuleRecord>, native: &NativeModule, func: u32, at: Option<u32>) -> *const u8 {
     if at.is_some() {

@@ -88,7 +88,7 @@ impl Guest {
         let options = Options { signals, guard_regions: options.guard_regions && signals, ..options };
         let bytes = wat::parse_str(wat).unwrap();
         let module = Arc::new(weir_bytecode::validate::parse(bytes.into()).unwrap());
-        let space = CodeSpace::new(HOOKS, &helpers(), options.signals, usize::MAX).unwrap();
+        let space = CodeSpace::new(HOOKS, &helpers(), options.signals, usize::MAX, false).unwrap();
         SCRIPT.set(Script { call: Some(interpret), space: Some(space.clone()), ..Script::default() });
         OUTSIDE.set(Outside { module: module.clone(), ..Outside::default() });
         let code = space.add_module(1, &module).unwrap();
