@@ -177,29 +177,53 @@ impl Drop for Invocation {
 
 /// Begins the outermost invocation, with the native stack at about `here`.
 ///
+/// # Errors
+/// The thread can't be prepared to take a trap.
+///
 /// # Safety
 /// As for [`invoke`].
 unsafe fn enter_guest(store: *mut StoreRecord, here: usize) -> Result<(), Error> {
     // SAFETY: the caller's promise.
     unsafe {
-        if !thread_is_prepared() {
-            (*store).engine.record().engines.prepare_thread()?;
+        if (*store).engine.record().prepares_threads && !native::thread_is_prepared() {
+            return prepare_and_enter(store, here);
         }
-        (*(*store).stack).ctx.native_limit = stack::native_limit(here, (*store).engine.config().max_wasm_stack);
-        native::enter(&(*store).quiescence);
+        set_limit_and_enter(store, here);
     }
     Ok(())
 }
 
-/// Returns whether [`prepare_thread`](crate::records::engines::Engines::prepare_thread) has nothing to do on this thread, which
-/// is decided without the call through the trait object.
-#[inline]
-fn thread_is_prepared() -> bool {
-    #[cfg(all(feature = "jit", target_os = "linux", target_arch = "x86_64"))]
-    let prepared = crate::sys::signals::has_stack();
-    #[cfg(not(all(feature = "jit", target_os = "linux", target_arch = "x86_64")))]
-    let prepared = false;
-    prepared
+/// Does the same on a thread that is not prepared. Its call through the trait object is the last of `enter_guest`, which therefore
+/// saves no registers for it.
+///
+/// # Errors
+/// As for [`enter_guest`].
+///
+/// # Safety
+/// As for [`enter_guest`].
+#[cold]
+#[inline(never)]
+unsafe fn prepare_and_enter(store: *mut StoreRecord, here: usize) -> Result<(), Error> {
+    // SAFETY: the caller's promise.
+    unsafe {
+        (*store).engine.record().engines.prepare_thread()?;
+        set_limit_and_enter(store, here);
+    }
+    Ok(())
+}
+
+/// Sets the native stack's limit, and begins the store's section.
+///
+/// # Safety
+/// As for [`enter_guest`].
+#[inline(always)]
+unsafe fn set_limit_and_enter(store: *mut StoreRecord, here: usize) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let max_wasm_stack = (*store).engine.config().max_wasm_stack;
+        (*(*store).stack).ctx.native_limit = stack::native_limit(here, max_wasm_stack);
+        native::enter(&(*store).quiescence);
+    }
 }
 
 /// Returns an address in the caller's frame or just below it.

@@ -15,6 +15,7 @@ use crate::records::instance::{InstanceRecord, instance_of};
 use crate::records::quiescence::Domain;
 use crate::records::stack::{is_on_stack, native_overflow};
 use crate::records::store::store_of;
+pub(super) use crate::sys::signals::has_stack as thread_is_prepared;
 pub(super) use crate::tier::engine::has_processor;
 use crate::tier::engine::reenter_stub;
 pub(super) use crate::tier::reclaim::{enter, leave};

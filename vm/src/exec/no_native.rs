@@ -22,6 +22,11 @@ pub(super) fn engines(_config: &Config, _quiescence: &Arc<Domain>) -> Result<Box
     Err(Error::new(Unavailable("there is no native code in this build of Weir, or not for this host")))
 }
 
+/// Returns whether this thread can take a trap. No engine prepares threads, so there is nothing to prepare.
+pub(super) fn thread_is_prepared() -> bool {
+    true
+}
+
 /// Begins the section of a store. No code can be retired, so nothing is recorded.
 pub(super) fn enter(_word: &Word) {}
 

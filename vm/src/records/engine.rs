@@ -34,6 +34,8 @@ pub(crate) struct EngineRecord {
     pub quiescence: Arc<Domain>,
     /// The engine that makes code.
     pub engines: Box<dyn Engines>,
+    /// Whether `engines` prepares threads, which each outermost invocation reads.
+    pub prepares_threads: bool,
     /// The statistics of its modules.
     pub census: Census,
 }

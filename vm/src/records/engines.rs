@@ -88,7 +88,14 @@ pub(crate) trait Engines: Any + fmt::Debug + Send + Sync {
         ptr::null()
     }
 
-    /// Prepares this thread to take a trap. Called when Rust enters the guest from outside.
+    /// Returns whether [`Engines::prepare_thread`] does anything; it never changes. Asked once, for
+    /// [`EngineRecord::prepares_threads`](crate::records::engine::EngineRecord::prepares_threads).
+    fn prepares_threads(&self) -> bool {
+        false
+    }
+
+    /// Prepares this thread to take a trap. Called when Rust enters the guest from outside, on a thread that is not prepared, if
+    /// [`Engines::prepares_threads`].
     ///
     /// # Errors
     /// The system does not provide an alternate signal stack.

@@ -66,6 +66,10 @@ impl Engines for EngineState {
         self.space().map_or(ptr::null(), |space| space.helpers())
     }
 
+    fn prepares_threads(&self) -> bool {
+        self.options.signals
+    }
+
     fn prepare_thread(&self) -> Result<()> {
         match self.space() {
             Ok(space) => space.prepare_thread().map_err(refused),
