@@ -23,6 +23,35 @@ impl BlockType {
     }
 }
 
+/// The change of an instruction to the blocks that are open.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Nesting {
+    /// None.
+    Same,
+    /// It opens a block.
+    Open,
+    /// It begins the second arm of the innermost block.
+    Else,
+    /// It ends the innermost block.
+    End,
+}
+
+impl Opcode {
+    /// Returns the change to the blocks that are open.
+    #[inline]
+    pub const fn nesting(self) -> Nesting {
+        let Effect::Control(control) = self.effect() else { return Nesting::Same };
+        match control {
+            Control::Block | Control::Loop | Control::If => Nesting::Open,
+            Control::Else => Nesting::Else,
+            Control::End => Nesting::End,
+            Control::Unreachable | Control::Nop | Control::Br | Control::BrIf | Control::BrTable => Nesting::Same,
+            Control::BrOnNull | Control::BrOnNonNull => Nesting::Same,
+            Control::Return | Control::Call(_) | Control::ReturnCall(_) => Nesting::Same,
+        }
+    }
+}
+
 impl Instr<'_> {
     /// Returns the number of [branch entries](crate::sidetable) that it owns.
     pub fn branch_entries(&self) -> usize {
@@ -160,6 +189,16 @@ mod tests {
         assert_eq!(imms(Op::TableSize), [Imm::Index(1)]);
         assert_eq!(imms(Op::RefFunc), [Imm::Index(0)]);
         assert_eq!(imms(Op::CallIndirect), [Imm::CallIndirect { ty: 1, table: 1 }]);
+    }
+
+    #[test]
+    fn an_encoded_opcode_is_read_back() {
+        for &op in Opcode::ALL {
+            let mut bytes = Vec::new();
+            op.encode(&mut bytes);
+            let mut reader = Reader { bytes: &bytes, at: 0 };
+            assert_eq!((reader.opcode(), reader.at), (op, bytes.len()), "{bytes:x?}");
+        }
     }
 
     /// Every instruction of TABLE 1, encoded by hand with the smallest immediates of its shape and walked as raw bytes.

@@ -1,7 +1,7 @@
 //! A function's bytecode and its side table as text, for people: offsets in the module, mnemonics of the text format,
 //! nesting by indentation.
 
-use crate::instrs::{BlockType, Imm, MemArg};
+use crate::instrs::{BlockType, Imm, MemArg, Nesting};
 use crate::sidetable::LocalSet;
 use crate::{Instr, Instrs, Module, Opcode};
 use std::fmt::{self, Display, Formatter, Write};
@@ -30,12 +30,13 @@ fn write_code(f: &mut Formatter<'_>, module: &Module, func: u32) -> fmt::Result 
     }
     let mut depth = 1usize;
     for instr in Instrs::new(module, body.entry, body.end) {
-        let indent = if matches!(instr.op, Opcode::End | Opcode::Else) { depth - 1 } else { depth };
-        if matches!(instr.op, Opcode::Block | Opcode::Loop | Opcode::If) {
-            depth += 1;
-        } else if instr.op == Opcode::End {
-            depth -= 1;
-        }
+        let (indent, next) = match instr.op.nesting() {
+            Nesting::Same => (depth, depth),
+            Nesting::Open => (depth, depth + 1),
+            Nesting::Else => (depth - 1, depth),
+            Nesting::End => (depth - 1, depth - 1),
+        };
+        depth = next;
         writeln!(f, "{:#08x}  {:2$}{instr}", instr.pc, "", 2 * indent)?;
     }
     Ok(())

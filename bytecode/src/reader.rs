@@ -4,6 +4,24 @@ use crate::fusion;
 use crate::opcodes::{Immediates, Opcode};
 use crate::types::{FuncType, HeapType, RefType, ValType};
 
+impl Opcode {
+    /// Appends the opcode as in the binary format, without immediates.
+    pub fn encode(self, bytes: &mut Vec<u8>) {
+        let code = self as u16;
+        let (prefix, mut rest) = match code {
+            0..=0xFF => return bytes.push(code as u8),
+            0x100..=0x1FF => (0xFC, code - 0x100),
+            0x200.. => (0xFD, code - 0x200),
+        };
+        bytes.push(prefix);
+        while rest > 0x7F {
+            bytes.push(rest as u8 | 0x80);
+            rest >>= 7;
+        }
+        bytes.push(rest as u8);
+    }
+}
+
 /// Decoded immediates: see [`crate::opcodes::Immediates`].
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Imm<'a> {

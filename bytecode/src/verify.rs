@@ -229,7 +229,11 @@ impl<'m> Verifier<'m> {
                 let depth = labels.iter().nth(index).expect("an entry for each label");
                 self.branch(depth, operands - 1)
             }
-            (control, imm) => panic!("{control:?} with {imm:?} owns no entry"),
+            (Control::If | Control::Br | Control::BrIf | Control::BrOnNull | Control::BrOnNonNull | Control::BrTable, imm) => {
+                panic!("{} has no immediates {imm:?}", instr.op.mnemonic())
+            }
+            (Control::Unreachable | Control::Nop | Control::Block | Control::Loop | Control::End | Control::Return, _)
+            | (Control::Call(_) | Control::ReturnCall(_), _) => panic!("{} owns no entry", instr.op.mnemonic()),
         }
     }
 

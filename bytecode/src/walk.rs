@@ -4,7 +4,7 @@
 #![deny(clippy::wildcard_enum_match_arm, reason = "a new operation must be named by the compiler")]
 
 use crate::body::FuncBody;
-use crate::instrs::{Instr, Instrs};
+use crate::instrs::{Instr, Instrs, Nesting};
 use crate::module::Module;
 use crate::opcodes::{CallKind, Control, Effect, Immediates, Opcode, StackType};
 use crate::reader::{BlockType, Imm};
@@ -128,12 +128,12 @@ impl<'m> Walk<'m> {
     }
 
     fn skip(&mut self, op: Opcode, depth: u32) {
-        match op.effect() {
-            Effect::Control(Control::Block | Control::Loop | Control::If) => self.dead = Some(depth + 1),
-            Effect::Control(Control::End) if depth > 0 => self.dead = Some(depth - 1),
-            Effect::Control(Control::End) => self.end(),
-            Effect::Control(Control::Else) if depth == 0 => self.open_else(),
-            Effect::Control(_) | Effect::Fixed { .. } | Effect::Typed { .. } => {}
+        match op.nesting() {
+            Nesting::Open => self.dead = Some(depth + 1),
+            Nesting::End if depth > 0 => self.dead = Some(depth - 1),
+            Nesting::End => self.end(),
+            Nesting::Else if depth == 0 => self.open_else(),
+            Nesting::Else | Nesting::Same => {}
         }
     }
 
@@ -227,7 +227,12 @@ impl Types<'_, '_> {
             (StackType::SourceIndex, Imm::Index2(_, index)) => index_type(table(index).table64),
             (StackType::TableLength, Imm::Index2(to, from)) => index_type(table(to).table64 && table(from).table64),
             (StackType::Element, Imm::Index(index)) => ValType::Ref(table(index).element),
-            (ty, imm) => panic!("immediates {imm:?} do not decide {ty:?}"),
+            (StackType::Local | StackType::Global | StackType::Named | StackType::Null, imm)
+            | (StackType::Function | StackType::Element, imm)
+            | (StackType::Address | StackType::SourceAddress | StackType::Length, imm)
+            | (StackType::Index | StackType::SourceIndex | StackType::TableLength, imm) => {
+                panic!("immediates {imm:?} do not decide {ty:?}")
+            }
         }
     }
 }

@@ -79,12 +79,12 @@ const DEPTH: u32 = 4;
 fn decompose(func: &Func<'_>, value: Value) -> (Option<Value>, u64) {
     let (mut root, mut distance) = (value, 0u64);
     for _ in 0..DEPTH {
-        match (func.op(root), func.args(root)) {
-            (Op::Add, &[x, c]) if func.op(c) == Op::Const => {
-                (root, distance) = (x, distance.wrapping_add(func.inst(c).imm));
-            }
-            _ => break,
+        if func.op(root) != Op::Add {
+            break;
         }
+        let &[x, c] = func.args(root) else { break };
+        let Some(constant) = func.as_const(c) else { break };
+        (root, distance) = (x, distance.wrapping_add(constant));
     }
     match func.as_const(root) {
         Some(bits) => (None, distance.wrapping_add(bits)),

@@ -189,8 +189,8 @@ impl Gating {
         }
         let terminator = func.terminator(block).expect("a block with successors has a terminator");
         let decides = func.args(terminator)[0];
-        self.nodes.push(match (func.op(terminator), arms) {
-            (Op::Branch, &[then, other]) => Gate::If { block, condition: decides, arms: [then, other] },
+        self.nodes.push(match *arms {
+            [then, other] if func.op(terminator) == Op::Branch => Gate::If { block, condition: decides, arms: [then, other] },
             _ => Gate::Table { block, index: decides, arms: arms.to_vec() },
         });
         self.nodes.len() as u32 - 1

@@ -3,6 +3,7 @@
 use super::compiler::Compiler;
 use super::frame::FLOAT_SCRATCH;
 use super::numeric::width;
+use super::stencil::Immediate;
 use super::values::{At, Kind, Popped};
 use crate::ir::Type;
 use crate::ir::family::{Convert, Float, FloatCompare};
@@ -26,10 +27,10 @@ impl Compiler<'_> {
             Float::Fsub => Asm::Vsub,
             Float::Fmul => Asm::Vmul,
             Float::Fdiv => Asm::Vdiv,
-            Float::Fmin | Float::Fmax | Float::Fcopysign => return self.stencil(opcode, 0),
+            Float::Fmin | Float::Fmax | Float::Fcopysign => return self.stencil(opcode, Immediate::None),
         };
         if self.request.options.canonical_nans {
-            return self.stencil(opcode, 0);
+            return self.stencil(opcode, Immediate::None);
         }
         let (mut b, mut a) = (self.pop(), self.pop());
         let src = self.reg(&mut a);
@@ -75,12 +76,14 @@ impl Compiler<'_> {
                 return Ok(());
             }
             (Convert::Wrap | Convert::ExtendS | Convert::ExtendU | Convert::TruncSatS | Convert::TruncSatU, ..) => {
-                return self.stencil(opcode, 0);
+                return self.stencil(opcode, Immediate::None);
             }
-            (Convert::ConvertS | Convert::ConvertU | Convert::Demote | Convert::Promote, ..) => return self.stencil(opcode, 0),
+            (Convert::ConvertS | Convert::ConvertU | Convert::Demote | Convert::Promote, ..) => {
+                return self.stencil(opcode, Immediate::None);
+            }
         };
         self.check_range(op == Convert::TruncS, operand, result);
-        self.stencil(saturating, 0)
+        self.stencil(saturating, Immediate::None)
     }
 
     /// Traps unless the float on top of the stack, truncated, is an integer of type `result`.

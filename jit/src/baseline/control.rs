@@ -11,7 +11,7 @@ use crate::x64::abi::{self, ArgLocation};
 use crate::x64::insts::{Asm, Cond, Inst, Mem, Width};
 use smallvec::SmallVec;
 use std::mem::offset_of;
-use weir_bytecode::instrs::BlockType;
+use weir_bytecode::instrs::{BlockType, Nesting};
 use weir_bytecode::{Instr, Opcode, ValType};
 use weir_contract::profile::Counted;
 use weir_contract::{InstanceCtx, StackCtx};
@@ -100,22 +100,22 @@ impl<'c> Compiler<'c> {
         self.emit(&Inst::new(Asm::Mov, Width::Q).dst(reg).mem(overflow));
     }
 
-    /// Skips an unreachable instruction. `dead` labels count the blocks that open there.
+    /// Skips an unreachable instruction, and the rest of the block that it opens.
     fn skip(&mut self, op: Opcode) {
-        if op == Opcode::Else || op == Opcode::End {
-            let label = self.labels.len() - 1;
-            if op == Opcode::End {
-                self.end()
-            } else {
-                self.else_instruction()
+        match op.nesting() {
+            Nesting::Else => {
+                self.else_instruction();
+                self.unlock();
             }
-            debug_assert!(self.labels.len() >= label);
-            self.unlock();
-            return;
-        }
-        self.skip_instruction(op);
-        if matches!(op, Opcode::Block | Opcode::Loop | Opcode::If) {
-            self.skip_block();
+            Nesting::End => {
+                self.end();
+                self.unlock();
+            }
+            Nesting::Open => {
+                self.skip_instruction(op);
+                self.skip_block();
+            }
+            Nesting::Same => self.skip_instruction(op),
         }
         // Only live code has segments.
     }
@@ -129,16 +129,15 @@ impl<'c> Compiler<'c> {
     }
 
     /// Skips the unreachable rest of a block.
-    #[expect(clippy::wildcard_enum_match_arm, reason = "only the nesting matters")]
     fn skip_block(&mut self) {
         let mut open = 1;
         while open > 0 {
             let op = self.reader.opcode();
             self.skip_instruction(op);
-            match op {
-                Opcode::Block | Opcode::Loop | Opcode::If => open += 1,
-                Opcode::End => open -= 1,
-                _ => {}
+            match op.nesting() {
+                Nesting::Open => open += 1,
+                Nesting::End => open -= 1,
+                Nesting::Else | Nesting::Same => {}
             }
         }
     }

@@ -1,7 +1,7 @@
 //! Instructions one by one. The match has no wildcard, so that the compiler names a row of TABLE 1 without an arm.
 
 use super::compiler::Compiler;
-use super::stencil::unsupported;
+use super::stencil::{Immediate, unsupported};
 use super::values::{At, Kind, Value};
 use crate::ir::Op;
 use crate::request::Refusal;
@@ -56,16 +56,18 @@ impl Compiler<'_> {
 
             for_each_load!(any) | for_each_store!(any) => self.memory_access(op)?,
             for_each_numeric!(any) => self.numeric_instruction(op)?,
-            Opcode::I64Add128 | Opcode::I64Sub128 | Opcode::I64MulWideS | Opcode::I64MulWideU => self.stencil(op, 0)?,
+            Opcode::I64Add128 | Opcode::I64Sub128 | Opcode::I64MulWideS | Opcode::I64MulWideU => {
+                self.stencil(op, Immediate::None)?
+            }
             Opcode::V128Const => with!(vector_constant, v128),
             Opcode::I8x16Shuffle => {
                 let lanes = self.reader.v128();
-                self.stencil(op, lanes)?;
+                self.stencil(op, Immediate::Shuffle(lanes))?;
             }
-            for_each_vector!(any) => self.stencil(op, 0)?,
+            for_each_vector!(any) => self.stencil(op, Immediate::None)?,
             for_each_lane!(any) => {
                 let lane = self.reader.byte();
-                self.stencil(op, lane.into())?;
+                self.stencil(op, Immediate::Lane(lane))?;
             }
             Opcode::V128Store | for_each_vector_load!(any) => self.vector_access(op, false)?,
             for_each_lane_access!(any) => self.vector_access(op, true)?,

@@ -2,7 +2,7 @@
 
 use super::calls::{Moves, Operands};
 use super::compiler::Compiler;
-use super::stencil::{Form, Inline, Key, SimpleSequence, Stencil, Subroutine};
+use super::stencil::{Form, Immediate, Inline, Key, SimpleSequence, Stencil, Subroutine};
 use super::values::{At, Kind, Popped, Set};
 use crate::regalloc::{Constraint, Reg, Role};
 use crate::request::Refusal;
@@ -14,7 +14,7 @@ use weir_bytecode::{Opcode, ValType};
 
 impl Compiler<'_> {
     /// Compiles an instruction by its stencil.
-    pub fn stencil(&mut self, op: Opcode, imm: u128) -> Result<(), Refusal> {
+    pub fn stencil(&mut self, op: Opcode, imm: Immediate) -> Result<(), Refusal> {
         let key = Key { op, imm, canonical: self.request.options.canonical_nans };
         let stencil = self.stencils.get(key, self.request.options, self.native)?;
         let operands = self.pop_list(stencil.operands.len());

@@ -2,6 +2,7 @@
 
 use super::compiler::Compiler;
 use super::frame::SCRATCH;
+use super::stencil::{self, Immediate};
 use super::values::{At, Kind, Popped, Set};
 use crate::ir::family::{Bits, Compare, Convert, Family, Integer};
 use crate::ir::{Op, Type};
@@ -9,12 +10,47 @@ use crate::regalloc::{Class, Reg};
 use crate::request::{Backend, Refusal};
 use crate::x64::abi;
 use crate::x64::insts::{Asm, Cond, Inst, Mem, Rm, Width};
+use weir_bytecode::opcodes::{Control, Effect};
 use weir_bytecode::{Opcode, Trap, ValType};
 use weir_contract::TrapSite;
 
 /// The width of an operation at this type.
 pub fn width(ty: Type) -> Width {
     Kind::of_ssa(ty).width()
+}
+
+/// The use of a condition by the instruction after the one that computed it.
+#[derive(Clone, Copy, Debug)]
+enum ConditionUse {
+    /// `i32.eqz` inverts it.
+    Eqz,
+    /// `br_if` branches on it.
+    BrIf,
+    /// `if` branches on it.
+    If,
+    /// `select` without a type selects by it.
+    Select,
+    /// The instruction takes a number, or does not take it.
+    Number,
+}
+
+impl ConditionUse {
+    fn of(op: Opcode) -> ConditionUse {
+        match op.effect() {
+            Effect::Control(control) => match control {
+                Control::If => ConditionUse::If,
+                Control::BrIf => ConditionUse::BrIf,
+                Control::Unreachable | Control::Nop | Control::Block | Control::Loop | Control::Else | Control::End => {
+                    ConditionUse::Number
+                }
+                Control::Br | Control::BrTable | Control::BrOnNull | Control::BrOnNonNull => ConditionUse::Number,
+                Control::Return | Control::Call(_) | Control::ReturnCall(_) => ConditionUse::Number,
+            },
+            Effect::Fixed { .. } | Effect::Typed { .. } if op == Opcode::I32Eqz => ConditionUse::Eqz,
+            Effect::Fixed { .. } | Effect::Typed { .. } if op == Opcode::Select => ConditionUse::Select,
+            Effect::Fixed { .. } | Effect::Typed { .. } => ConditionUse::Number,
+        }
+    }
 }
 
 impl Compiler<'_> {
@@ -63,25 +99,24 @@ impl Compiler<'_> {
     }
 
     /// Handles a condition in the flags: passes it to the next instruction, or makes it a number.
-    #[expect(clippy::wildcard_enum_match_arm, reason = "all but these four take a number")]
     pub fn condition(&mut self, mut cond: Cond) {
         loop {
             let (at, pc) = (self.reader.at, self.pc);
             let fused = cond.float_equality().is_none();
             self.registers.locked = Set::EMPTY;
             self.pc = at as u32;
-            match self.reader.opcode() {
-                Opcode::I32Eqz => cond = cond.inverted(),
-                Opcode::BrIf if fused => {
+            match ConditionUse::of(self.reader.opcode()) {
+                ConditionUse::Eqz => cond = cond.inverted(),
+                ConditionUse::BrIf if fused => {
                     let depth = self.reader.u32();
                     return self.branch_if(depth, cond);
                 }
-                Opcode::If if fused => {
+                ConditionUse::If if fused => {
                     let ty = self.reader.block_type();
                     return self.if_(ty, cond);
                 }
-                Opcode::Select if fused => return self.select(cond),
-                _ => {
+                ConditionUse::Select if fused => return self.select(cond),
+                ConditionUse::BrIf | ConditionUse::If | ConditionUse::Select | ConditionUse::Number => {
                     (self.reader.at, self.pc) = (at, pc);
                     let reg = self.set(cond);
                     return self.push(Kind::I32, reg);
@@ -416,15 +451,15 @@ impl Compiler<'_> {
             Family::Convert(convert) if self.convert_integer(convert) => {}
             Family::Convert(convert) => return self.convert_float(op, convert, operand, result),
             Family::Float(float) => return self.float(op, float, operand),
-            Family::FloatUnary(_) => return self.stencil(op, 0),
+            Family::FloatUnary(_) => return self.stencil(op, Immediate::None),
             Family::FloatCompare(compare) => self.compare_floats(compare, operand),
             Family::Leaf(_) | Family::Reference(_) | Family::Simd(_) | Family::Load(_) | Family::Store(_) => {
-                return Err(super::stencil::unsupported(op));
+                return Err(stencil::unsupported(op));
             }
             Family::Memory(_) | Family::Global(_) | Family::Table(_) | Family::Call(_) => {
-                return Err(super::stencil::unsupported(op));
+                return Err(stencil::unsupported(op));
             }
-            Family::Accounting(_) | Family::Terminator(_) => return Err(super::stencil::unsupported(op)),
+            Family::Accounting(_) | Family::Terminator(_) => return Err(stencil::unsupported(op)),
         }
         Ok(())
     }

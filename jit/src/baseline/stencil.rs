@@ -34,8 +34,28 @@ const KEPT: usize = 4096;
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Key {
     pub op: Opcode,
-    pub imm: u128,
+    pub imm: Immediate,
     pub canonical: bool,
+}
+
+/// The immediate of an instruction that is compiled by a stencil.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Immediate {
+    None,
+    Lane(u8),
+    /// The lanes as bytes, the first lowest.
+    Shuffle(u128),
+}
+
+impl Immediate {
+    /// The immediates of the instructions that have it.
+    fn shape(self) -> Immediates {
+        match self {
+            Immediate::None => Immediates::None,
+            Immediate::Lane(_) => Immediates::Lane,
+            Immediate::Shuffle(_) => Immediates::Shuffle,
+        }
+    }
 }
 
 #[derive(Debug)]
@@ -113,21 +133,17 @@ fn of_stage(refusal: Refusal) -> Refusal {
 }
 
 /// A module with one function, which executes the instruction on its parameters.
-#[expect(clippy::wildcard_enum_match_arm, reason = "stencils have no other immediates")]
 fn module_of(key: Key, operands: &[ValType], results: &[ValType]) -> Module {
     let mut bytes = Vec::new();
     for local in 0..operands.len() {
         bytes.extend([Opcode::LocalGet as u8, local as u8]);
     }
-    match key.op as u16 {
-        code @ 0..=0xFF => bytes.push(code as u8),
-        code @ 0x100..=0x1FF => bytes.extend([0xFC, (code - 0x100) as u8]),
-        code => bytes.extend([0xFD, (code - 0x200) as u8 & 0x7F | 0x80, ((code - 0x200) >> 7) as u8]),
-    }
-    match key.op.immediates() {
-        Immediates::Shuffle => bytes.extend(key.imm.to_le_bytes()),
-        Immediates::Lane => bytes.push(key.imm as u8),
-        _ => {}
+    debug_assert_eq!(key.imm.shape(), key.op.immediates(), "{}", key.op.mnemonic());
+    key.op.encode(&mut bytes);
+    match key.imm {
+        Immediate::None => {}
+        Immediate::Lane(lane) => bytes.push(lane),
+        Immediate::Shuffle(lanes) => bytes.extend(lanes.to_le_bytes()),
     }
     bytes.push(Opcode::End as u8);
     let body = FuncBody {
@@ -304,13 +320,14 @@ mod tests {
         let options = Options { verify: true, ..Options::default() };
         let (mut stencils, mut inlined, mut called) = (Stencils::default(), 0, 0);
         for &op in Opcode::ALL {
-            let takes = matches!(op.immediates(), Immediates::None | Immediates::Lane | Immediates::Shuffle);
+            let mut immediates = [Immediate::None, Immediate::Lane(0), Immediate::Shuffle(0)].into_iter();
+            let Some(imm) = immediates.find(|imm| imm.shape() == op.immediates()) else { continue };
             let Effect::Fixed { operands, results } = op.effect() else { continue };
-            if !takes || operands.is_empty() || results.is_empty() {
+            if operands.is_empty() || results.is_empty() {
                 continue;
             }
             for canonical in [false, true] {
-                let stencil = stencils.get(Key { op, imm: 0, canonical }, &options, run_native).unwrap();
+                let stencil = stencils.get(Key { op, imm, canonical }, &options, run_native).unwrap();
                 assert_eq!((stencil.operands, stencil.results), (operands, results), "{op:?}");
                 match &stencil.form {
                     Form::Inline(inline) => {
@@ -340,7 +357,7 @@ mod tests {
             assert_eq!(refusal, Refusal::Budget { backend: Some(baseline), what: "a size", limit: 7 });
         }
         // Its operand has no fixed type.
-        let key = Key { op: Opcode::Drop, imm: 0, canonical: false };
+        let key = Key { op: Opcode::Drop, imm: Immediate::None, canonical: false };
         let error = Stencils::default().get(key, &Options::default(), run_native).unwrap_err();
         assert_eq!(error.backend(), Some(baseline));
     }

@@ -1,7 +1,7 @@
 //! Vector instructions: accesses to memory are compiled here, the others by stencils.
 
 use super::compiler::Compiler;
-use super::stencil::unsupported;
+use super::stencil::{Immediate, unsupported};
 use super::values::Kind;
 use crate::construct::{VectorAccess, vector_access_of};
 use crate::regalloc::Class;
@@ -35,7 +35,7 @@ impl Compiler<'_> {
             VectorAccess::Load(op, ty, then) => {
                 self.access(op, Kind::of_ssa(ty), arg)?;
                 self.unlock();
-                then.map_or(Ok(()), |then| self.stencil(then, 0))
+                then.map_or(Ok(()), |then| self.stencil(then, Immediate::None))
             }
             VectorAccess::LoadLane(op, ty, replace) => {
                 // The vector is above the address.
@@ -47,10 +47,10 @@ impl Compiler<'_> {
                 self.push(Kind::V128, reg);
                 self.push(loaded.kind, loaded_reg);
                 self.unlock();
-                self.stencil(replace, lane.into())
+                self.stencil(replace, Immediate::Lane(lane))
             }
             VectorAccess::StoreLane(store, extract) => {
-                self.stencil(extract, lane.into())?;
+                self.stencil(extract, Immediate::Lane(lane))?;
                 self.unlock();
                 let kind = self.values[self.values.len() - 1].kind;
                 self.access(store, kind, arg)

@@ -9,7 +9,7 @@ use super::builder::{Builder, Operand};
 use super::frames::{Edge, ElseEntry, Frame, Kind, PENDING, param_type};
 use crate::ir::{Block, Op, Type, Value};
 use crate::slow_growth;
-use weir_bytecode::instrs::{BlockType, Labels};
+use weir_bytecode::instrs::{BlockType, Labels, Nesting};
 use weir_bytecode::{Opcode, Trap};
 
 impl Builder<'_, '_> {
@@ -213,14 +213,12 @@ impl Builder<'_, '_> {
 
     /// Skips an instruction of dead code, which ends with the `else` or `end` of the block in which it began.
     pub(super) fn skip(&mut self, op: Opcode) {
-        if matches!(op, Opcode::Block | Opcode::Loop | Opcode::If) {
-            self.skipped += 1;
-        } else if op == Opcode::End && self.skipped > 0 {
-            self.skipped -= 1;
-        } else if op == Opcode::End {
-            self.end();
-        } else if op == Opcode::Else && self.skipped == 0 {
-            self.open_else();
+        match op.nesting() {
+            Nesting::Open => self.skipped += 1,
+            Nesting::End if self.skipped > 0 => self.skipped -= 1,
+            Nesting::End => self.end(),
+            Nesting::Else if self.skipped == 0 => self.open_else(),
+            Nesting::Else | Nesting::Same => {}
         }
     }
 

@@ -1,8 +1,8 @@
 //! Linear memories and globals.
 
 use super::{STORED, Translator, clif_type, trap_code};
-use crate::ir::family::{Load, Store};
-use crate::ir::{Calls, Type, Value};
+use crate::ir::family::{Load, Memory, Store};
+use crate::ir::{Op, Type, Value};
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{self as clif, InstBuilder, MemFlagsData, types};
 use std::mem::offset_of;
@@ -118,14 +118,14 @@ impl Translator<'_, '_> {
         self.load_runtime(types::I64, ctx, offset_of!(MemoryCtx, len))
     }
 
-    pub(super) fn memory_size(&mut self, memory: u32) -> clif::Value {
+    fn memory_size(&mut self, memory: u32) -> clif::Value {
         let len = self.memory_len(memory);
         let page = self.request.module.memories[memory as usize].page_size_log2;
         let pages = self.b.ins().ushr_imm_u(len, i64::from(page));
         self.narrow(memory, pages)
     }
 
-    pub(super) fn memory_grow(&mut self, value: Value) -> clif::Value {
+    fn memory_grow(&mut self, value: Value) -> clif::Value {
         let memory = self.func.inst(value).aux;
         let delta = self.widen(self.index_type(memory), self.arg(value, 0));
         let index = self.b.ins().iconst(types::I64, i64::from(memory));
@@ -138,10 +138,22 @@ impl Translator<'_, '_> {
         if self.index_type(memory) == Type::I32 { self.b.ins().ireduce(types::I32, pages) } else { pages }
     }
 
+    /// An operation on memories.
+    pub(super) fn memory(&mut self, op: Memory, value: Value) -> Option<clif::Value> {
+        let helper = match op {
+            Memory::MemorySize => return Some(self.memory_size(self.func.inst(value).aux)),
+            Memory::MemoryGrow => return Some(self.memory_grow(value)),
+            Memory::MemoryFill => const { Op::MemoryFill.helper() },
+            Memory::MemoryCopy => const { Op::MemoryCopy.helper() },
+            Memory::MemoryInit => const { Op::MemoryInit.helper() },
+            Memory::DataDrop => const { Op::DataDrop.helper() },
+        };
+        self.bulk(helper, value)
+    }
+
     /// A bulk operation: calls a helper with the immediates packed into its first argument.
-    pub(super) fn bulk(&mut self, value: Value) -> Option<clif::Value> {
+    pub(super) fn bulk(&mut self, helper: Helper, value: Value) -> Option<clif::Value> {
         let inst = self.func.inst(value);
-        let Calls::Helper(helper) = inst.op.calls() else { unreachable!("{} calls no helper", inst.op.name()) };
         let immediates = inst.helper_immediates();
         let mut args = vec![self.b.ins().iconst(types::I64, immediates as i64)];
         for &arg in inst.args.iter() {

@@ -26,7 +26,7 @@ mod unsupported;
 mod vector;
 
 use crate::analysis::cfg::Cfg;
-use crate::ir::family::{Accounting, Call, Family, Global, Leaf, Memory, Reference, Simd, Table};
+use crate::ir::family::{Accounting, Call, Family, Global, Leaf, Reference, Simd};
 use crate::ir::{Block, Func, Op, Type, Value};
 use crate::request::{Backend, CompileStats, Compiled, Inlining, Refusal, Reloc, RelocTarget, Request, TrapEntry};
 use cranelift_codegen::binemit::Reloc as RelocKind;
@@ -291,21 +291,12 @@ impl Translator<'_, '_> {
             Family::Simd(Simd::Vector) => Some(self.vector(value)),
             Family::Load(op) => Some(self.load(op, value)),
             Family::Store(op) => self.store(op, value),
-            Family::Memory(op) => match op {
-                Memory::MemorySize => Some(self.memory_size(inst.aux)),
-                Memory::MemoryGrow => Some(self.memory_grow(value)),
-                Memory::MemoryFill | Memory::MemoryCopy | Memory::MemoryInit | Memory::DataDrop => self.bulk(value),
-            },
+            Family::Memory(op) => self.memory(op, value),
             Family::Global(op) => match op {
                 Global::GlobalGet => Some(self.global_get(inst.aux, inst.ty)),
                 Global::GlobalSet => self.global_set(inst.aux, self.arg(value, 0)),
             },
-            Family::Table(op) => match op {
-                Table::TableGet => Some(self.table_get(value)),
-                Table::TableSize => Some(self.table_size(inst.aux)),
-                Table::TableGrow => Some(self.table_grow(value)),
-                Table::TableSet | Table::TableFill | Table::TableCopy | Table::TableInit | Table::ElemDrop => self.bulk(value),
-            },
+            Family::Table(op) => self.table(op, value),
             Family::Call(op) => match op {
                 Call::Call => self.call(value)?,
                 Call::CallIndirect => self.call_indirect(value)?,

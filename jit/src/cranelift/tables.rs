@@ -1,7 +1,8 @@
-//! Tables and references. Bulk table operations are in `memory`.
+//! Tables and references. The calls of helpers are in `memory`.
 
 use super::{Translator, trap_code};
-use crate::ir::Value;
+use crate::ir::family::Table;
+use crate::ir::{Op, Value};
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{self as clif, InstBuilder, types};
 use std::mem::offset_of;
@@ -28,19 +29,34 @@ impl Translator<'_, '_> {
         self.b.ins().select_spectre_guard(outside, entries, entry)
     }
 
-    pub(super) fn table_get(&mut self, value: Value) -> clif::Value {
+    /// An operation on tables.
+    pub(super) fn table(&mut self, op: Table, value: Value) -> Option<clif::Value> {
+        let helper = match op {
+            Table::TableGet => return Some(self.table_get(value)),
+            Table::TableSize => return Some(self.table_size(self.func.inst(value).aux)),
+            Table::TableGrow => return Some(self.table_grow(value)),
+            Table::TableSet => const { Op::TableSet.helper() },
+            Table::TableFill => const { Op::TableFill.helper() },
+            Table::TableCopy => const { Op::TableCopy.helper() },
+            Table::TableInit => const { Op::TableInit.helper() },
+            Table::ElemDrop => const { Op::ElemDrop.helper() },
+        };
+        self.bulk(helper, value)
+    }
+
+    fn table_get(&mut self, value: Value) -> clif::Value {
         let inst = self.func.inst(value);
         let entry = self.table_entry(inst.aux, inst.args[0], Trap::TableOutOfBounds);
         self.load_runtime(types::I64, entry, offset_of!(TableEntry, reference))
     }
 
-    pub(super) fn table_size(&mut self, table: u32) -> clif::Value {
+    fn table_size(&mut self, table: u32) -> clif::Value {
         let ctx = self.table_ctx(table);
         let len = self.load_runtime(types::I64, ctx, offset_of!(TableCtx, len));
         self.table_index(table, len)
     }
 
-    pub(super) fn table_grow(&mut self, value: Value) -> clif::Value {
+    fn table_grow(&mut self, value: Value) -> clif::Value {
         let inst = self.func.inst(value);
         let delta = self.widen(self.func.ty(inst.args[1]), self.arg(value, 1));
         let table = self.b.ins().iconst(types::I64, i64::from(inst.aux));

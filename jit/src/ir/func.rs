@@ -285,13 +285,14 @@ impl<'a> Func<'a> {
     /// The bits of `value` if it is a constant vector.
     pub fn as_vector(&self, value: Value) -> Option<u128> {
         let inst = self.inst(value);
-        match (inst.op, &inst.args[..]) {
-            (Op::Const, _) => Some(inst.imm.into()),
-            (Op::Vector, &[low, high]) if inst.aux == Opcode::V128Const as u32 => {
-                Some(u128::from(self.as_const(low)?) | u128::from(self.as_const(high)?) << 64)
-            }
-            _ => None,
+        if let Some(bits) = self.as_const(value) {
+            return Some(bits.into());
         }
+        if inst.op != Op::Vector || inst.aux != Opcode::V128Const as u32 {
+            return None;
+        }
+        let &[low, high] = &inst.args[..] else { return None };
+        Some(u128::from(self.as_const(low)?) | u128::from(self.as_const(high)?) << 64)
     }
 
     /// The terminator of `block`, if it has one.

@@ -555,6 +555,17 @@ impl Op {
         }
     }
 
+    /// The helper that it calls. Evaluated in a `const` block, where a row without a helper does not compile.
+    ///
+    /// # Panics
+    /// If it calls none.
+    pub const fn helper(self) -> Helper {
+        match self.calls() {
+            Calls::Helper(helper) => helper,
+            Calls::None | Calls::Function | Calls::Tail | Calls::Poll => panic!("the operation calls no helper"),
+        }
+    }
+
     /// Whether it ends a block.
     #[inline]
     pub const fn is_terminator(self) -> bool {

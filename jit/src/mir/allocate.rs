@@ -10,7 +10,8 @@ use std::ops::Range;
 /// proves the allocation correct.
 ///
 /// # Errors
-/// [`AllocationError`] if the constraints of an instruction contradict each other, or if the code is not in SSA form.
+/// [`AllocationError`] if the constraints of an instruction contradict each other, if the code is not in SSA form, or if a spill slot
+/// was chosen where an instruction needs a register.
 ///
 /// # Panics
 /// With `verify`, if the allocation is wrong.
@@ -30,7 +31,7 @@ pub fn allocate<I: Inst>(code: &mut MachineCode<I>, allocator: Allocator, verify
     let saved = saved_registers(code, &assignment);
     for (i, inst) in code.insts.iter_mut().enumerate() {
         let mut places = assignment.places(i).iter();
-        inst.assign(&mut code.lists, || *places.next().expect("one place for each operand"));
+        inst.assign(&mut code.lists, || *places.next().expect("one place for each operand"))?;
     }
     for block in &mut code.blocks {
         // The inserted copies replace the parameters.

@@ -2,7 +2,7 @@
 
 use super::list::RegList;
 use super::text::Line;
-use crate::regalloc::{Operand, Place, Reg, RegSet};
+use crate::regalloc::{AllocationError, Operand, Place, Reg, RegSet};
 use std::fmt;
 
 /// The control flow after an instruction.
@@ -86,7 +86,10 @@ pub trait Inst: Copy + PartialEq + fmt::Debug + 'static {
     fn operands(&mut self, lists: &mut [RegList], f: impl FnMut(Operand));
 
     /// Replaces each virtual register by the next place.
-    fn assign(&mut self, lists: &mut [RegList], next: impl FnMut() -> Place);
+    ///
+    /// # Errors
+    /// A place is a spill slot where the instruction needs a register.
+    fn assign(&mut self, lists: &mut [RegList], next: impl FnMut() -> Place) -> Result<(), AllocationError>;
 
     /// Calls `f` with each of its register operands and its current place. Physical registers, spill slots and registers in
     /// addresses are included. The index of a [`Constraint::Reuse`](crate::regalloc::Constraint) counts the operands that this

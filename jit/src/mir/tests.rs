@@ -5,7 +5,7 @@ use super::isa::{Control, FlagSet, Inst};
 use super::layout;
 use super::list::RegList;
 use super::text::Line;
-use crate::regalloc::{Move, Operand, Place, Reg, RegSet};
+use crate::regalloc::{AllocationError, Move, Operand, Place, Reg, RegSet};
 use std::fmt;
 use std::ops::Range;
 
@@ -48,7 +48,9 @@ impl Inst for Jump {
 
     fn operands(&mut self, _: &mut [RegList], _: impl FnMut(Operand)) {}
 
-    fn assign(&mut self, _: &mut [RegList], _: impl FnMut() -> Place) {}
+    fn assign(&mut self, _: &mut [RegList], _: impl FnMut() -> Place) -> Result<(), AllocationError> {
+        Ok(())
+    }
 
     fn places(&mut self, _: &mut [RegList], _: impl FnMut(Operand, Place)) {}
 

@@ -13,6 +13,7 @@
 
 use super::cfg_edit::remove_unreachable;
 use super::pass::{Changed, Context, Pass};
+use crate::ir::family::{Family, Terminator};
 use crate::ir::{Block, Func, Op};
 
 /// Branch folding.
@@ -76,25 +77,30 @@ fn constant_successor(func: &Func<'_>, block: Block) -> Option<usize> {
     let terminator = func.terminator(block)?;
     let succs = &func.block(block).succs;
     let &index = func.args(terminator).first()?;
-    match (func.op(terminator), func.as_const(index)) {
-        (Op::Branch, Some(condition)) => Some(usize::from(condition == 0)),
-        (Op::BrTable, Some(index)) => Some(succs.len().saturating_sub(1).min(index as usize)),
-        // All edges lead to one block, whose phis do not distinguish them. If that block has many edges, finding these would be
-        // quadratic, for little gain.
-        (Op::Branch | Op::BrTable, None) if succs.iter().all(|succ| *succ == succs[0]) => {
-            let preds = &func.block(succs[0]).preds;
-            if preds.len() > MANY {
-                return None;
-            }
-            let alike = func.phis(succs[0]).all(|phi| {
-                let mut args = func.args(phi).iter().zip(preds).filter(|&(_, &pred)| pred == block).map(|(arg, _)| arg);
-                let first = args.next();
-                args.all(|arg| Some(arg) == first)
-            });
-            alike.then_some(0)
-        }
-        _ => None,
+    let Family::Terminator(op) = func.op(terminator).family() else { return None };
+    let constant = func.as_const(index);
+    match op {
+        Terminator::Branch if let Some(condition) = constant => return Some(usize::from(condition == 0)),
+        Terminator::BrTable if let Some(index) = constant => return Some(succs.len().saturating_sub(1).min(index as usize)),
+        Terminator::Branch | Terminator::BrTable => {}
+        Terminator::Jump | Terminator::Return | Terminator::ReturnCall | Terminator::ReturnCallIndirect => return None,
+        Terminator::ReturnCallRef | Terminator::Trap => return None,
     }
+    if succs.iter().any(|succ| *succ != succs[0]) {
+        return None;
+    }
+    // All edges lead to one block, whose phis do not distinguish them. If that block has many edges, finding these would be
+    // quadratic, for little gain.
+    let preds = &func.block(succs[0]).preds;
+    if preds.len() > MANY {
+        return None;
+    }
+    let alike = func.phis(succs[0]).all(|phi| {
+        let mut args = func.args(phi).iter().zip(preds).filter(|&(_, &pred)| pred == block).map(|(arg, _)| arg);
+        let first = args.next();
+        args.all(|arg| Some(arg) == first)
+    });
+    alike.then_some(0)
 }
 
 /// Appends each block to its predecessor if it is the only successor and that is the only predecessor.

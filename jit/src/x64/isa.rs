@@ -4,7 +4,7 @@ use super::abi;
 use super::insts::{Asm, Cond, Encoding, Field, Inst, Mem, Rm, STORED, Shape, Width};
 use crate::mir::text::{Line, Show};
 use crate::mir::{Control, FlagSet, RegList, isa};
-use crate::regalloc::{Operand, Place, Reg, RegSet};
+use crate::regalloc::{AllocationError, Operand, Place, Reg, RegSet};
 use std::fmt;
 use weir_bytecode::Trap;
 
@@ -48,13 +48,17 @@ impl isa::Inst for Inst {
         self.visit(lists, |field, constraint, role, position| f(Operand { reg: field.get(), constraint, role, position }));
     }
 
-    fn assign(&mut self, lists: &mut [RegList], mut next: impl FnMut() -> Place) {
+    fn assign(&mut self, lists: &mut [RegList], mut next: impl FnMut() -> Place) -> Result<(), AllocationError> {
+        let (op, mut result) = (self.op, Ok(()));
         self.visit(lists, |field, _, _, _| match (field, next()) {
             (Field::Reg(reg), Place::Reg(place)) => *reg = place,
             (Field::Rm(rm), Place::Reg(place)) => *rm = Rm::Reg(place),
             (Field::Rm(rm), Place::Slot(slot)) => *rm = Rm::Slot(slot),
-            (Field::Reg(_), Place::Slot(_)) => unreachable!("the operand's constraint is a register"),
+            (Field::Reg(_), Place::Slot(slot)) => {
+                result = Err(AllocationError(format!("spill slot {slot} for an operand of {op:?} that must be a register")));
+            }
         });
+        result
     }
 
     fn places(&mut self, lists: &mut [RegList], mut f: impl FnMut(Operand, Place)) {
@@ -409,6 +413,7 @@ impl Comma {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::regalloc::Class;
     use crate::x64::insts::Trunc;
     use isa::Inst as _;
 
@@ -458,6 +463,20 @@ mod tests {
         for (inst, what) in wrong {
             assert_eq!(inst.check(pool), Err(what.to_string()), "{inst:?}");
         }
+    }
+
+    #[test]
+    fn a_spill_slot_for_an_operand_that_must_be_a_register_is_an_error() {
+        let [dst, rm] = [0, 1].map(|n| Reg::new_virtual(Class::Int, n));
+        let assigned = |places: [Place; 2]| {
+            let (mut inst, mut places) = (Inst::new(Asm::Mov, Width::D).dst(dst).reg(rm), places.into_iter());
+            let result = inst.assign(&mut [], || places.next().unwrap());
+            result.map(|()| inst).map_err(|error| error.0)
+        };
+        let (slot, reg) = (Place::Slot(3), Place::Reg(abi::RCX));
+        assert_eq!(assigned([reg, slot]), Ok(Inst { dst: abi::RCX, rm: Rm::Slot(3), ..Inst::new(Asm::Mov, Width::D) }));
+        let error = assigned([slot, reg]).unwrap_err();
+        assert_eq!(error, "spill slot 3 for an operand of Mov that must be a register");
     }
 
     #[test]

@@ -8,7 +8,7 @@ use super::value::Value;
 use crate::rng::Rng;
 use std::sync::LazyLock;
 use wasm_encoder as enc;
-use wasm_encoder::{Encode, InstructionSink};
+use wasm_encoder::InstructionSink;
 use weir_bytecode::Opcode;
 use weir_bytecode::opcodes::{Effect, Immediates};
 use weir_bytecode::semantics::nan::{self, Floats};
@@ -265,16 +265,9 @@ impl Body<'_> {
     // Numbers
 
     fn opcode(&mut self, op: Opcode) {
-        let code = op as u16;
-        match code.checked_sub(0x100) {
-            None => self.code.raw([code as u8]),
-            Some(behind_prefix) if !op.is_vector() => self.code.raw([0xFC, behind_prefix as u8]),
-            _ => {
-                let mut bytes = vec![0xFD];
-                u32::from(code - 0x200).encode(&mut bytes);
-                self.code.raw(bytes)
-            }
-        };
+        let mut bytes = Vec::new();
+        op.encode(&mut bytes);
+        self.code.raw(bytes);
     }
 
     fn numeric(&mut self, ty: ValType, depth: u32) {

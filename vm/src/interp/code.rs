@@ -33,6 +33,22 @@ macro_rules! unassigned_after_prefix {
 }
 pub(super) use unassigned_after_prefix;
 
+/// The pattern of the instructions with prefix 0xFC that the loop leaves to [`super::memory::execute`], where `code` is in scope.
+macro_rules! bulk_after_prefix {
+    () => {
+        code::MemoryInit
+            | code::DataDrop
+            | code::MemoryCopy
+            | code::MemoryFill
+            | code::TableInit
+            | code::ElemDrop
+            | code::TableCopy
+            | code::TableSize
+            | code::TableFill
+    };
+}
+pub(super) use bulk_after_prefix;
+
 const _: () = {
     let mut i = 0;
     while i < Opcode::ALL.len() {

@@ -555,15 +555,7 @@ pub(super) unsafe fn run<const METERED: bool, const PROFILED: bool, const WORDS:
                                         };
                                         state.sp = top;
                                     }
-                                    code @ (code::MemoryInit
-                                    | code::DataDrop
-                                    | code::MemoryCopy
-                                    | code::MemoryFill
-                                    | code::TableInit
-                                    | code::ElemDrop
-                                    | code::TableCopy
-                                    | code::TableSize
-                                    | code::TableFill) => bulk!(code, at),
+                                    code @ code::bulk_after_prefix!() => bulk!(code, at),
                                     code @ code::unassigned_after_prefix!() => invalid!(code),
                                 }
                             }

@@ -241,7 +241,7 @@ enum BulkOp {
 }
 
 impl BulkOp {
-    fn of(code: u16) -> Option<BulkOp> {
+    const fn of(code: u16) -> Option<BulkOp> {
         Some(match code {
             code::TableGet => BulkOp::TableGet,
             code::TableSet => BulkOp::TableSet,
@@ -258,6 +258,17 @@ impl BulkOp {
         })
     }
 }
+
+// The loop passes the codes of these instructions to `execute`, and no others.
+const _: () = {
+    let mut i = 0;
+    while i < Opcode::ALL.len() {
+        let code = Opcode::ALL[i] as u16;
+        let passed = matches!(code, code::TableGet | code::TableSet | code::bulk_after_prefix!());
+        assert!(passed == BulkOp::of(code).is_some());
+        i += 1;
+    }
+};
 
 /// Executes the [`BulkOp`] with code `code`. Its immediates are at `at`, its operands below `sp`. Returns the values of
 /// both after it.

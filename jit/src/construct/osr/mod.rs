@@ -14,8 +14,9 @@ pub(super) mod state;
 use super::builder::{Builder, Operand};
 use super::frames::{ElseEntry, Frame, Kind};
 use crate::request::Refusal;
+use weir_bytecode::instrs::Nesting;
 use weir_bytecode::walk::{BlockKind, OpenBlock, Walk};
-use weir_bytecode::{FuncBody, Instrs, Opcode};
+use weir_bytecode::{FuncBody, Instrs};
 
 impl<'m> Builder<'_, 'm> {
     /// Sets up the state at the loop at `pc`. Returns the instructions to translate first.
@@ -45,19 +46,21 @@ impl<'m> Builder<'_, 'm> {
         // The opcodes of the open structures.
         let mut open = Vec::new();
         for instr in Instrs::new(self.module, outermost, self.body.end) {
-            if matches!(instr.op, Opcode::Block | Opcode::If | Opcode::Loop) {
-                open.push(instr.pc);
-            } else if instr.op == Opcode::End {
-                let start = open.pop().expect("validated code nests");
-                if around.binary_search(&start).is_ok() {
-                    match rest.checked_sub(instr.pc - start) {
-                        Some(less) => rest = less,
-                        None => return false,
+            match instr.op.nesting() {
+                Nesting::Open => open.push(instr.pc),
+                Nesting::End => {
+                    let start = open.pop().expect("validated code nests");
+                    if around.binary_search(&start).is_ok() {
+                        match rest.checked_sub(instr.pc - start) {
+                            Some(less) => rest = less,
+                            None => return false,
+                        }
+                    }
+                    if open.is_empty() {
+                        return true;
                     }
                 }
-                if open.is_empty() {
-                    return true;
-                }
+                Nesting::Else | Nesting::Same => {}
             }
             if instr.pc - outermost > self.options.peel_limit {
                 return false;

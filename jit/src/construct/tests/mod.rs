@@ -186,7 +186,7 @@ fn branches_to_the_function_return() {
 }
 
 #[test]
-fn calls_have_their_results_behind_them() {
+fn calls_are_followed_by_their_results() {
     let (text, _) = built(
         r#"(type $two (func (param i32) (result i32 i64)))
            (import "m" "f" (func $f (type $two))) (table 3 funcref)

@@ -3,7 +3,7 @@
 use super::calls::CallBy;
 use super::numeric::Comparison;
 use super::selection::{Lower, width};
-use crate::ir::family::{Accounting, Call, Family, Global, Leaf, Memory, Reference, Simd, Store, Table};
+use crate::ir::family::{Accounting, Call, Family, Global, Leaf, Reference, Simd, Store};
 use crate::ir::{Block, Entry, Op, Probability, Type, Value};
 use crate::mir::{CodeBlock, Flow, Origin, RegList, Regs, Target, frequency};
 use crate::regalloc::{Class, RegSet};
@@ -188,19 +188,8 @@ impl Lower<'_, '_> {
                 }
                 Global::GlobalSet => self.lower_global_set(inst.aux, inst.args[0]),
             },
-            Family::Memory(op) => match op {
-                Memory::MemorySize => self.lower_memory_size(value),
-                Memory::MemoryGrow => self.lower_memory_grow(value),
-                Memory::MemoryFill | Memory::MemoryCopy | Memory::MemoryInit | Memory::DataDrop => self.lower_bulk(value),
-            },
-            Family::Table(op) => match op {
-                Table::TableGet => self.lower_table_get(value),
-                Table::TableSize => self.lower_table_size(value),
-                Table::TableGrow => self.lower_table_grow(value),
-                Table::TableSet | Table::TableFill | Table::TableCopy | Table::TableInit | Table::ElemDrop => {
-                    self.lower_bulk(value);
-                }
-            },
+            Family::Memory(op) => self.lower_memory(op, value),
+            Family::Table(op) => self.lower_table(op, value),
             Family::Call(op) => match op {
                 Call::Call => self.lower_call(value, CallBy::Index),
                 Call::CallIndirect => self.lower_call(value, CallBy::Element),

@@ -1,7 +1,7 @@
 //! Selection of calls, tail calls, returns and calls of the runtime's helpers.
 
 use super::selection::{Lower, class, width};
-use crate::ir::{Calls, Entry, Op, Type, Value};
+use crate::ir::{Entry, Op, Type, Value};
 use crate::mir::{RegList, Target};
 use crate::regalloc::{Class, Reg, RegSet};
 use crate::x64::abi::{self, ArgLocation};
@@ -179,10 +179,9 @@ impl<'l> Lower<'l, '_> {
         self.push(Inst::new(Asm::Mov, width(inst.ty)).dst(dst).reg(old));
     }
 
-    /// Selects operations whose helper returns a status.
-    pub(super) fn lower_bulk(&mut self, value: Value) {
+    /// Selects an operation whose helper returns a status.
+    pub(super) fn lower_bulk(&mut self, helper: Helper, value: Value) {
         let inst = self.func.inst(value);
-        let Calls::Helper(helper) = inst.op.calls() else { unreachable!("{} calls no helper", inst.op.name()) };
         let selector = inst.helper_immediates();
         let mut args = vec![self.constant_reg(selector, Type::I64)];
         for &arg in inst.args.iter() {

@@ -2,7 +2,7 @@
 
 use super::selection::{Lower, width};
 use crate::analysis::Cfg;
-use crate::ir::family::{Bits, Family, Integer, Load};
+use crate::ir::family::{Bits, Family, Integer, Load, Memory};
 use crate::ir::{Func, Op, Type, Value};
 use crate::regalloc::{Class, Reg};
 use crate::x64::abi;
@@ -296,7 +296,20 @@ impl Lower<'_, '_> {
             && self.can_fold_load(value, ty)
     }
 
-    pub(super) fn lower_memory_size(&mut self, value: Value) {
+    /// Selects operations on memories.
+    pub(super) fn lower_memory(&mut self, op: Memory, value: Value) {
+        let helper = match op {
+            Memory::MemorySize => return self.lower_memory_size(value),
+            Memory::MemoryGrow => return self.lower_memory_grow(value),
+            Memory::MemoryFill => const { Op::MemoryFill.helper() },
+            Memory::MemoryCopy => const { Op::MemoryCopy.helper() },
+            Memory::MemoryInit => const { Op::MemoryInit.helper() },
+            Memory::DataDrop => const { Op::DataDrop.helper() },
+        };
+        self.lower_bulk(helper, value);
+    }
+
+    fn lower_memory_size(&mut self, value: Value) {
         let inst = self.func.inst(value);
         let page_size_log2 = self.request.module.memories[inst.aux as usize].page_size_log2;
         let (dst, record) = (self.result(value), self.record(inst.aux));

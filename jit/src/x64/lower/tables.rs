@@ -1,7 +1,8 @@
 //! Selection of operations on tables and references. Bulk operations are with the other calls of helpers.
 
 use super::selection::{Lower, width};
-use crate::ir::{Type, Value};
+use crate::ir::family::Table;
+use crate::ir::{Op, Type, Value};
 use crate::regalloc::{Class, Reg};
 use crate::x64::abi;
 use crate::x64::insts::{Asm, Cond, Inst, Mem, Width};
@@ -24,18 +25,33 @@ impl Lower<'_, '_> {
         entry
     }
 
-    pub(super) fn lower_table_get(&mut self, value: Value) {
+    /// Selects operations on tables.
+    pub(super) fn lower_table(&mut self, op: Table, value: Value) {
+        let helper = match op {
+            Table::TableGet => return self.lower_table_get(value),
+            Table::TableSize => return self.lower_table_size(value),
+            Table::TableGrow => return self.lower_table_grow(value),
+            Table::TableSet => const { Op::TableSet.helper() },
+            Table::TableFill => const { Op::TableFill.helper() },
+            Table::TableCopy => const { Op::TableCopy.helper() },
+            Table::TableInit => const { Op::TableInit.helper() },
+            Table::ElemDrop => const { Op::ElemDrop.helper() },
+        };
+        self.lower_bulk(helper, value);
+    }
+
+    fn lower_table_get(&mut self, value: Value) {
         let inst = self.func.inst(value);
         let entry = self.table_entry(inst.aux, inst.args[0], Trap::TableOutOfBounds);
         self.load(value, Mem::at(entry, offset_of!(TableEntry, reference) as i32));
     }
 
-    pub(super) fn lower_table_size(&mut self, value: Value) {
+    fn lower_table_size(&mut self, value: Value) {
         let record = self.field(abi::INSTANCE, self.layout.table(self.func.inst(value).aux) as usize);
         self.load(value, Mem::at(record, offset_of!(TableCtx, len) as i32));
     }
 
-    pub(super) fn lower_table_grow(&mut self, value: Value) {
+    fn lower_table_grow(&mut self, value: Value) {
         let inst = self.func.inst(value);
         let table = self.constant_reg(inst.aux.into(), Type::I64);
         let (reference, delta) = (self.reg(inst.args[0]), self.reg(inst.args[1]));

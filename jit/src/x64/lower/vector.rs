@@ -217,12 +217,13 @@ impl Lower<'_, '_> {
         if inst.ty != Type::V128 {
             return None;
         }
-        self.func.as_vector(value).or_else(|| match (inst.op, &*inst.args) {
-            (Op::Vector, &[lane]) if self.lanes(value).op == LaneOp::Lane(Lane::Splat) => {
-                vector::eval(self.vector_opcode(value), &[self.constant(lane)?.into()])
-            }
-            _ => None,
-        })
+        if let Some(bits) = self.func.as_vector(value) {
+            return Some(bits);
+        }
+        if inst.op != Op::Vector || inst.args.len() != 1 || self.lanes(value).op != LaneOp::Lane(Lane::Splat) {
+            return None;
+        }
+        vector::eval(self.vector_opcode(value), &[self.constant(inst.args[0])?.into()])
     }
 
     /// A constant in a new register.
