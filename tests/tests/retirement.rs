@@ -1,7 +1,6 @@
 //! Code that is retired while its module lives: with a full budget, with threads, with suspended frames, and when a
 //! loop's code is no longer needed. Results must stay the same.
 
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use weir::{Caller, Config, Error, Instance, Linker, Module, Stats, Store, Tier, TierEventKind, Trap};
 use weir_tests::engines::{engine, engine_with_events};
@@ -180,14 +179,14 @@ fn code_under_a_suspended_frame_stays(tier: Tier) {
 
 #[test]
 fn code_of_a_loop_goes_when_the_function_has_code_of_its_own() {
-    let retired = Arc::new(AtomicU64::new(0));
-    let count = retired.clone();
+    // The offset of each loop whose code was retired, and the size of the code.
+    let retired = Arc::new(Mutex::new(Vec::new()));
+    let listener = retired.clone();
     let mut config = Config::new();
     config.tier_up_threshold(Some(200)).compiler_threads(1).baseline(false);
     let engine = engine_with_events(&config, move |event| {
         if let TierEventKind::Retired { bytes, .. } = event.kind {
-            assert!(event.osr.is_some() && bytes > 0, "only code of loops");
-            count.fetch_add(1, Ordering::Relaxed);
+            listener.lock().unwrap().push((event.osr, bytes));
         }
     });
     let engine = engine.unwrap();
@@ -200,7 +199,7 @@ fn code_of_a_loop_goes_when_the_function_has_code_of_its_own() {
     // The loop is entered before the function's own code exists if the compiler is busy first and then compiles the loop, which
     // is more urgent. The limit of five minutes allows for a slow machine.
     let started = std::time::Instant::now();
-    while retired.load(Ordering::Relaxed) == 0 && started.elapsed().as_secs() < 300 {
+    while retired.lock().unwrap().is_empty() && started.elapsed().as_secs() < 300 {
         let module = Module::new(&engine, &text).unwrap();
         let mut store = Store::new(&engine, ());
         let instance = Instance::new(&mut store, &module, &[]).unwrap();
@@ -215,5 +214,7 @@ fn code_of_a_loop_goes_when_the_function_has_code_of_its_own() {
     }
     let stats = engine.stats();
     assert!(stats.osr_entries > 0 && stats.retired > 0, "{:?}", figures(&stats));
-    assert_eq!(stats.retired, retired.load(Ordering::Relaxed), "each is told of");
+    let retired = retired.lock().unwrap();
+    assert_eq!(stats.retired, retired.len() as u64, "each is told of");
+    assert!(retired.iter().all(|&(osr, bytes)| osr.is_some() && bytes > 0), "only code of loops: {retired:?}");
 }

@@ -24,12 +24,13 @@ fn quadratic() -> String {
     )
 }
 
-/// An event about a function.
+/// An event about a function. No test expects `Other`.
 #[derive(Clone, PartialEq, Eq, Debug)]
 enum Reported {
     Compiled(CompiledBy),
     Translated,
     Refused { by: String, reason: String, interpreted: bool },
+    Other(String),
 }
 
 /// A function with the part that refused it and the reason.
@@ -46,10 +47,12 @@ fn run(config: &mut Config, text: &str, args: (i32, i32)) -> (weir::Result<i32>,
             TierEventKind::Refused { by, reason, interpreted, .. } => {
                 Reported::Refused { by: by.to_string(), reason: reason.into(), interpreted }
             }
-            _ => panic!("{event:?}"),
+            _ => Reported::Other(format!("{event:?}")),
         };
-        // The callback may read the module's statistics.
-        assert!(event.module.stats().functions.total > 0);
+        // The callback may read the module's statistics. A panic in it would be caught.
+        if event.module.stats().functions.total == 0 {
+            listener.lock().unwrap().push((event.func, Reported::Other("a module without functions".into())));
+        }
         listener.lock().unwrap().push((event.func, what));
     });
     let engine = Engine::new(config).unwrap();

@@ -25,7 +25,7 @@ fn run(config: &mut Config, names: [&str; 2]) -> (Vec<(u32, String)>, Module, En
             TierEventKind::Panicked { message, .. } => format!("panicked: {message}"),
             TierEventKind::Refused { by, reason, interpreted: true, .. } => format!("interpreted: {by}: {reason}"),
             TierEventKind::Refused { by, reason, interpreted: false, .. } => format!("refused: {by}: {reason}"),
-            TierEventKind::Translated { .. } => panic!("{event:?}"),
+            TierEventKind::Translated { .. } => "translated".to_owned(),
             TierEventKind::Compiled { by, .. } => format!("compiled: {}", *by == CompiledBy::Native),
             TierEventKind::Retired { .. } => "retired".to_owned(),
         };
