@@ -111,7 +111,7 @@ pub struct Agreement {
     pub values: usize,
     /// The number of compared bytes of memory.
     pub bytes: usize,
-    /// The number of compiled functions.
+    /// The number of compiled functions. One that several compilers compiled counts for each of them.
     pub compiled: u64,
 }
 

@@ -73,8 +73,8 @@ fn record(program: &Program, config: &Config) -> (Installed, String) {
     let installed: Arc<Mutex<Installed>> = Arc::default();
     let (seen, mut config) = (installed.clone(), config.clone());
     let engine = engine_with_events(config.keep_profiles(true), move |event| {
-        if let TierEventKind::Compiled { code, by, .. } = &event.kind {
-            seen.lock().unwrap().insert((event.func, event.osr, *by == CompiledBy::Baseline), code.to_vec());
+        if let (TierEventKind::Compiled { code, by, .. }, Some(func)) = (&event.kind, event.func) {
+            seen.lock().unwrap().insert((func, event.osr, *by == CompiledBy::Baseline), code.to_vec());
         }
     });
     let (module, _) = program.run(&engine.expect("an engine"), |_| ());

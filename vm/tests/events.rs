@@ -107,26 +107,78 @@ fn code_beyond_the_budget_takes_the_place_of_other_code() {
 }
 
 #[test]
-fn no_room_even_for_stubs_is_an_error_where_code_is_asked_for() {
+fn a_module_without_code_memory_is_told_once_with_the_reason() {
+    let told = Arc::new(Mutex::new(Vec::new()));
+    let listener = told.clone();
     let mut config = Config::new();
-    config.max_code_size(0).synchronous_compilation(true).tier_up_threshold(Some(1));
-    for tier in [Tier::Native, Tier::Cranelift] {
+    config.max_code_size(0).synchronous_compilation(true).tier_up_threshold(Some(1)).on_tier_event(move |event| {
+        let what = match &event.kind {
+            TierEventKind::NoNativeCode { reason, .. } => (*reason).to_owned(),
+            _ => format!("{event:?}"),
+        };
+        listener.lock().unwrap().push((event.name(), event.func, what));
+    });
+    let expected = |reason: &str| vec![("the module".to_owned(), None, reason.to_owned())];
+    // Not even the stubs have room. Where code is asked for, that is an error.
+    for tier in [Tier::Native, Tier::Cranelift, Tier::Baseline] {
         let engine = Engine::new(config.tier(tier)).unwrap();
         let module = Module::new(&engine, TEXT).unwrap();
-        let error = Instance::new(&mut Store::new(&engine, ()), &module, &[]).unwrap_err();
-        assert!(error.to_string().contains("code memory is full"), "{error}");
+        for _ in 0..2 {
+            let error = Instance::new(&mut Store::new(&engine, ()), &module, &[]).unwrap_err();
+            assert!(error.to_string().contains("code memory is full"), "{error}");
+        }
+        let reason = module.stats().no_native_code.unwrap();
+        assert_eq!(std::mem::take(&mut *told.lock().unwrap()), expected(&reason), "{tier:?}");
     }
-    // If the settings allow interpreting everything, that happens and the reason is reported.
+    // If the settings allow interpreting everything, that happens.
     let engine = Engine::new(config.tier(Tier::Auto)).unwrap();
+    let module = Module::new(&engine, TEXT).unwrap();
+    for _ in 0..2 {
+        let mut store = Store::new(&engine, ());
+        let instance = Instance::new(&mut store, &module, &[]).unwrap();
+        let sum = instance.get_typed_func::<i64, i64>(&mut store, "sum").unwrap();
+        assert_eq!(sum.call(&mut store, 10).unwrap(), 55);
+    }
+    for stats in [module.stats(), engine.stats()] {
+        let reason = stats.no_native_code.unwrap();
+        assert!(reason.contains("code memory is full"), "{reason}");
+        assert_eq!((stats.functions.called, stats.functions.interpreted, stats.functions.native), (1, 1, 0));
+        assert_eq!(*told.lock().unwrap(), expected(&reason));
+    }
+    // There is none to miss where none is asked for.
+    for tier in [Tier::Interpreter, Tier::Ssa] {
+        let engine = Engine::new(config.tier(tier)).unwrap();
+        let module = Module::new(&engine, TEXT).unwrap();
+        Instance::new(&mut Store::new(&engine, ()), &module, &[]).unwrap();
+        assert_eq!(module.stats().no_native_code, None);
+    }
+    assert_eq!(told.lock().unwrap().len(), 1);
+}
+
+#[test]
+fn a_function_counts_for_each_compiler_that_compiled_it() {
+    let engine = Engine::new(Config::new().synchronous_compilation(true).tier_up_threshold(Some(100))).unwrap();
     let module = Module::new(&engine, TEXT).unwrap();
     let mut store = Store::new(&engine, ());
     let instance = Instance::new(&mut store, &module, &[]).unwrap();
     let sum = instance.get_typed_func::<i64, i64>(&mut store, "sum").unwrap();
-    assert_eq!(sum.call(&mut store, 10).unwrap(), 55);
-    for stats in [module.stats(), engine.stats()] {
-        assert!(stats.no_native_code.as_ref().is_some_and(|reason| reason.contains("code memory is full")), "{stats:?}");
-        assert_eq!((stats.functions.called, stats.functions.interpreted, stats.functions.native), (1, 1, 0));
+    // Half of the ticks make the baseline compiler compile it, and all of them the native back end.
+    let numbers = |calls: i32, stats: weir::Stats| {
+        let functions = stats.functions;
+        assert_eq!(stats.bytecode_bytes_compiled, u64::from(module.bytecode().body(0).unwrap().len()), "after {calls} calls");
+        [functions.called, functions.interpreted, functions.baseline, functions.native, functions.cranelift]
+    };
+    let mut seen = Vec::new();
+    for calls in 1..=200 {
+        sum.call(&mut store, 1).unwrap();
+        let stats = module.stats();
+        if stats.functions.interpreted == 0 {
+            assert_eq!(numbers(calls, stats), numbers(calls, engine.stats()));
+            seen.push(numbers(calls, module.stats()));
+        }
     }
+    seen.dedup();
+    assert_eq!(seen, [[1, 0, 1, 0, 0], [1, 0, 1, 1, 0]]);
 }
 
 #[test]

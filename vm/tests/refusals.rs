@@ -51,9 +51,9 @@ fn run(config: &mut Config, text: &str, args: (i32, i32)) -> (weir::Result<i32>,
         };
         // The callback may read the module's statistics. A panic in it would be caught.
         if event.module.stats().functions.total == 0 {
-            listener.lock().unwrap().push((event.func, Reported::Other("a module without functions".into())));
+            listener.lock().unwrap().push((u32::MAX, Reported::Other("a module without functions".into())));
         }
-        listener.lock().unwrap().push((event.func, what));
+        listener.lock().unwrap().push((event.func.unwrap_or(u32::MAX), what));
     });
     let engine = Engine::new(config).unwrap();
     let module = Module::new(&engine, text).unwrap();

@@ -92,8 +92,10 @@ fn refused_code_memory_exits_with_1_where_a_compiler_was_asked_for() {
         let output = run(tier);
         assert_eq!((output.status.code(), stdout(&output).as_str()), (Some(0), "42\n"), "{tier}: {}", stderr(&output));
     }
-    // A hot function would be compiled, and `--stats` has the reason why it was not.
-    let spin = ["--stats", "--fuel", "1000000", "--invoke", "forever", library];
-    let message = stderr(&without_code_memory(&spin));
-    assert!(message.contains("executable memory") && message.contains("os error 12"), "{message}");
+    // A hot function would be compiled, and both forms of `--stats` have the reason why it was not.
+    for (form, key) in [("--stats", "no native code: "), ("--stats=json", "\"no_native_code\":\"")] {
+        let message = stderr(&without_code_memory(&[form, "--fuel", "1000000", "--invoke", "forever", library]));
+        let reason = message.split_once(key).map_or("", |(_, reason)| reason);
+        assert!(reason.contains("executable memory") && reason.contains("os error 12"), "{form}: {message}");
+    }
 }

@@ -199,7 +199,8 @@ impl Config {
     }
 
     /// Calls `callback` whenever a function or loop has been compiled, translated to SSA for the evaluator, refused by a
-    /// back end, or retired. Each refusal names the part that refused and its reason. The callback runs on
+    /// back end, or retired, and when a module has no native code because code memory was refused. Each refusal names the part
+    /// that refused and its reason. The callback runs on
     /// the compiling thread, concurrently with the guest if that is a background thread. It must be short and must not
     /// call into a store. A panic in it is caught and ignored. Default: none.
     ///

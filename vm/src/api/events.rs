@@ -10,8 +10,8 @@ use std::sync::Arc;
 pub struct TierEvent<'a> {
     /// The module.
     pub module: &'a Module,
-    /// Index of the function.
-    pub func: u32,
+    /// Index of the function; `None` for an event of the module, which is [`TierEventKind::NoNativeCode`].
+    pub func: Option<u32>,
     /// For an OSR body, the offset in the module of the `loop` at which it begins; `None` for code that is called.
     pub osr: Option<u32>,
     /// The kind of event.
@@ -20,9 +20,9 @@ pub struct TierEvent<'a> {
 
 impl TierEvent<'_> {
     /// Returns the function's name in the module's name section, or `function N`; with the loop's offset for an OSR
-    /// body.
+    /// body. For an event of the module, returns `the module`.
     pub fn name(&self) -> String {
-        events::name(self.module.bytecode(), self.func, self.osr)
+        self.func.map_or_else(|| "the module".into(), |func| events::name(self.module.bytecode(), func, self.osr))
     }
 }
 

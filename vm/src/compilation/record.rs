@@ -13,10 +13,28 @@ use weir_jit::{Backend, Compiled};
 /// Statistics of all compilations and evaluations of a module or an engine.
 #[derive(Debug, Default)]
 pub(crate) struct Record {
-    /// Functions with native code, by module and index; the back end that made it last.
-    compiled: BTreeMap<(u64, u32), Backend>,
+    /// The compiled functions, by module and index, with the back ends that compiled them or their loops.
+    compiled: BTreeMap<(u64, u32), CompiledWith>,
     /// The sums. `compiled` has the numbers of functions by back end.
     sums: Stats,
+}
+
+/// The back ends that compiled a function or one of its loops.
+#[derive(Clone, Copy, Debug, Default)]
+struct CompiledWith {
+    native: bool,
+    cranelift: bool,
+    baseline: bool,
+}
+
+impl CompiledWith {
+    fn insert(&mut self, backend: Backend) {
+        match backend {
+            Backend::Native => self.native = true,
+            Backend::Cranelift => self.cranelift = true,
+            Backend::Baseline => self.baseline = true,
+        }
+    }
 }
 
 impl Record {
@@ -36,9 +54,11 @@ impl Record {
             self.sums.functions.fallbacks.extend_from_slice(refusals);
         }
         let Some(compiled) = compiled else { return };
-        if self.compiled.insert((module.id, func), compiled.backend).is_none() {
+        let with = self.compiled.entry((module.id, func)).or_insert_with(|| {
             self.sums.bytecode_bytes_compiled += u64::from(module.bytecode.body(func).map_or(0, |body| body.len()));
-        }
+            CompiledWith::default()
+        });
+        with.insert(compiled.backend);
         // Baseline code that optimised code replaces is not counted with it.
         let first = compiled.backend == Backend::Baseline && module.engine.config().has_baseline();
         if entry == Entry::Call && !again && !first {
@@ -98,9 +118,10 @@ impl Record {
     /// Adds the statistics to `stats`.
     pub fn report(&self, stats: &mut Stats) {
         stats.add(&self.sums);
-        let count = |backend| self.compiled.values().filter(|&&by| by == backend).count() as u64;
-        stats.functions.native += count(Backend::Native);
-        stats.functions.cranelift += count(Backend::Cranelift);
-        stats.functions.baseline += count(Backend::Baseline);
+        for with in self.compiled.values() {
+            stats.functions.native += u64::from(with.native);
+            stats.functions.cranelift += u64::from(with.cranelift);
+            stats.functions.baseline += u64::from(with.baseline);
+        }
     }
 }

@@ -63,6 +63,13 @@ pub enum TierEventKind<'a> {
         /// Time spent translating.
         time: Duration,
     },
+    /// The module has no native code, because code memory was refused or has no room. All its functions are interpreted;
+    /// with a tier that must compile, no instance is made. Reported once, for the module's first instance.
+    #[non_exhaustive]
+    NoNativeCode {
+        /// Why.
+        reason: &'a str,
+    },
     /// A back end refused the function, or something before or after the back ends did.
     #[non_exhaustive]
     Refused {
@@ -82,8 +89,8 @@ pub enum TierEventKind<'a> {
 pub(crate) struct Event<'a> {
     /// An `Arc<ModuleRecord>`.
     pub module: &'a Arc<dyn Any + Send + Sync>,
-    /// Index of the function.
-    pub func: u32,
+    /// Index of the function; `None` for an event of the module.
+    pub func: Option<u32>,
     /// For an OSR body, the offset in the module of the `loop` at which it begins; `None` for code that is called.
     pub osr: Option<u32>,
     pub kind: TierEventKind<'a>,
@@ -102,7 +109,7 @@ pub(crate) struct Callback(pub Arc<dyn Fn(Event<'_>) + Send + Sync>);
 impl Callback {
     /// Calls it with an event of `module`, which is an `Arc<ModuleRecord>`. A panic in it is caught, because compiled
     /// code may be below this on the stack.
-    pub fn call(&self, module: Arc<dyn Any + Send + Sync>, func: u32, osr: Option<u32>, kind: TierEventKind<'_>) {
+    pub fn call(&self, module: Arc<dyn Any + Send + Sync>, func: Option<u32>, osr: Option<u32>, kind: TierEventKind<'_>) {
         // The panic hook has printed the message.
         let _ = catch_unwind(AssertUnwindSafe(|| (self.0)(Event { module: &module, func, osr, kind })));
     }

@@ -21,11 +21,11 @@ statistics! {
     Stats {
         /// Time of decoding and validation.
         validate_ms: f64, Milliseconds;
-        /// Numbers of functions by engine. A function may be counted as interpreted and as compiled.
+        /// Numbers of functions. A function that several compilers compiled, one after the other, counts for each of them.
         functions: FunctionStats, None;
         /// Panics of the compiler, each of which is a bug in Weir. After a panic the back end counts as having refused the function.
         compiler_panics: u64, Count;
-        /// Why there is no native code, where the settings ask for some.
+        /// Why a module has no native code although the settings ask for it: code memory was refused, or has no room.
         no_native_code: Option<String>, None;
         /// Entries of compiled code from a running loop.
         osr_entries: u64, Count;
@@ -67,9 +67,9 @@ statistics! {
         called: u64, Count;
         /// Functions that were called, and neither compiled nor evaluated, nor any loop in them.
         interpreted: u64, Count;
-        /// Functions that the native back end compiled.
+        /// Functions that the native back end compiled, or a loop of them.
         native: u64, Count;
-        /// Functions that Cranelift compiled.
+        /// Functions that Cranelift compiled, or a loop of them.
         cranelift: u64, Count;
         /// Functions that the baseline compiler compiled.
         baseline: u64, Count;

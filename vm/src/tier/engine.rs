@@ -34,10 +34,12 @@ impl Engines for EngineState {
     unsafe fn prepare_module(&self, instance: *mut InstanceCtx) -> Result<()> {
         // SAFETY: the caller's promise.
         let module = unsafe { instance_of(instance) }.module.record();
-        match state_of(module).native(module) {
-            Err(reason) if self.policy.must_compile() => Err(Error::msg(format!("there is no native code: {reason}"))),
-            _ => Ok(()),
+        let state = state_of(module);
+        let Err(reason) = state.native(module) else { return Ok(()) };
+        if !state.no_native_reported.swap(true, Ordering::Relaxed) {
+            self.listeners.report_no_native(module, reason);
         }
+        if self.policy.must_compile() { Err(Error::msg(format!("there is no native code: {reason}"))) } else { Ok(()) }
     }
 
     unsafe fn tier_up(&self, instance: *mut InstanceCtx, func: u32, at: Option<u32>) -> Next {

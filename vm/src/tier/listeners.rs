@@ -77,9 +77,16 @@ impl Listeners {
         self.call(module, func, entry, TierEventKind::Retired { bytes });
     }
 
+    /// Reports that the module has no native code.
+    pub fn report_no_native(&self, module: &Arc<ModuleRecord>, reason: &str) {
+        if let Some(callback) = &self.callback {
+            callback.call(module.clone(), None, None, TierEventKind::NoNativeCode { reason });
+        }
+    }
+
     fn call(&self, module: &Arc<ModuleRecord>, func: u32, entry: Entry, kind: TierEventKind<'_>) {
         if let Some(callback) = &self.callback {
-            callback.call(module.clone(), func, osr(entry), kind);
+            callback.call(module.clone(), Some(func), osr(entry), kind);
         }
     }
 }

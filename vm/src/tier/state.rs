@@ -17,7 +17,7 @@ use crate::sys::lock::{Guard, Lock, Rank};
 use std::any::Any;
 use std::collections::VecDeque;
 use std::ptr;
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 use weir_contract::{Helper, HelperAddress};
 use weir_jit::compile::Options;
@@ -103,6 +103,8 @@ pub(crate) fn engine_of(engine: &EngineRecord) -> &EngineState {
 pub(super) struct ModuleState {
     /// Cells and code, made with the first instance; an error is the reason why there is no native code.
     code: OnceLock<Result<NativeModule, String>>,
+    /// Whether the event was reported that there is none.
+    pub no_native_reported: AtomicBool,
     entries: Lock<Entries>,
     pub record: Mutex<Record>,
     pub osr_entries: AtomicU64,
@@ -150,6 +152,7 @@ impl Default for ModuleState {
     fn default() -> ModuleState {
         ModuleState {
             code: OnceLock::new(),
+            no_native_reported: AtomicBool::new(false),
             entries: Lock::new(Rank::Entries, Entries::default()),
             record: Mutex::default(),
             osr_entries: AtomicU64::new(0),

@@ -28,8 +28,9 @@ fn run(config: &mut Config, names: [&str; 2]) -> (Vec<(u32, String)>, Module, En
             TierEventKind::Translated { .. } => "translated".to_owned(),
             TierEventKind::Compiled { by, .. } => format!("compiled: {}", *by == CompiledBy::Native),
             TierEventKind::Retired { .. } => "retired".to_owned(),
+            TierEventKind::NoNativeCode { reason } => format!("no native code: {reason}"),
         };
-        listener.lock().unwrap().push((event.func, what));
+        listener.lock().unwrap().push((event.func.unwrap_or(u32::MAX), what));
     });
     let engine = Engine::new(config).unwrap();
     let [first, second] = names;

@@ -147,7 +147,7 @@ impl Evaluator {
             },
             Err(Fallback { by, reason, .. }) => TierEventKind::Refused { by: *by, reason, interpreted: true },
         };
-        callback.call(module.clone(), func, None, kind);
+        callback.call(module.clone(), Some(func), None, kind);
     }
 }
 
