@@ -292,6 +292,8 @@ impl Repository {
         for folder in ["bytecode/src/", "jit/contract/src/", "jit/src/"] {
             calls.extend(system::check(&self.graph, folder, &[]));
         }
+        calls.extend(system::check_crates(sources(), "vm/src/", &["vm/src/sys/", "vm/src/sys.rs"])?);
+        calls.extend(system::check_crates(sources(), "vm/wasi/src/", &["vm/wasi/src/sys/", "vm/wasi/src/sys.rs"])?);
         let documents = self.texts.iter().filter(|(path, _)| path.ends_with(".md"));
         let exists = |path: &str| self.root.join(path).exists();
         let commands = documents.clone().flat_map(|(path, text)| commands::check(path, text, &self.packages, exists)).collect();

@@ -194,6 +194,18 @@ fn the_operating_system_is_found_by_what_a_path_means() {
 }
 
 #[test]
+fn the_crates_of_the_operating_system_are_found_in_tests_too() {
+    let found_in = |code: &str| {
+        let files = [("p/src/a.rs", code), ("p/src/sys.rs", "use libc::raise;"), ("q/src/b.rs", "use libc::raise;")];
+        keys(&system::check_crates(files.into_iter(), "p/src/", &["p/src/sys.rs"]).unwrap()).join(", ")
+    };
+    assert_eq!(found_in("#[cfg(test)] mod t { fn f() { g!(unsafe { libc::raise(1) }) } }"), "p/src/a.rs libc");
+    assert_eq!(found_in("#[test] fn f() { use rustix::fs; }"), "p/src/a.rs rustix");
+    assert_eq!(found_in("//! Without libc.\nconst A: &str = \"libc\"; fn libc_of() { std::thread::spawn(f); }"), "");
+    assert!(system::check_crates([("p/src/a.rs", "fn f( {")].into_iter(), "p/src/", &[]).is_err());
+}
+
+#[test]
 fn a_path_that_does_not_exist_is_found() {
     let exists = |path: &str| ["docs/a.md", "vm/src/lib.rs", "docs"].contains(&path);
     let text = "[a](a.md#top) [b](../docs/b.md) [c](https://x.y/z.md) `vm/src/lib.rs` `vm/src/gone.rs` `a/b`\n```\n`vm/src/gone2.rs`\n```\n";

@@ -8,6 +8,7 @@ mod rig;
 use super::*;
 use crate::code::stubs::{FUNC_STUBS, Grown, Hooks};
 use crate::sys::mapping::{Access, Mapping};
+use crate::sys::testing;
 use dynasmrt::x64::X64Relocation;
 use dynasmrt::{DynasmApi, VecAssembler, dynasm};
 use rig::World;
@@ -628,15 +629,10 @@ fn traps_on_several_threads_at_once() {
 #[test]
 fn a_thread_without_an_alternate_stack_gets_one() {
     std::thread::spawn(|| {
-        let none = libc::stack_t { ss_sp: std::ptr::null_mut(), ss_flags: libc::SS_DISABLE, ss_size: 0 };
-        let mut now = libc::stack_t { ss_sp: std::ptr::null_mut(), ss_flags: 0, ss_size: 0 };
-        // SAFETY: this thread is handling no signal; std only reads the old stack's address when the thread ends.
-        unsafe { libc::sigaltstack(&none, std::ptr::null_mut()) };
+        testing::remove_signal_stack();
+        assert_eq!(testing::signal_stack(), None);
         signals::ensure_altstack().unwrap();
-        // SAFETY: it only reads a value.
-        unsafe { libc::sigaltstack(std::ptr::null(), &mut now) };
-        assert_eq!(now.ss_flags & libc::SS_DISABLE, 0);
-        assert!(now.ss_size >= 64 << 10);
+        assert!(testing::signal_stack() >= Some(64 << 10));
     })
     .join()
     .unwrap();
@@ -660,7 +656,7 @@ fn a_crash_of_the_host_still_kills() {
         // SAFETY: not sound at all: it must end the process.
         unsafe { std::ptr::dangling_mut::<u8>().write_volatile(1) };
     } else {
-        assert_eq!(signal_of_child("a_crash_of_the_host_still_kills"), Some(libc::SIGSEGV));
+        assert_eq!(signal_of_child("a_crash_of_the_host_still_kills"), Some(testing::SIGSEGV));
     }
 }
 
@@ -680,7 +676,7 @@ fn a_fault_of_native_code_outside_its_trap_sites_kills() {
         );
         World::new(&Module::default()).enter(space.stubs(&ty).unwrap().enter, native.unwrap(), &[]);
     } else {
-        assert_eq!(signal_of_child("a_fault_of_native_code_outside_its_trap_sites_kills"), Some(libc::SIGILL));
+        assert_eq!(signal_of_child("a_fault_of_native_code_outside_its_trap_sites_kills"), Some(testing::SIGILL));
     }
 }
 
@@ -688,9 +684,8 @@ fn a_fault_of_native_code_outside_its_trap_sites_kills() {
 fn a_signal_that_was_sent_still_kills() {
     if std::env::var_os(CRASH).is_some() {
         let _space = space();
-        // SAFETY: ends the process.
-        unsafe { libc::raise(libc::SIGFPE) };
+        testing::raise(testing::SIGFPE);
     } else {
-        assert_eq!(signal_of_child("a_signal_that_was_sent_still_kills"), Some(libc::SIGFPE));
+        assert_eq!(signal_of_child("a_signal_that_was_sent_still_kills"), Some(testing::SIGFPE));
     }
 }
