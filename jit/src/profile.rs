@@ -44,9 +44,9 @@ mod tests {
             ends.filter(|&last| func.op(last) == Op::Branch).map(|last| func.inst(last).pc).collect()
         };
         let &[first, second] = &branches[..] else { panic!("two branches") };
-        let ways = |pc, ways: [u32; 2]| BranchProfile { pc, ways: ways.into() };
+        let branch = |pc, counts: [u32; 2]| BranchProfile { pc, counts: counts.into() };
         let mut func = built();
-        let profile = Profile { branches: [ways(first, [48, 16]), ways(second, [3, 4])].into(), calls: [].into() };
+        let profile = Profile { branches: [branch(first, [48, 16]), branch(second, [3, 4])].into(), calls: [].into() };
         weigh(&profile, &mut func);
         let text = print(&func);
         assert_eq!(text.matches(" p192 ").count(), 1, "{text}");

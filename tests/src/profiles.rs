@@ -27,8 +27,9 @@ pub fn use_random(module: &Module, rng: &mut Rng) -> weir::Result<()> {
                     continue;
                 }
                 match Counted::of(&instr) {
-                    Some(Counted::Branch { ways }) => {
-                        branches.push(BranchProfile { pc: instr.pc, ways: (0..ways).map(|_| *rng.pick(&COUNTS)).collect() });
+                    Some(Counted::Branch { successors }) => {
+                        let counts = (0..successors).map(|_| *rng.pick(&COUNTS)).collect();
+                        branches.push(BranchProfile { pc: instr.pc, counts });
                     }
                     Some(Counted::Call) => {
                         let targets = (0..rng.below(4)).map(|_| {

@@ -221,8 +221,8 @@ fn hottest(program: &Program) -> Vec<(u32, u64)> {
     let (module, _) = program.run(&engine(&config).expect("an engine"), |_| ());
     let count = |func| {
         let profile = module.profile(func)?;
-        let ways = profile.branches.iter().flat_map(|branch| branch.ways.iter().map(|&count| u64::from(count)));
-        Some((func, ways.sum::<u64>()))
+        let counts = profile.branches.iter().flat_map(|branch| branch.counts.iter().map(|&count| u64::from(count)));
+        Some((func, counts.sum::<u64>()))
     };
     let mut counts: Vec<(u32, u64)> = (0..module.bytecode().funcs.len() as u32).filter_map(count).collect();
     counts.sort_by_key(|&(func, count)| (std::cmp::Reverse(count), func));

@@ -120,7 +120,7 @@ fn baseline() {
         for (func, counts) in run.counts.iter().enumerate() {
             assert_eq!(*counts, interpreted.counts[func], "{name}: function {func}");
             let branches = counts.iter().flat_map(|counts| &counts.branches);
-            counted += branches.flat_map(|branch| &branch.ways).filter(|&&count| count > 0).count();
+            counted += branches.flat_map(|branch| &branch.counts).filter(|&&count| count > 0).count();
             targets += counts.iter().flat_map(|counts| &counts.calls).map(|call| call.targets.len()).sum::<usize>();
         }
     }

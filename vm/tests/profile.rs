@@ -51,7 +51,7 @@ type Counts = (Vec<Vec<u32>>, Vec<(Vec<(Option<u32>, u32)>, u32)>);
 
 fn counts(module: &Module, func: u32) -> Option<Counts> {
     let profile = module.profile(func)?;
-    let branches = profile.branches.iter().map(|branch| branch.ways.to_vec());
+    let branches = profile.branches.iter().map(|branch| branch.counts.to_vec());
     Some((branches.collect(), profile.calls.iter().map(|call| (call.targets.to_vec(), call.others)).collect()))
 }
 

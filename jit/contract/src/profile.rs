@@ -19,10 +19,10 @@ pub struct Profile {
 /// An instruction that a profile counts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Counted {
-    /// A conditional branch with this many directions: see [`BranchProfile::ways`].
+    /// A conditional branch: see [`BranchProfile::counts`].
     Branch {
-        /// The number of directions.
-        ways: usize,
+        /// The number of its successors, and of the counts.
+        successors: usize,
     },
     /// A call whose target is not fixed: see [`CallProfile`].
     Call,
@@ -33,8 +33,8 @@ impl Counted {
     pub fn of(instr: &Instr<'_>) -> Option<Counted> {
         let Effect::Control(control) = instr.op.effect() else { return None };
         match control {
-            Control::BrIf | Control::BrOnNull | Control::BrOnNonNull | Control::If => Some(Counted::Branch { ways: 2 }),
-            Control::BrTable => Some(Counted::Branch { ways: instr.branch_entries() }),
+            Control::BrIf | Control::BrOnNull | Control::BrOnNonNull | Control::If => Some(Counted::Branch { successors: 2 }),
+            Control::BrTable => Some(Counted::Branch { successors: instr.branch_entries() }),
             Control::Call(kind) | Control::ReturnCall(kind) => match kind {
                 CallKind::Direct => None,
                 CallKind::Indirect | CallKind::Reference => Some(Counted::Call),
@@ -78,9 +78,9 @@ impl CallCounters {
 pub struct BranchProfile {
     /// Offset of the opcode.
     pub pc: u32,
-    /// Counts by direction. For `br_if` and similar: taken, not taken. For `if`: to the first arm, to the `else` arm or past the `end`.
-    /// For `br_table`: to each label, the default last.
-    pub ways: Box<[u32]>,
+    /// A count for each successor. For `br_if` and similar: taken, not taken. For `if`: to the first arm, to the `else` arm or past the
+    /// `end`. For `br_table`: to each label, the default last.
+    pub counts: Box<[u32]>,
 }
 
 /// The targets of a `call_indirect`, a `call_ref`, or a tail call of these kinds.
@@ -103,7 +103,7 @@ impl Profile {
 
     /// The counts of the branch at `pc`; empty if there are none.
     pub fn branch(&self, pc: u32) -> &[u32] {
-        self.branches.binary_search_by_key(&pc, |branch| branch.pc).map_or(&[], |i| &self.branches[i].ways)
+        self.branches.binary_search_by_key(&pc, |branch| branch.pc).map_or(&[], |i| &self.branches[i].counts)
     }
 
     /// The targets of the indirect call at `pc`, if it was executed.
@@ -115,9 +115,9 @@ impl Profile {
 /// The text form, one line for each branch and call: see [`crate::profile_text`].
 impl fmt::Display for Profile {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for BranchProfile { pc, ways } in &self.branches {
+        for BranchProfile { pc, counts } in &self.branches {
             write!(f, "  branch {pc:#x}")?;
-            ways.iter().try_for_each(|count| write!(f, " {count}"))?;
+            counts.iter().try_for_each(|count| write!(f, " {count}"))?;
             writeln!(f)?;
         }
         for CallProfile { pc, targets, others } in &self.calls {

@@ -4,7 +4,7 @@
 //! weir profile 1
 //! module 4ad1…                      the BLAKE3 hash of the module in the binary format, 64 hexadecimal digits
 //! func 12 call                      the counts with which the function was compiled, or its last counts if it was not
-//!   branch 0x1f3 10 90              one count for each direction, in the order of `BranchProfile::ways`
+//!   branch 0x1f3 10 90              one count for each successor, in the order of `BranchProfile::counts`
 //!   call 0x20a f5 100 elsewhere 3 others 1
 //! func 12 loop 0x1e0                the counts with which the OSR body of the loop at this offset was compiled
 //! ```
@@ -172,12 +172,12 @@ impl Reader<'_> {
                 self.open = Some(Open { key: (func, entry), branches: Vec::new(), calls: Vec::new() });
                 Ok(())
             }
-            ["branch", pc, ref ways @ ..] => {
-                let ways: Box<[u32]> = ways.iter().map(|count| number(count)).collect::<Result<_, _>>()?;
-                let branch = BranchProfile { pc: offset(pc)?, ways };
+            ["branch", pc, ref counts @ ..] => {
+                let counts: Box<[u32]> = counts.iter().map(|count| number(count)).collect::<Result<_, _>>()?;
+                let branch = BranchProfile { pc: offset(pc)?, counts };
                 let branches = &mut self.open()?.branches;
                 ascending(branches.last().map(|last| last.pc), branch.pc)?;
-                self.check_site(branch.pc, Counted::Branch { ways: branch.ways.len() })?;
+                self.check_site(branch.pc, Counted::Branch { successors: branch.counts.len() })?;
                 self.open()?.branches.push(branch);
                 Ok(())
             }
@@ -241,7 +241,7 @@ impl Reader<'_> {
         let Some((func, Some(sites))) = &self.sites else { return Ok(()) };
         match (sites.get(&pc), counted) {
             (Some(&found), _) if found == counted => Ok(()),
-            (Some(Counted::Branch { ways }), Counted::Branch { .. }) => Err(format!("{ways} counts").into()),
+            (Some(Counted::Branch { successors }), Counted::Branch { .. }) => Err(format!("{successors} counts").into()),
             (_, Counted::Branch { .. }) => Err(format!("the offset of a conditional branch of function {func}").into()),
             (_, Counted::Call) => Err(format!("the offset of an indirect call of function {func}").into()),
         }

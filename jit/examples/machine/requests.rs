@@ -60,7 +60,7 @@ fn made_up(module: &Module, func: u32, options: &Options, arena: &mut Bump) -> P
     let mut pcs: Vec<u32> = ends.filter(|&last| ssa.op(last) == Op::Branch).map(|last| ssa.inst(last).pc).collect();
     pcs.sort_unstable();
     pcs.dedup();
-    let ways = |pc: u32| [[1000, 1], [1, 1000], [3, 1], [1, 1]][(pc.wrapping_mul(2_654_435_769) >> 30) as usize];
-    let branches = pcs.into_iter().map(|pc| BranchProfile { pc, ways: ways(pc).map(|n| n * 50).into() }).collect();
+    let counts = |pc: u32| [[1000, 1], [1, 1000], [3, 1], [1, 1]][(pc.wrapping_mul(2_654_435_769) >> 30) as usize];
+    let branches = pcs.into_iter().map(|pc| BranchProfile { pc, counts: counts(pc).map(|n| n * 50).into() }).collect();
     Profile { branches, calls: [].into() }
 }

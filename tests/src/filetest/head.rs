@@ -168,8 +168,8 @@ fn inlined(chain: &str) -> Result<InlinedAt, String> {
 fn branch(counts: &str) -> Result<BranchProfile, String> {
     let (pc, counts) = counts.split_once(' ').ok_or("no counts")?;
     let pc = offset(pc)?;
-    let ways: Result<Box<[u32]>, _> = counts.split_whitespace().map(str::parse).collect();
-    Ok(BranchProfile { pc, ways: ways.map_err(|_| "no count")? })
+    let counts: Result<Box<[u32]>, _> = counts.split_whitespace().map(str::parse).collect();
+    Ok(BranchProfile { pc, counts: counts.map_err(|_| "no count")? })
 }
 
 #[cfg(test)]

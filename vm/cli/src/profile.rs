@@ -69,11 +69,11 @@ fn counts(module: &Module, profile: &Profile, pc: u32, op: Opcode) -> Option<Str
         }
         return Some(targets.join(", "));
     }
-    let ways = profile.branch(pc);
-    if ways.iter().all(|&count| count == 0) {
+    let counts = profile.branch(pc);
+    if counts.iter().all(|&count| count == 0) {
         return None;
     }
-    Some(match (op, ways) {
+    Some(match (op, counts) {
         (Opcode::BrTable, [labels @ .., default]) => {
             let labels = labels.iter().enumerate().filter(|&(_, &count)| count > 0);
             let labels: String = labels.map(|(label, count)| format!("{label}: {count}, ")).collect();

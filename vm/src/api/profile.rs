@@ -19,7 +19,7 @@ impl Module {
     /// let mut store = Store::new(&engine, ());
     /// let instance = Instance::new(&mut store, &module, &[])?;
     /// instance.get_typed_func::<i32, ()>(&mut store, "count")?.call(&mut store, 10)?;
-    /// assert_eq!(*module.profile(0).unwrap().branches[0].ways, [9, 1]);
+    /// assert_eq!(*module.profile(0).unwrap().branches[0].counts, [9, 1]);
     /// # Ok::<(), weir::Error>(())
     /// ```
     pub fn profile(&self, func: u32) -> Option<Profile> {

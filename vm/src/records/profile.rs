@@ -160,15 +160,18 @@ impl Counters {
 
     /// Returns the counts so far.
     pub fn snapshot(&self) -> Profile {
-        let counts = self.branches();
+        let all = self.branches();
         let branch = |owner: &Owner| {
-            let own = &counts[owner.entries.start as usize..owner.entries.end as usize];
-            let ways = match (owner.op, own) {
-                (Opcode::If, [way]) => [way.passed.get(), way.taken.get()].into(),
-                (Opcode::BrTable, labels) => labels.iter().map(|label| label.taken.get()).collect(),
-                (_, ways) => ways.iter().flat_map(|way| [way.taken.get(), way.passed.get()]).collect(),
+            let own = &all[owner.entries.start as usize..owner.entries.end as usize];
+            let counts = if owner.op == Opcode::BrTable {
+                own.iter().map(|label| label.taken.get()).collect()
+            } else if owner.op == Opcode::If {
+                // It is taken where the condition is false.
+                own.iter().flat_map(|of| [of.passed.get(), of.taken.get()]).collect()
+            } else {
+                own.iter().flat_map(|of| [of.taken.get(), of.passed.get()]).collect()
             };
-            BranchProfile { pc: owner.pc, ways }
+            BranchProfile { pc: owner.pc, counts }
         };
         let branches = self.owners.iter().map(branch).collect();
         let calls = self.calls.iter().enumerate().filter_map(|(i, &pc)| self.site(i).snapshot(pc)).collect();

@@ -3,8 +3,8 @@ use weir_bytecode::validate;
 
 fn example() -> ModuleProfile {
     let call = CallProfile { pc: 0x20a, targets: [(Some(5), 100), (None, 3)].into(), others: 1 };
-    let ways = |pc, ways: &[u32]| BranchProfile { pc, ways: ways.into() };
-    let first = Profile { branches: [ways(0x1f3, &[10, 90]), ways(0x1ff, &[1, 2, u32::MAX])].into(), calls: [call].into() };
+    let branch = |pc, counts: &[u32]| BranchProfile { pc, counts: counts.into() };
+    let first = Profile { branches: [branch(0x1f3, &[10, 90]), branch(0x1ff, &[1, 2, u32::MAX])].into(), calls: [call].into() };
     let entries =
         [((12, Entry::Call), first), ((12, Entry::Osr(0x1e0)), Profile::default()), ((13, Entry::Call), Profile::default())];
     ModuleProfile { module: std::array::from_fn(|i| i as u8 * 8), entries: entries.into() }
@@ -71,7 +71,9 @@ fn whole(module: &Module) -> ModuleProfile {
     let (mut branches, mut calls) = (Vec::new(), Vec::new());
     for instr in Instrs::new(module, body.entry, body.end) {
         match Counted::of(&instr) {
-            Some(Counted::Branch { ways }) => branches.push(BranchProfile { pc: instr.pc, ways: (0..ways as u32).collect() }),
+            Some(Counted::Branch { successors }) => {
+                branches.push(BranchProfile { pc: instr.pc, counts: (0..successors as u32).collect() });
+            }
             Some(Counted::Call) => calls.push(CallProfile { pc: instr.pc, targets: [(Some(1), 7)].into(), others: 0 }),
             None => (),
         }
