@@ -215,6 +215,6 @@ fn code_of_a_loop_goes_when_the_function_has_code_of_its_own() {
     let stats = engine.stats();
     assert!(stats.osr_entries > 0 && stats.retired > 0, "{:?}", figures(&stats));
     let retired = retired.lock().unwrap();
-    assert_eq!(stats.retired, retired.len() as u64, "each is told of");
+    assert_eq!(stats.retired, retired.len() as u64, "each is reported");
     assert!(retired.iter().all(|&(osr, bytes)| osr.is_some() && bytes > 0), "only code of loops: {retired:?}");
 }

@@ -16,17 +16,18 @@ const TEXT: &str = r#"(module
 
 /// The events of running both functions.
 fn events(config: &mut Config) -> Vec<(String, bool, usize)> {
-    let told = Arc::new(Mutex::new(Vec::new()));
-    // A panic in the callback would be caught.
-    let wrong = Arc::new(Mutex::new(Vec::new()));
-    let (listener, problems) = (told.clone(), wrong.clone());
+    let reported = Arc::new(Mutex::new(Vec::new()));
+    // Retired bytes, and the other events. A panic in the callback would be caught.
+    let others = Arc::new(Mutex::new((0, Vec::new())));
+    let (listener, other) = (reported.clone(), others.clone());
     config.synchronous_compilation(true).on_tier_event(move |event| {
         let at_loop = event.osr.is_none_or(|pc| event.module.bytecode().bytes[pc as usize] == 0x03);
         match &event.kind {
             TierEventKind::Compiled { by, code, .. } if at_loop => {
                 listener.lock().unwrap().push((event.name(), *by == CompiledBy::Native, code.len()));
             }
-            _ => problems.lock().unwrap().push(format!("{event:?}")),
+            TierEventKind::Retired { bytes, .. } if at_loop => other.lock().unwrap().0 += *bytes as u64,
+            _ => other.lock().unwrap().1.push(format!("{} {:?}", event.name(), event.kind)),
         }
     });
     let engine = Engine::new(config).unwrap();
@@ -37,16 +38,19 @@ fn events(config: &mut Config) -> Vec<(String, bool, usize)> {
     assert_eq!(sum.call(&mut store, 1000).unwrap(), 500_500);
     let unnamed = instance.get_typed_func::<(), i64>(&mut store, "unnamed").unwrap();
     assert_eq!(unnamed.call(&mut store, ()).unwrap(), 45);
-    assert_eq!(*wrong.lock().unwrap(), [""; 0], "each is a compilation, of a loop only where there is one");
-    let code: usize = told.lock().unwrap().iter().map(|&(.., len)| len).sum();
-    assert_eq!(code as u64, module.stats().code_bytes);
-    let told = told.lock().unwrap();
-    told.clone()
+    let stats = module.stats();
+    // Each is a compilation or its end, of a loop only where there is one.
+    assert_eq!(*others.lock().unwrap(), (stats.retired_bytes, Vec::new()));
+    let code: usize = reported.lock().unwrap().iter().map(|&(.., len)| len).sum();
+    assert_eq!(code as u64, stats.code_bytes);
+    let reported = reported.lock().unwrap();
+    reported.clone()
 }
 
 #[test]
-fn every_compilation_is_told() {
-    let names = |told: Vec<(String, bool, usize)>| told.into_iter().map(|(name, native, _)| (name, native)).collect::<Vec<_>>();
+fn every_compilation_is_reported() {
+    let names =
+        |reported: Vec<(String, bool, usize)>| reported.into_iter().map(|(name, native, _)| (name, native)).collect::<Vec<_>>();
     assert_eq!(names(events(Config::new().tier(Tier::Native))), [("sum".into(), true), ("function 1".into(), true)]);
     assert_eq!(names(events(Config::new().tier(Tier::Cranelift))), [("sum".into(), false), ("function 1".into(), false)]);
     assert_eq!(events(Config::new().tier(Tier::Interpreter)), []);
@@ -55,7 +59,7 @@ fn every_compilation_is_told() {
 }
 
 #[test]
-fn a_panic_in_the_callback_goes_no_further() {
+fn a_panic_in_the_callback_is_caught() {
     let calls = Arc::new(AtomicU32::new(0));
     let counted = calls.clone();
     let mut config = Config::new();
@@ -107,9 +111,9 @@ fn code_beyond_the_budget_takes_the_place_of_other_code() {
 }
 
 #[test]
-fn a_module_without_code_memory_is_told_once_with_the_reason() {
-    let told = Arc::new(Mutex::new(Vec::new()));
-    let listener = told.clone();
+fn a_module_without_code_memory_is_reported_once_with_the_reason() {
+    let reported = Arc::new(Mutex::new(Vec::new()));
+    let listener = reported.clone();
     let mut config = Config::new();
     config.max_code_size(0).synchronous_compilation(true).tier_up_threshold(Some(1)).on_tier_event(move |event| {
         let what = match &event.kind {
@@ -128,7 +132,7 @@ fn a_module_without_code_memory_is_told_once_with_the_reason() {
             assert!(error.to_string().contains("code memory is full"), "{error}");
         }
         let reason = module.stats().no_native_code.unwrap();
-        assert_eq!(std::mem::take(&mut *told.lock().unwrap()), expected(&reason), "{tier:?}");
+        assert_eq!(std::mem::take(&mut *reported.lock().unwrap()), expected(&reason), "{tier:?}");
     }
     // If the settings allow interpreting everything, that happens.
     let engine = Engine::new(config.tier(Tier::Auto)).unwrap();
@@ -143,7 +147,7 @@ fn a_module_without_code_memory_is_told_once_with_the_reason() {
         let reason = stats.no_native_code.unwrap();
         assert!(reason.contains("code memory is full"), "{reason}");
         assert_eq!((stats.functions.called, stats.functions.interpreted, stats.functions.native), (1, 1, 0));
-        assert_eq!(*told.lock().unwrap(), expected(&reason));
+        assert_eq!(*reported.lock().unwrap(), expected(&reason));
     }
     // There is none to miss where none is asked for.
     for tier in [Tier::Interpreter, Tier::Ssa] {
@@ -152,7 +156,7 @@ fn a_module_without_code_memory_is_told_once_with_the_reason() {
         Instance::new(&mut Store::new(&engine, ()), &module, &[]).unwrap();
         assert_eq!(module.stats().no_native_code, None);
     }
-    assert_eq!(told.lock().unwrap().len(), 1);
+    assert_eq!(reported.lock().unwrap().len(), 1);
 }
 
 #[test]

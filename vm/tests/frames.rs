@@ -312,7 +312,9 @@ fn the_chain_mixes_native_and_interpreted_frames() {
     let mut config = mixed_configs().pop().unwrap();
     config.on_tier_event(move |event| match &event.kind {
         TierEventKind::Compiled { .. } => _ = listener.lock().unwrap().insert(event.name()),
-        _ => other.lock().unwrap().push(format!("{event:?}")),
+        // Optimised code replaces baseline code.
+        TierEventKind::Retired { .. } => (),
+        _ => other.lock().unwrap().push(format!("{} {:?}", event.name(), event.kind)),
     });
     for (how, _) in TRAPS {
         compiled.lock().unwrap().clear();

@@ -103,7 +103,7 @@ pub(crate) fn engine_of(engine: &EngineRecord) -> &EngineState {
 pub(super) struct ModuleState {
     /// Cells and code, made with the first instance; an error is the reason why there is no native code.
     code: OnceLock<Result<NativeModule, String>>,
-    /// Whether the event was reported that there is none.
+    /// Whether the absence of native code was reported as an event.
     pub no_native_reported: AtomicBool,
     entries: Lock<Entries>,
     pub record: Mutex<Record>,

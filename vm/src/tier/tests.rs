@@ -18,8 +18,8 @@ pub(super) fn fault(module: &ModuleRecord, func: u32, backend: Backend) {
 
 /// Calls the functions until nothing is left to compile. Returns results, events and the module.
 fn run(config: &mut Config, names: [&str; 2]) -> (Vec<(u32, String)>, Module, Engine) {
-    let told = Arc::new(Mutex::new(Vec::new()));
-    let listener = told.clone();
+    let reported = Arc::new(Mutex::new(Vec::new()));
+    let listener = reported.clone();
     config.tier_up_threshold(Some(2)).on_tier_event(move |event| {
         let what = match &event.kind {
             TierEventKind::Panicked { message, .. } => format!("panicked: {message}"),
@@ -44,24 +44,24 @@ fn run(config: &mut Config, names: [&str; 2]) -> (Vec<(u32, String)>, Module, En
     let instance = Instance::new(&mut store, &module, &[]).unwrap();
     let begun = Instant::now();
     let settled = |what: &str| what.starts_with("compiled") || what.starts_with("interpreted");
-    while (0..2).any(|func| !told.lock().unwrap().iter().any(|(of, what)| *of == func && settled(what))) {
+    while (0..2).any(|func| !reported.lock().unwrap().iter().any(|(of, what)| *of == func && settled(what))) {
         for (name, result) in [("a", 1), ("b", 2)] {
             let func = instance.get_typed_func::<(), i32>(&mut store, name).unwrap();
             assert_eq!(func.call(&mut store, ()).unwrap(), result);
         }
-        assert!(begun.elapsed() < Duration::from_secs(60), "{told:?}");
+        assert!(begun.elapsed() < Duration::from_secs(60), "{reported:?}");
     }
-    let mut told = told.lock().unwrap().clone();
-    told.sort();
-    (told, module, engine)
+    let mut reported = reported.lock().unwrap().clone();
+    reported.sort();
+    (reported, module, engine)
 }
 
 #[test]
-fn a_panic_of_the_baseline_compiler_is_told_and_ends_nothing() {
-    let (told, module, engine) = run(Config::new().tier(Tier::Baseline), ["panics", "works"]);
-    assert!(told.contains(&(0, "panicked: a seeded fault".to_owned())), "{told:?}");
+fn a_panic_of_the_baseline_compiler_is_reported_and_ends_nothing() {
+    let (reported, module, engine) = run(Config::new().tier(Tier::Baseline), ["panics", "works"]);
+    assert!(reported.contains(&(0, "panicked: a seeded fault".to_owned())), "{reported:?}");
     let refused = (0, "interpreted: the baseline compiler: the compiler panicked: a seeded fault".to_owned());
-    assert!(told.contains(&refused), "{told:?}");
+    assert!(reported.contains(&refused), "{reported:?}");
     for stats in [module.stats(), engine.stats()] {
         let functions = &stats.functions;
         assert_eq!((stats.compiler_panics, functions.baseline, functions.interpreted), (1, 1, 1), "{functions:?}");
@@ -69,20 +69,20 @@ fn a_panic_of_the_baseline_compiler_is_told_and_ends_nothing() {
 }
 
 #[test]
-fn a_panic_of_the_compiler_is_told_and_ends_nothing() {
+fn a_panic_of_the_compiler_is_reported_and_ends_nothing() {
     let (mut auto, mut native) = (Config::new(), Config::new());
     auto.baseline(false);
     native.tier(Tier::Native);
     for (mut config, place) in [(auto, "in the background"), (native, "on the thread that runs")] {
-        let (told, module, engine) = run(&mut config, ["panics", "works"]);
+        let (reported, module, engine) = run(&mut config, ["panics", "works"]);
         let attempts = if cfg!(feature = "cranelift") { 2 } else { 1 };
-        let panicked = told.iter().filter(|(func, what)| (*func, what.as_str()) == (0, "panicked: a seeded fault")).count();
-        assert_eq!(panicked, attempts, "{place}: {told:?}");
+        let panicked = reported.iter().filter(|(func, what)| (*func, what.as_str()) == (0, "panicked: a seeded fault")).count();
+        assert_eq!(panicked, attempts, "{place}: {reported:?}");
         for by in ["the native back end", "Cranelift"].into_iter().take(attempts) {
             let refused = (0, format!("interpreted: {by}: the compiler panicked: a seeded fault"));
-            assert!(told.contains(&refused), "{place}: {told:?}");
+            assert!(reported.contains(&refused), "{place}: {reported:?}");
         }
-        assert!(told.contains(&(1, "compiled: true".to_owned())), "{place}: {told:?}");
+        assert!(reported.contains(&(1, "compiled: true".to_owned())), "{place}: {reported:?}");
         for stats in [module.stats(), engine.stats()] {
             assert_eq!((stats.compiler_panics, stats.functions.native), (attempts as u64, 1), "{place}");
             let reasons: Vec<_> = stats.functions.fallbacks.iter().map(|fallback| (fallback.func, &*fallback.reason)).collect();
@@ -96,8 +96,8 @@ fn a_panic_of_the_compiler_is_told_and_ends_nothing() {
 #[cfg(feature = "cranelift")]
 fn another_back_end_compiles_what_one_panics_over() {
     let mut config = Config::new();
-    let (told, module, _) = run(config.tier(Tier::Native), ["panics natively", "works"]);
-    let zero: Vec<&str> = told.iter().filter(|(func, _)| *func == 0).map(|(_, what)| &**what).collect();
+    let (reported, module, _) = run(config.tier(Tier::Native), ["panics natively", "works"]);
+    let zero: Vec<&str> = reported.iter().filter(|(func, _)| *func == 0).map(|(_, what)| &**what).collect();
     let refused = "refused: the native back end: the compiler panicked: a seeded fault";
     assert_eq!(zero, ["compiled: false", "panicked: a seeded fault", refused]);
     let stats = module.stats();
