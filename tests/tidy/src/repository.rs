@@ -214,6 +214,9 @@ const CHECKERS: &[&str] = &[
     "jit/src/regalloc/regalloc2.rs",
 ];
 
+/// The map of the code, which must stay short.
+const MAP: &str = "ARCHITECTURE.md";
+
 /// Folders that are not searched: build output and files of other projects.
 const SKIPPED: [&str; 3] = ["target", "node_modules", "downloads"];
 
@@ -299,6 +302,8 @@ impl Repository {
         let commands = documents.clone().flat_map(|(path, text)| commands::check(path, text, &self.packages, exists)).collect();
         let mut links: Vec<Finding> = documents.flat_map(|(path, text)| documents::check(path, text, exists)).collect();
         links.extend(self.conflicts()?);
+        let map = self.texts.get(MAP).ok_or_else(|| format!("there is no {MAP}"))?;
+        links.extend(documents::size(MAP, map, 250, 120));
         Ok(vec![
             ("arrows", arrows::check(&self.graph, LAYERS)),
             ("clients", clients::check(&self.graph, ANALYSES, PHASES, CHECKERS)),

@@ -214,6 +214,12 @@ fn a_path_that_does_not_exist_is_found() {
 }
 
 #[test]
+fn a_document_that_is_too_long_is_found() {
+    assert_eq!(keys(&documents::size("a.md", "x\n⟶⟶\n", 2, 2)), [""; 0]);
+    assert_eq!(keys(&documents::size("a.md", "x\n⟶⟶⟶\nx", 2, 2)), ["a.md", "a.md:2"]);
+}
+
+#[test]
 fn markers_of_a_merge_conflict_are_found() {
     let text = "a\n<<<<<<< HEAD\nb\n=======\nc\n>>>>>>> 0123abc (subject)\nx <<<<<<< y\n<<<<<<<<\n";
     assert_eq!(keys(&documents::conflicts("a.toml", text)), ["a.toml:2", "a.toml:6"]);

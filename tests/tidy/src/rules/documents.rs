@@ -1,4 +1,4 @@
-//! Documents name files that exist, and no text file has markers of a merge conflict.
+//! Documents name files that exist, the map of the code stays short, and no text file has markers of a merge conflict.
 
 use crate::finding::Finding;
 use crate::modules::normal;
@@ -28,6 +28,24 @@ pub fn check(document: &str, text: &str, exists: impl Fn(&str) -> bool) -> Vec<F
     }
     findings.sort();
     findings.dedup();
+    findings
+}
+
+/// Finds a document of more than `lines` lines, and lines of more than `characters` characters in it. The key is the document, or
+/// `document:line`.
+pub fn size(document: &str, text: &str, lines: usize, characters: usize) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    let found = text.lines().count();
+    if found > lines {
+        findings.push(Finding::new(document, format!("{document} has {found} lines; it may have {lines}")));
+    }
+    for (index, line) in text.lines().enumerate() {
+        let found = line.chars().count();
+        if found > characters {
+            let place = format!("{document}:{}", index + 1);
+            findings.push(Finding::new(&place, format!("{place} has {found} characters; it may have {characters}")));
+        }
+    }
     findings
 }
 
