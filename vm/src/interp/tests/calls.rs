@@ -1,7 +1,10 @@
 //! Calls of every kind: the callee, the stack afterwards, and the positions in a backtrace.
 
 use super::{call, config, frames, instantiate, run, run_trap, trap};
+use crate::interp::left;
 use crate::{Engine, Error, Func, Instance, Module, Store, Trap};
+use std::collections::BTreeSet;
+use weir_bytecode::Opcode;
 
 const FIB: &str = "(module (func $f (export \"f\") (param i32) (result i32)
     (if (result i32) (i32.lt_s (local.get 0) (i32.const 2))
@@ -289,4 +292,42 @@ fn the_guest_and_the_host_call_each_other_until_the_stack_ends() {
     let error = call::<_, i32>(&mut store, instance, "f", i32::MAX).unwrap_err();
     assert_eq!(trap(&error), Trap::StackOverflow);
     assert_eq!(call::<_, i32>(&mut store, instance, "f", 20).unwrap(), 20);
+}
+
+/// Several results, tail calls that need fewer and more slots than their callers, and cleared locals.
+#[test]
+fn calls_and_returns_in_an_instance_stay_in_assembly() {
+    let module = |more: &str| {
+        format!(
+            "(module
+                (type $t (func (param i64 i64) (result i64 i64)))
+                (table funcref (elem $swap $sum))
+                (func $swap (type $t) {more} (return (local.get 1) (local.get 0)))
+                (func $three (param i64) (result i64 i64 i64) {more} local.get 0 i64.const 1 i64.const 2)
+                (func $sum (type $t) (local i64) {more}
+                    (if (i64.eqz (local.get 0)) (then (return (i64.const 5) (local.get 1))))
+                    (local.set 2 (i64.const 9))
+                    (return_call $step
+                        (i64.sub (local.get 0) (i64.const 1)) (i64.add (local.get 1) (local.get 0)) (i32.const 7)))
+                (func $step (param i64 i64 i32) (result i64 i64) (local i64 i64) {more}
+                    (return_call_indirect (type $t)
+                        (local.get 0) (i64.add (local.get 1) (i64.add (local.get 3) (local.get 4))) (i32.const 1)))
+                (func (export \"f\") (result i64) {more}
+                    (i64.sub (call $swap (i64.const 1) (i64.const 2)))
+                    (i64.sub (call_indirect (type $t) (i64.const 30) (i64.const 50) (i32.const 0)))
+                    (i64.add (i64.sub (i64.add (call $three (i64.const 10)))))
+                    (i64.add (i64.add (call $sum (i64.const 100) (i64.const 0))))
+                    i64.add))"
+        )
+    };
+    let configs = [config(), config().consume_fuel(true).clone(), config().epoch_interruption(true).clone()];
+    for (config, more) in configs.iter().flat_map(|config| [(config, ""), (config, "(local v128)")]) {
+        let (mut store, instance) = instantiate(config, &module(more));
+        let _ = store.set_fuel(u64::MAX >> 1);
+        store.set_epoch_deadline(1);
+        left::take();
+        let found: i64 = call(&mut store, instance, "f", ()).unwrap();
+        assert_eq!(found, (2 - 1) + ((50 - 30) + (10 - (1 + 2)) + (5 + 5050)), "{config:?} {more}");
+        assert_eq!(left::take(), BTreeSet::from([Opcode::End]), "only the return from the base frame leaves: {config:?} {more}");
+    }
 }

@@ -1,4 +1,4 @@
-//! Calls of interpreted functions of the same instance.
+//! Calls and tail calls of interpreted functions of the same instance.
 
 use crate::records::header::Header;
 
@@ -28,60 +28,127 @@ macro_rules! frame {
 /// Polls before the point from which a call does not leave.
 macro_rules! polled {
     (check $pop:literal) => {
-        concat!(poll!("rax"), frame!($pop), "mov r13, [rcx + {code}]\n")
+        concat!(polled!(check), frame!($pop))
     };
-    (commit $pop:literal) => {
+    (check) => {
+        concat!(poll!("rax"), "mov r13, [rcx + {code}]\n")
+    };
+    (commit $($pop:literal)?) => {
         ""
     };
 }
 
 /// Also polls, and charges the callee's first segment after the point from which a call does not leave.
 macro_rules! charged {
-    (check $pop:literal) => {
+    (check $($pop:literal)?) => {
         concat!(poll!("rax"), "mov rax, [rcx + {entry}]\n", cost!("eax", "rax", "rax"), "mov r13, [rcx + {code}]\n")
     };
     (commit $pop:literal) => {
-        concat!("mov r13, [r11 + 8]\nsub [r13], rax\n", frame!($pop))
+        concat!(charged!(commit), frame!($pop))
+    };
+    (commit) => {
+        "mov r13, [r11 + 8]\nsub [r13], rax\n"
     };
 }
 
-/// Calls `rcx`, with the arguments `$pop` bytes below `sp`, and continues at `rdx`. Leaves in cases that
-/// [`super::super::calls`] handles: there is native code, the ticks have run out, the frame overflows the stack or has
-/// another width.
-macro_rules! enter {
-    ($pop:literal, $meter:ident) => {
+/// Leaves if the frame of `rcx` that begins at `$fp` overflows the stack or has another width, if there is native code, without
+/// enough fuel, at the deadline, or if the ticks have run out. Otherwise the call does not leave any more: it is charged.
+/// [`no_ticks!`] is the out-of-line half.
+macro_rules! admit {
+    ($fp:literal, $check:expr, $commit:expr) => {
         concat!(
-            frame!($pop),
-            "mov r13d, [rcx + {size}]\nlea r13, [rax + 8 * r13]\ncmp r13, [rsp]\nja 9f\n",
+            "mov r13d, [rcx + {size}]\nlea r13, [",
+            $fp,
+            " + 8 * r13]\ncmp r13, [rsp]\nja 9f\n",
             "mov r13, [rcx + {code}]\ncmp qword ptr [r13 + {native}], 0\njne 9f\n",
-            $meter!(check $pop),
-            // `r12`, the caller's branches, is loaded again where the call leaves; otherwise the callee's are loaded below.
+            $check,
+            // `r12`, the caller's branches, is loaded again where the call leaves; otherwise the callee's are loaded.
             "mov r12d, [r13 + {work}]\nsub [r13 + {ticks}], r12d\njl 6f\n",
-            $meter!(commit $pop),
-            // Locals that are not parameters are 0.
-            "mov r13d, [rcx + {locals}]\n",
-            words!("r13d"),
-            "lea r13, [rax + 8 * r13]\nsub rdi, ",
-            $pop,
-            "\ncmp rdi, r13\njae 4f\n",
-            wide!("xorps xmm0, xmm0"),
-            "3:\n",
-            narrow!("mov qword ptr [rdi], 0"),
-            wide!("movups [rdi], xmm0"),
-            "add rdi, {slot}\ncmp rdi, r13\njb 3b\n4:\n",
-            "mov [r13], rbx\nsub rdx, rbp\nmov [r13 + 8], edx\nsub r14, [r10 + {branches}]\nshr r14, 4\nmov [r13 + 12], r14d\n",
-            "mov [r13 + 16], r10\nmov [r13 + 24], r11\nlea rdi, [r13 + 32]\nmov rbx, rax\nmov r10, rcx\n",
-            "mov r12, [rcx + {branches}]\nmov r14, r12\nmov rsi, [rcx + {entry}]\n",
-            dispatch!(),
-            "\n",
-            "6:\nadd [r13 + {ticks}], r12d\nmov r12, [r10 + {branches}]\njmp 9f\n"
+            $commit
         )
     };
 }
 
-/// Calls the element of table 0 with the index in `rax`.
+/// The out-of-line half of [`admit!`].
+macro_rules! no_ticks {
+    () => {
+        "6:\nadd [r13 + {ticks}], r12d\nmov r12, [r10 + {branches}]\njmp 9f\n"
+    };
+}
+
+/// Sets the locals of `rcx` from `rdi` on to 0, in the frame at `$fp`. Loads the address after the last one into `r13`.
+macro_rules! clear_locals {
+    ($fp:literal) => {
+        concat!(
+            "mov r13d, [rcx + {locals}]\n",
+            words!("r13d"),
+            "lea r13, [",
+            $fp,
+            " + 8 * r13]\ncmp rdi, r13\njae 4f\n",
+            wide!("xorps xmm0, xmm0"),
+            "3:\n",
+            narrow!("mov qword ptr [rdi], 0"),
+            wide!("movups [rdi], xmm0"),
+            "add rdi, {slot}\ncmp rdi, r13\njb 3b\n4:\n"
+        )
+    };
+}
+
+/// Continues at the entry of `rcx`, whose frame has its header at `r13`.
+macro_rules! begin {
+    () => {
+        concat!(
+            "lea rdi, [r13 + 32]\nmov r10, rcx\nmov r12, [rcx + {branches}]\nmov r14, r12\nmov rsi, [rcx + {entry}]\n",
+            dispatch!(),
+            "\n"
+        )
+    };
+}
+
+/// Calls `rcx`, with the arguments `$pop` bytes below `sp`, and continues at `rdx`.
+macro_rules! enter {
+    ($pop:literal, $meter:ident) => {
+        concat!(
+            frame!($pop),
+            admit!("rax", $meter!(check $pop), $meter!(commit $pop)),
+            "sub rdi, ",
+            $pop,
+            "\n",
+            clear_locals!("rax"),
+            "mov [r13], rbx\nsub rdx, rbp\nmov [r13 + 8], edx\nsub r14, [r10 + {branches}]\nshr r14, 4\nmov [r13 + 12], r14d\n",
+            "mov [r13 + 16], r10\nmov [r13 + 24], r11\nmov rbx, rax\n",
+            begin!(),
+            no_ticks!()
+        )
+    };
+}
+
+/// Replaces the frame by that of `rcx`, with the arguments `$pop` bytes below `sp`. The header, that of the caller, stays.
+macro_rules! replace {
+    ($pop:literal, $meter:ident) => {
+        concat!(
+            admit!("rbx", $meter!(check), $meter!(commit)),
+            "mov eax, [r10 + {locals}]\n",
+            words!("eax"),
+            "lea rax, [rbx + 8 * rax]\nmovups xmm1, [rax]\nmovups xmm2, [rax + 16]\n",
+            frame!($pop),
+            "movzx r13d, word ptr [rcx + {params}]\n",
+            words!("r13d"),
+            "lea r13, [rbx + 8 * r13]\nmov rdi, rbx\ncmp rdi, r13\njae 5f\n2:\n",
+            narrow!("mov rdx, [rax]", "mov [rdi], rdx"),
+            wide!("movups xmm0, [rax]", "movups [rdi], xmm0"),
+            "add rax, {slot}\nadd rdi, {slot}\ncmp rdi, r13\njb 2b\n5:\n",
+            clear_locals!("rbx"),
+            "movups [r13], xmm1\nmovups [r13 + 16], xmm2\n",
+            begin!(),
+            no_ticks!()
+        )
+    };
+}
+
+/// Calls the element of table 0 with the index in `rax`, or with `replace` tail-calls it.
 macro_rules! indirect {
-    ($meter:ident) => {
+    ($call:ident, $meter:ident) => {
         concat!(
             "cmp byte ptr [r11 + {narrow}], 0\nje 9f\n",
             leb!("1", "2", "rdx"),
@@ -92,7 +159,7 @@ macro_rules! indirect {
             "mov rax, [r11 + {ctx}]\ncmp rax, [r13 + {instance}]\njne 9f\n",
             "mov rcx, [r13 + {reference}]\nmov ecx, [rcx + {index}]\n",
             body!(),
-            enter!("{slot}", $meter),
+            $call!("{slot}", $meter),
             leb_long!("rdx", "2", "3", "4", "5", "6")
         )
     };
@@ -101,12 +168,31 @@ macro_rules! indirect {
 const _: () = assert!(size_of::<TableEntry>() == 32 && size_of::<Header>() == 32);
 
 macro_rules! handlers_of_calls {
-    ($list:ident; $($name:ident = $op:ident: $line:expr, $($more:ident = $offset:expr),*;)*) => {
+    ($list:ident; $($name:ident = $op:ident: $line:expr $(=> $($more:ident = $offset:expr),*)?;)*) => {
         handlers! { $list; $($name = $op: $line =>
             imported = offset_of!(Scope, imported_funcs), bodies = offset_of!(Scope, bodies),
             params = offset_of!(Body, params), size = offset_of!(Body, sizes) + 4 * (WORDS - 1), code = offset_of!(Body, code),
-            native = offset_of!(FuncCode, native), ticks = offset_of!(FuncCode, ticks), work = offset_of!(FuncCode, work), locals = offset_of!(Body, locals),
-            branches = offset_of!(Body, branches), entry = offset_of!(Body, entry) $(, $more = $offset)*;)* }
+            native = offset_of!(FuncCode, native), ticks = offset_of!(FuncCode, ticks), work = offset_of!(FuncCode, work),
+            locals = offset_of!(Body, locals), branches = offset_of!(Body, branches), entry = offset_of!(Body, entry)
+            $($(, $more = $offset)*)?;)* }
+    };
+}
+
+macro_rules! handlers_of_indirect_calls {
+    ($list:ident; $($name:ident = $op:ident: $line:expr $(=> $more:ident = $offset:expr)?;)*) => {
+        handlers_of_calls! { $list; $($name = $op: $line =>
+            narrow = offset_of!(Scope, narrow_tables), tables = offset_of!(Scope, tables),
+            len = offset_of!(TableRecord, ctx.len), entries = offset_of!(TableRecord, ctx.entries),
+            sig_ids = offset_of!(Scope, sig_ids), sig = offset_of!(TableEntry, sig), ctx = offset_of!(Scope, ctx),
+            instance = offset_of!(TableEntry, instance), reference = offset_of!(TableEntry, reference),
+            index = offset_of!(FuncRef, index) $(, $more = $offset)?;)* }
+    };
+}
+
+/// Leaves if the function's profile has begun: the portable loop counts the targets of calls.
+macro_rules! unless_counting {
+    ($call:expr) => {
+        concat!("mov rcx, [r10 + {code}]\ncmp qword ptr [rcx + {directions}], 0\njne 9f\n", $call)
     };
 }
 
@@ -117,29 +203,29 @@ macro_rules! calls {
             use $crate::interp::x64::calls::*;
 
             handlers_of_calls! { calls;
-                call = Call:
-                    concat!(leb!("1", "2", "rdx"), "\n", body!(), enter!("0", $meter), leb_long!("rdx", "2", "3", "4", "5", "6")),;
-                call_indirect = CallIndirect: indirect!($meter),
-                    narrow = offset_of!(Scope, narrow_tables), tables = offset_of!(Scope, tables),
-                    len = offset_of!(TableRecord, ctx.len), entries = offset_of!(TableRecord, ctx.entries),
-                    sig_ids = offset_of!(Scope, sig_ids), sig = offset_of!(TableEntry, sig), ctx = offset_of!(Scope, ctx),
-                    instance = offset_of!(TableEntry, instance), reference = offset_of!(TableEntry, reference),
-                    index = offset_of!(FuncRef, index);
+                call = Call: concat!(leb!("1", "2", "rdx"), "\n", body!(), enter!("0", $meter), leb_long!("rdx", "2", "3", "4", "5", "6"));
+                return_call = ReturnCall:
+                    concat!(leb!("1", "2", "rdx"), "\n", body!(), replace!("0", $meter), leb_long!("rdx", "2", "3", "4", "5", "6"));
             }
 
-            handlers_of_calls! { counting;
+            handlers_of_indirect_calls! { counting;
                 counting_call_indirect = CallIndirect:
-                    // The portable loop counts the targets of calls.
-                    concat!("mov rcx, [r10 + {code}]\ncmp qword ptr [rcx + {directions}], 0\njne 9f\n", indirect!($meter)),
-                    directions = offset_of!(FuncCode, directions),
-                    narrow = offset_of!(Scope, narrow_tables), tables = offset_of!(Scope, tables),
-                    len = offset_of!(TableRecord, ctx.len), entries = offset_of!(TableRecord, ctx.entries),
-                    sig_ids = offset_of!(Scope, sig_ids), sig = offset_of!(TableEntry, sig), ctx = offset_of!(Scope, ctx),
-                    instance = offset_of!(TableEntry, instance), reference = offset_of!(TableEntry, reference),
-                    index = offset_of!(FuncRef, index);
+                    unless_counting!(indirect!(enter, $meter)) => directions = offset_of!(FuncCode, directions);
+                counting_return_call_indirect = ReturnCallIndirect:
+                    unless_counting!(indirect!(replace, $meter)) => directions = offset_of!(FuncCode, directions);
             }
         }
     };
+}
+
+/// The handlers of indirect calls in engines that do not profile.
+pub(super) mod uncounted {
+    use super::*;
+
+    handlers_of_indirect_calls! { calls;
+        call_indirect = CallIndirect: indirect!(enter, free);
+        return_call_indirect = ReturnCallIndirect: indirect!(replace, free);
+    }
 }
 
 calls!(unmetered: free);

@@ -112,6 +112,7 @@ const fn plain<const WORDS: usize, const N: usize>(table: Table<N>) -> Table<N> 
         control::plain::stack::fused::<WORDS>(),
         control::unmetered::flow::<WORDS>(),
         calls::unmetered::calls::<WORDS>(),
+        calls::uncounted::calls::<WORDS>(),
         numeric::any::floats::<WORDS>(),
     ];
     let pairs = [control::plain::pair::fused::<WORDS>(), numeric::any::pairs::<WORDS>()];
