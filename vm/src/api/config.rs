@@ -94,10 +94,11 @@ impl Config {
         self
     }
 
-    /// Sets the maximum number of background compiler threads, shared by all modules of an engine; at least one.
-    /// Default: 1, which leaves the other core of a two-core machine to the guest.
+    /// Sets the maximum number of background compiler threads, shared by all modules of an engine; at least one. A thread
+    /// starts when code is requested and all others are busy, and ends when it has been idle for a while.
+    /// Default: one less than the cores that the process may use, at least 1 and at most 4.
     pub fn compiler_threads(&mut self, threads: usize) -> &mut Config {
-        self.compiler_threads = threads.max(1);
+        self.compiler_threads = Some(threads.max(1));
         self
     }
 

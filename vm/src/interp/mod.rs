@@ -44,7 +44,9 @@ mod x64;
 mod x64;
 
 pub(crate) use exit::Exit;
-pub(crate) use run::{resume, run};
+#[cfg(all(feature = "jit", target_arch = "x86_64", target_os = "linux"))]
+pub(crate) use run::resume;
+pub(crate) use run::run;
 
 #[cfg(test)]
 #[expect(clippy::wildcard_enum_match_arm, reason = "a test names the operations that it tests")]

@@ -52,6 +52,7 @@ pub(crate) unsafe fn run(instance: *mut InstanceCtx, func: u32, fp: *mut u64) ->
 /// # Safety
 /// As for [`run`]. The frame's locals and operands at the `loop` opcode are in their slots, and nothing above `fp` is in use,
 /// except by this frame. The frame fits as the head of [`weir_contract`] says.
+#[cfg(all(feature = "jit", target_arch = "x86_64", target_os = "linux"))]
 pub(crate) unsafe fn resume(instance: *mut InstanceCtx, func: u32, index: u32, fp: *mut u64) -> Exit {
     // SAFETY: the caller's promise.
     unsafe {

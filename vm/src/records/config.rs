@@ -6,8 +6,6 @@ use weir_bytecode::{Module as Bytecode, validate};
 use weir_contract::code::FunctionText;
 use weir_contract::code::Padding;
 
-/// Default number of background compiler threads.
-const COMPILER_THREADS: usize = 1;
 /// Default of [`Config::max_wasm_stack`](crate::Config::max_wasm_stack).
 const DEFAULT_MAX_WASM_STACK: usize = 512 << 10;
 /// Default of [`Config::value_stack_size`](crate::Config::value_stack_size): room for the depth of recursion that the
@@ -92,7 +90,7 @@ pub struct Config {
     pub(crate) profile: Option<bool>,
     pub(crate) keep_profiles: bool,
     pub(crate) deterministic: bool,
-    pub(crate) compiler_threads: usize,
+    pub(crate) compiler_threads: Option<usize>,
     pub(crate) max_code_size: usize,
     pub(crate) profiler: Option<Profiler>,
     pub(crate) tier_events: Option<Callback>,
@@ -139,7 +137,7 @@ impl Default for Config {
             profile: None,
             keep_profiles: false,
             deterministic: false,
-            compiler_threads: COMPILER_THREADS,
+            compiler_threads: None,
             max_code_size: usize::MAX,
             profiler: None,
             tier_events: None,

@@ -27,6 +27,9 @@ pub(crate) struct FuncCode {
     given: AtomicI32,
     /// Ticks spent before the last reset.
     spent: AtomicU64,
+    /// The last value to which the ticks of baseline code were set, and those spent before.
+    baseline_given: AtomicI32,
+    baseline_spent: AtomicU64,
     /// Code to call, or null to interpret.
     pub native: AtomicPtr<u8>,
     /// The [`Enter`] for that code. Null until there is code for a call or a loop; after that it does not change.
@@ -45,6 +48,8 @@ impl FuncCode {
             work: AtomicU32::new(work),
             given: AtomicI32::new(ticks),
             spent: AtomicU64::new(0),
+            baseline_given: AtomicI32::new(0),
+            baseline_spent: AtomicU64::new(0),
             native: AtomicPtr::default(),
             enter: AtomicPtr::default(),
             profile: OnceLock::new(),
@@ -74,6 +79,20 @@ impl FuncCode {
     pub fn ticks_taken(&self) -> u64 {
         let since = self.given.load(Ordering::Relaxed).wrapping_sub(self.ticks.load(Ordering::Relaxed));
         self.spent.load(Ordering::Relaxed).saturating_add(u64::from(since as u32))
+    }
+
+    /// Sets the ticks that baseline code has left.
+    pub fn arm_baseline(&self, left: &AtomicI32, ticks: i32) {
+        let (left, given) = (left.swap(ticks, Ordering::Relaxed), self.baseline_given.swap(ticks, Ordering::Relaxed));
+        self.baseline_spent.fetch_add(u64::from(given.wrapping_sub(left) as u32), Ordering::Relaxed);
+    }
+
+    /// Returns about how many bytes of the function have been executed, in the interpreter and in baseline code, which has `left`
+    /// ticks left.
+    pub fn executed(&self, left: &AtomicI32) -> u64 {
+        let since = self.baseline_given.load(Ordering::Relaxed).wrapping_sub(left.load(Ordering::Relaxed));
+        let baseline = self.baseline_spent.load(Ordering::Relaxed).saturating_add(u64::from(since as u32));
+        self.ticks_taken().saturating_add(baseline)
     }
 
     /// Returns whether the function has been called.

@@ -121,6 +121,7 @@ impl Counts for ModuleRecord {
         stats.functions.total += self.code.len() as u64;
         for code in self.code.iter().filter(|code| code.was_called()) {
             stats.functions.called += 1;
+            stats.interpreted_bytes += code.ticks_taken();
             stats.functions.interpreted += u64::from(!code.was_compiled());
         }
     }

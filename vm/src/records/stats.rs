@@ -33,6 +33,9 @@ statistics! {
         resumed: u64, Count;
         /// With `Config::count_crossings`, how often frames of one engine followed those of another. Only of engines.
         crossings: Vec<(String, u64)>, Count;
+        /// About how many bytes of bytecode the interpreter executed. With `Config::tier_up_threshold`, how many calls and loop
+        /// iterations.
+        interpreted_bytes: u64, Bytes;
         /// Functions that were compiled because they were hot, in that order.
         tier_up: Vec<TierUp>, None;
         /// Time of compilation by phase, in the order of the pipeline; `refused` is the time of attempts that a back end refused.
@@ -207,6 +210,7 @@ mod tests {
             osr_entries: 11,
             resumed: 19,
             crossings: vec![("loop".into(), 20)],
+            interpreted_bytes: 21,
             tier_up: vec![TierUp::new(1, None, 2)],
             compile_ms: vec![("lower".into(), 0.25), ("emit".into(), 0.125)],
             bytecode_bytes_compiled: 12,
@@ -229,7 +233,7 @@ mod tests {
         for ((name, once), (_, twice)) in sums.values().into_iter().zip(twice.values()) {
             check(name, &once, &twice);
         }
-        assert_eq!((twice.compiler.spills, sums.values().len()), (6, 16));
+        assert_eq!((twice.compiler.spills, sums.values().len()), (6, 17));
         let mut from_nothing = Stats::default();
         from_nothing.add(&sums);
         assert_eq!(from_nothing, sums);

@@ -3,7 +3,7 @@
 //! ```text
 //! Cold ── queued ──▶ Queued ── installed ──▶ Ready ── retired ──▶ BackingOff ── enough requests ──▶ (decided again)
 //!   │                  │ │                     │ ▲                   ▲
-//!   │                  │ └── no_room ──────────┼─┼───────────────────┘
+//!   │                  │ └── no_room, dropped ─┼─┼───────────────────┘
 //!   └──── refused ─────┴── refused ──▶ Refused └─┘ used, swept
 //! ```
 //!
@@ -160,6 +160,12 @@ impl Slot {
         (self.state, self.failures) = (State::BackingOff { requests: backoff(self.backoffs) }, failures);
     }
 
+    /// The queue has dropped the request: the next one is ignored.
+    fn dropped(&mut self) {
+        debug_assert!(matches!(self.state, State::Queued), "{self:?}");
+        self.state = State::BackingOff { requests: 1 };
+    }
+
     /// Returns the number of times that its code was retired or did not fit.
     pub fn backoffs(&self) -> u32 {
         self.backoffs
@@ -248,6 +254,12 @@ impl Entries {
         self.back_off(key, failures, backoff);
     }
 
+    /// The queue has dropped the request for an entry's code: see [`Slot::dropped`].
+    pub fn dropped(&mut self, key: Key) {
+        self.slot(key).dropped();
+        self.uncount_body(key);
+    }
+
     /// An entry's code is retired.
     pub fn retired(&mut self, key: Key, backoff: impl FnOnce(u32) -> u32) {
         self.back_off(key, 0, backoff);
@@ -255,6 +267,11 @@ impl Entries {
 
     fn back_off(&mut self, key: Key, failures: u32, backoff: impl FnOnce(u32) -> u32) {
         self.slot(key).back_off(failures, backoff);
+        self.uncount_body(key);
+    }
+
+    /// Takes back [`Entries::count_body`].
+    fn uncount_body(&mut self, key: Key) {
         if let Some(bodies) = self.osr_bodies.get_mut(&key.func).filter(|_| key.entry != Entry::Call) {
             *bodies -= 1;
         }

@@ -1,7 +1,8 @@
 //! Decides which entries are compiled, when, and by which back end. All thresholds are here.
 //!
 //! There are two levels of compilation: baseline code, which [`Config::baseline`] turns off, and the best code that the settings
-//! allow. Baseline code is compiled where the function is called, and counts the ticks that are left until the other level.
+//! allow. Baseline code is compiled where the function is called, unless that takes too long, and counts the ticks that are left
+//! until the other level.
 //!
 //! Ticks are bytes of bytecode executed. A function starts with [`Policy::first_ticks`]. The interpreter subtracts the
 //! [work](weir_bytecode::sidetable) of each call and each loop iteration, and requests code when the ticks run out. At
@@ -85,12 +86,23 @@ pub(crate) fn wanted(bytes: usize, failures: u32) -> usize {
     bytes.saturating_mul(1 << failures.min(MAX_BACKOFF_LOG2))
 }
 
-/// The priority of compiling `bytes` of code. Shortest first, because a short job delays the others least, and each has been
-/// interpreted for about the same time per byte. A loop goes before a function of more than a quarter of its size, because the
-/// loop is running now and the function may not be called again.
-pub(crate) fn priority(bytes: u32, entry: Entry) -> u64 {
-    let weight = if entry == Entry::Call { 1 } else { 4 };
-    weight * u64::from(u32::MAX) / u64::from(bytes.max(1))
+/// Time of the optimiser for each byte, and for publishing code, in nanoseconds.
+const TOP_NS: (f64, f64) = (433.0, 10_000.0);
+
+/// Functions with more bytes of code get their baseline code from a compiler thread: compiling them on the guest's thread would
+/// take more than about a millisecond, at 30 to 40 ns for each byte.
+const BASELINE_HERE: u32 = 28 << 10;
+
+/// The gain of optimising `bytes` of code for each byte that the function executes in a second, up to a factor that is the same
+/// for all. A loop counts four times, because it is running now and the function may not be called again.
+pub(crate) fn value(bytes: u32, entry: Entry) -> f64 {
+    let weight = if entry == Entry::Call { 1.0 } else { 4.0 };
+    weight / (TOP_NS.0 * f64::from(bytes) + TOP_NS.1)
+}
+
+/// Returns the maximum number of compiler threads by default: one core is left to the guest.
+pub(crate) fn compiler_threads() -> usize {
+    thread::parallelism().map_or(1, |cores| cores.saturating_sub(1).clamp(1, 4))
 }
 
 /// The decision about an entry without code.
@@ -237,6 +249,15 @@ impl Policy {
             },
             Tier::Auto if self.synchronous => Decision::Compile(Backend::Native),
             Tier::Auto => Decision::Queue(Backend::Native),
+        }
+    }
+
+    /// Decides about the baseline code of a function with `bytes` of code.
+    pub(crate) fn decide_baseline(&self, bytes: u32) -> Decision {
+        if bytes > BASELINE_HERE && !self.synchronous && self.stress.is_none() {
+            Decision::Queue(Backend::Baseline)
+        } else {
+            Decision::Compile(Backend::Baseline)
         }
     }
 

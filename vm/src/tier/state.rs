@@ -2,7 +2,7 @@
 
 use super::entry::{Entries, Key};
 use super::listeners::Listeners;
-use super::policy::Policy;
+use super::policy::{self, Policy};
 use super::queue::Queue;
 use super::reclaim::Reclaimer;
 use crate::code::{CodeSpace, Hooks, ModuleCode, RetiredCode, Stubs};
@@ -69,7 +69,7 @@ impl EngineState {
             hooks,
             helpers,
             space: OnceLock::new(),
-            queue: Queue::new(config.compiler_threads),
+            queue: Queue::new(config.compiler_threads.unwrap_or_else(policy::compiler_threads)),
             record: Mutex::default(),
             osr_entries: AtomicU64::new(0),
             resumed: AtomicU64::new(0),

@@ -1,8 +1,11 @@
-//! Panics in the compiler.
+//! Panics in the compiler, and the compilations of the queue.
 
+use super::queue::Job;
+use super::state::engine_of;
 use crate::records::events::{CompiledBy, TierEventKind};
 use crate::records::module::ModuleRecord;
 use crate::{Config, Engine, Instance, Module, Store, Tier};
+use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 use weir_jit::Backend;
@@ -51,6 +54,8 @@ fn run(config: &mut Config, names: [&str; 2]) -> (Vec<(u32, String)>, Module, En
         }
         assert!(begun.elapsed() < Duration::from_secs(60), "{reported:?}");
     }
+    // There may be another event of the compilation that settled it.
+    engine_of(engine.record()).queue.wait_idle();
     let mut reported = reported.lock().unwrap().clone();
     reported.sort();
     (reported, module, engine)
@@ -102,4 +107,87 @@ fn another_back_end_compiles_what_one_panics_over() {
     assert_eq!(zero, ["compiled: false", "panicked: a seeded fault", refused]);
     let stats = module.stats();
     assert_eq!((stats.compiler_panics, stats.functions.native, stats.functions.cranelift), (1, 1, 1));
+}
+
+/// A job that sends when it begins, and ends when it receives or the other side is gone.
+struct Blocking(Sender<()>, Receiver<()>);
+
+impl Job for Blocking {
+    fn work(&self) -> Option<u64> {
+        Some(0)
+    }
+
+    fn goes_first(&self) -> bool {
+        true
+    }
+
+    fn drop_stale(&self) {
+        unreachable!("it runs at once");
+    }
+
+    fn run(self: Box<Self>) {
+        self.0.send(()).expect("the test waits");
+        let _ = self.1.recv();
+    }
+}
+
+/// Returns an engine with this threshold and with one compiler thread, which is busy until the sender is dropped.
+fn busy_engine(threshold: u32) -> (Engine, Sender<()>) {
+    let engine = Engine::new(Config::new().compiler_threads(1).tier_up_threshold(Some(threshold))).unwrap();
+    let ((begin, begun), (end, ended)) = (channel(), channel());
+    engine_of(engine.record()).queue.push(1.0, Box::new(Blocking(begin, ended))).unwrap();
+    begun.recv().unwrap();
+    (engine, end)
+}
+
+/// Calls the export `f` this many times.
+fn call(engine: &Engine, module: &Module, times: usize) {
+    let mut store = Store::new(engine, ());
+    let instance = Instance::new(&mut store, module, &[]).unwrap();
+    let func = instance.get_typed_func::<(), i32>(&mut store, "f").unwrap();
+    (0..times).for_each(|_| assert_eq!(func.call(&mut store, ()).unwrap(), 1));
+}
+
+#[test]
+fn a_waiting_compilation_does_not_keep_its_module() {
+    let (engine, busy) = busy_engine(2);
+    let module = Module::new(&engine, r#"(module (func (export "f") (result i32) (i32.const 1)))"#).unwrap();
+    call(&engine, &module, 20);
+    let functions = module.stats().functions;
+    assert_eq!((functions.native, functions.baseline), (0, 1), "{functions:?}");
+    let record = Arc::downgrade(module.record());
+    drop(module);
+    assert_eq!(record.strong_count(), 0);
+    drop(busy);
+    engine_of(engine.record()).queue.wait_idle();
+    assert_eq!(engine.stats().functions.native, 0);
+}
+
+#[test]
+fn a_compilation_that_waits_is_done_when_the_thread_is_free() {
+    let (engine, busy) = busy_engine(2);
+    let module = Module::new(&engine, r#"(module (func (export "f") (result i32) (i32.const 1)))"#).unwrap();
+    call(&engine, &module, 20);
+    assert_eq!(module.stats().functions.native, 0);
+    drop(busy);
+    engine_of(engine.record()).queue.wait_idle();
+    assert_eq!(module.stats().functions.native, 1);
+    call(&engine, &module, 20);
+}
+
+/// A function of 40 kB of code, and its small neighbour.
+#[test]
+fn baseline_code_of_a_large_function_comes_from_the_queue() {
+    let long = "(drop (i32.add (i32.const 1) (i32.const 2)))".repeat(7000);
+    let of_body = |body: &str| format!(r#"(module (func (export "f") (result i32) {body} (i32.const 1)))"#);
+    for (text, here) in [(of_body(&long), false), (of_body(""), true)] {
+        let (engine, busy) = busy_engine(100);
+        let module = Module::new(&engine, text).unwrap();
+        call(&engine, &module, 80);
+        assert_eq!(module.stats().functions.baseline, u64::from(here));
+        drop(busy);
+        engine_of(engine.record()).queue.wait_idle();
+        assert_eq!(module.stats().functions.baseline, 1, "{:?}", module.stats().functions);
+        call(&engine, &module, 3);
+    }
 }

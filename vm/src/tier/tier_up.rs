@@ -3,7 +3,7 @@
 use super::entry::{Action, Code, Key, Level};
 use super::install::compile_and_install;
 use super::policy::{self, Decision, NEVER};
-use super::queue::{COMPILER_STACK, NoThread};
+use super::queue::{COMPILER_STACK, Job, NoThread};
 use super::state::{NativeModule, engine_of, state_of};
 use super::{evict, publish};
 use crate::code::{Crossing, Runner};
@@ -12,7 +12,7 @@ use crate::records::module::ModuleRecord;
 use crate::records::stack::with_room;
 use crate::records::stats::{Fallback, RefusedBy};
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, PoisonError};
+use std::sync::{Arc, PoisonError, Weak};
 use weir_contract::Entry;
 use weir_jit::Backend;
 
@@ -59,16 +59,22 @@ pub(super) fn tier_up(module: &Arc<ModuleRecord>, func: u32, at: Option<u32>) ->
 }
 
 /// Returns the baseline code of a function, for its call or for the loop with this index, or lets it be interpreted if there is
-/// none. The code requests better code after `ticks` ticks.
+/// none yet. The code requests better code after `ticks` ticks.
 fn begin_baseline(module: &Arc<ModuleRecord>, func: u32, at: Option<u32>, ticks: i32) -> Next {
     let Ok(native) = state_of(module).native(module) else { return Next::Interpret };
-    let Found::Ready(code) = find(module, Key::baseline(func)) else { return Next::Interpret };
+    let code = match find(module, Key::baseline(func)) {
+        Found::Ready(code) => code,
+        Found::Later(again) => {
+            module.func_code(func).reset_ticks(again.min(ticks));
+            return Next::Interpret;
+        }
+    };
     let entry = match at {
         None => Some(code.0),
         Some(index) => native.code.header(code.0, index),
     };
     let Some(entry) = entry else { return Next::Interpret };
-    native.code.ticks(func).store(ticks, Ordering::Relaxed);
+    module.func_code(func).arm_baseline(native.code.ticks(func), ticks);
     if at.is_some() {
         count_loop_entry(module);
         count_crossing(module, Crossing::Loop, Runner::Interpreter, Runner::Baseline);
@@ -89,7 +95,7 @@ fn count_loop_entry(module: &ModuleRecord) {
 pub(crate) fn tier_up_baseline(module: &Arc<ModuleRecord>, func: u32, at: Option<u32>, room: bool) -> Option<*const u8> {
     let (next, ticks) = request_top(module, func, at);
     let Ok(native) = state_of(module).native(module) else { return None };
-    native.code.ticks(func).store(ticks, Ordering::Relaxed);
+    module.func_code(func).arm_baseline(native.code.ticks(func), ticks);
     let crossing = if at.is_some() { Crossing::Loop } else { Crossing::Entry };
     if room && engine_of(module.engine.record()).policy.stress_resumes() {
         count_crossing(module, crossing, Runner::Baseline, Runner::Interpreter);
@@ -167,7 +173,7 @@ fn find(module: &Arc<ModuleRecord>, key: Key) -> Found {
     }
     let decision = match native {
         Ok(_) if entry == Entry::Call && module.engine.config().interprets(&module.bytecode, func) => Decision::Refuse,
-        Ok(_) if level == Level::Baseline => Decision::Compile(Backend::Baseline),
+        Ok(_) if level == Level::Baseline => policy.decide_baseline(bytes),
         Ok(_) => policy.decide(entry),
         Err(_) => Decision::Interpret(NEVER),
     };
@@ -189,19 +195,58 @@ fn find(module: &Arc<ModuleRecord>, key: Key) -> Found {
         Decision::Queue(backend) => {
             entries.queued(key);
             drop(entries);
-            // A queued compilation does not keep its module alive.
-            let weak = Arc::downgrade(module);
-            let queued = engine.queue.push(policy::priority(bytes, entry), move || {
-                if let Some(module) = weak.upgrade() {
-                    compile_and_install(&module, key, backend, false);
-                }
-            });
+            let compilation = Compilation { module: Arc::downgrade(module), key, backend };
+            let queued = engine.queue.push(policy::value(bytes, entry), Box::new(compilation));
             match queued {
                 Ok(()) => Found::Later(policy.next_ticks()),
                 Err(NoThread) => no_thread(module, key),
             }
         }
     }
+}
+
+/// A queued compilation. It does not keep its module alive.
+struct Compilation {
+    module: Weak<ModuleRecord>,
+    key: Key,
+    backend: Backend,
+}
+
+impl Job for Compilation {
+    fn work(&self) -> Option<u64> {
+        let module = self.module.upgrade()?;
+        let native = state_of(&module).native(&module).ok()?;
+        Some(module.func_code(self.key.func).executed(native.code.ticks(self.key.func)))
+    }
+
+    fn goes_first(&self) -> bool {
+        self.key.level == Level::Baseline
+    }
+
+    fn drop_stale(&self) {
+        if let Some(module) = self.module.upgrade() {
+            state_of(&module).entries().dropped(self.key);
+        }
+    }
+
+    fn run(self: Box<Self>) {
+        if let Some(module) = self.module.upgrade() {
+            if self.key.level == Level::Baseline {
+                arm_baseline(&module, self.key.func);
+            }
+            compile_and_install(&module, self.key, self.backend, false);
+        }
+    }
+}
+
+/// Sets the ticks of baseline code that other threads may enter as soon as it is there.
+fn arm_baseline(module: &Arc<ModuleRecord>, func: u32) {
+    let (state, engine) = (state_of(module), engine_of(module.engine.record()));
+    let (Some(body), Ok(native)) = (module.bytecode.body(func), state.native(module)) else { return };
+    let code = module.func_code(func);
+    let cold = || state.entries().is_cold(Key::top(func, Entry::Call));
+    let left = engine.policy.until_top(body.len(), code.ticks_taken(), cold);
+    code.arm_baseline(native.code.ticks(func), left.unwrap_or_else(|| engine.policy.next_ticks()));
 }
 
 /// Backs off for a queued entry that cannot be compiled now, because there is no compiler thread and not enough native
