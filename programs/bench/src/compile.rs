@@ -2,6 +2,8 @@
 //!
 //! One process reads the file, validates it, compiles all functions on one thread without a profile, and writes the
 //! code. Its time, minus that for an empty module, can be compared with the same difference for `wasmtime compile`.
+//!
+//! With the baseline compiler the code goes to executable memory instead, as it does in V8, with whose Liftoff it is compared.
 
 use crate::options::Compile;
 use serde::{Deserialize, Serialize};
@@ -30,7 +32,11 @@ pub fn compile_module(options: &Compile) -> Result<Summary, String> {
     let bytes = fs::read(&options.module).map_err(|error| failed(&error))?;
     let module = weir_bytecode::validate::parse(bytes.into()).map_err(|error| failed(&error))?;
     let sig_ids: Vec<u32> = (0..module.types.len() as u32).collect();
-    let backend = if options.cranelift { Backend::Cranelift } else { Backend::Native };
+    let backend = match options {
+        Compile { baseline: true, .. } => Backend::Baseline,
+        Compile { cranelift: true, .. } => Backend::Cranelift,
+        _ => Backend::Native,
+    };
     let compiler_options = Options { verify: false, ..Options::default() };
     let (mut cx, mut code, mut summary) = (Context::default(), Vec::new(), Summary::default());
     for (func, body) in (module.imported_funcs..).zip(&module.bodies) {
@@ -46,8 +52,21 @@ pub fn compile_module(options: &Compile) -> Result<Summary, String> {
         }
     }
     summary.code_bytes = code.len() as u64;
-    fs::write(&options.out, code).map_err(|error| format!("{}: {error}", options.out.display()))?;
+    match &options.out {
+        Some(out) => fs::write(out, code).map_err(|error| format!("{}: {error}", out.display()))?,
+        None => make_executable(&code).map_err(|error| format!("executable memory: {error}"))?,
+    }
     Ok(summary)
+}
+
+/// Copies code to executable memory. Its relocations are not applied.
+fn make_executable(code: &[u8]) -> std::io::Result<()> {
+    if code.is_empty() {
+        return Ok(());
+    }
+    let mut memory = memmap2::MmapMut::map_anon(code.len())?;
+    memory.copy_from_slice(code);
+    memory.make_exec().map(drop)
 }
 
 #[cfg(test)]
@@ -61,12 +80,15 @@ mod tests {
         let out = std::env::temp_dir().join(format!("weir-bench-compile-{}.bin", std::process::id()));
         let bodies = wasmparser::Parser::new(0).parse_all(&fs::read(&module).unwrap()).filter(is_body).count() as u64;
         for cranelift in [false, true] {
-            let summary = compile_module(&Compile { module: module.clone(), out: out.clone(), cranelift }).unwrap();
+            let options = Compile { module: module.clone(), out: Some(out.clone()), cranelift, baseline: false };
+            let summary = compile_module(&options).unwrap();
             assert_eq!((summary.functions, summary.refused), (bodies, 0), "{summary:?}");
             assert_eq!(fs::metadata(&out).unwrap().len(), summary.code_bytes);
             assert!(summary.code_bytes > 1000, "{summary:?}");
         }
         fs::remove_file(&out).unwrap();
+        let summary = compile_module(&Compile { module, out: None, cranelift: false, baseline: true }).unwrap();
+        assert_eq!((summary.functions, summary.refused), (bodies, 0), "{summary:?}");
     }
 
     fn is_body(payload: &wasmparser::Result<wasmparser::Payload<'_>>) -> bool {

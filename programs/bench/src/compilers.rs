@@ -105,7 +105,7 @@ fn wasmtime(peer: &Peer, compiler: &str, program: &Program, scratch: &Scratch) -
 }
 
 /// Bytes of the function bodies.
-fn code_section(module: &[u8]) -> u64 {
+pub fn code_section(module: &[u8]) -> u64 {
     let payloads = wasmparser::Parser::new(0).parse_all(module);
     let bodies = payloads.filter_map(|payload| match payload {
         Ok(wasmparser::Payload::CodeSectionEntry(body)) => Some(body.as_bytes().len() as u64),

@@ -10,9 +10,6 @@ use std::time::Duration;
 /// Milliseconds of work on the first peer: powers of ten, and about three times each.
 const STEPS: [f64; 9] = [1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1000.0, 3000.0, 10000.0];
 
-/// Time limit of the large work on the first peer.
-const CALIBRATION: Duration = Duration::from_secs(300);
-
 /// The maximum start-up time of the slowest peer.
 const START_UP: Duration = Duration::from_secs(10);
 
@@ -31,7 +28,7 @@ fn rounds(ms: f64) -> usize {
 /// # Errors
 /// The program's work can't be scaled, or the first peer fails.
 pub fn curve(runner: &mut Runner, program: &Program, peers: &[Peer], longest: Duration) -> Result<Curve, String> {
-    let scale = scale(runner, program, peers.first().ok_or("no peer")?).map_err(|error| format!("{}: {error}", program.name))?;
+    let scale = runner.scale(program, peers.first().ok_or("no peer")?).map_err(|error| format!("{}: {error}", program.name))?;
     let steps: Vec<f64> = STEPS.into_iter().filter(|ms| *ms <= milliseconds(longest)).collect();
     let works: Vec<Work> = steps.iter().filter_map(|ms| program.scaled(ms * scale)).collect();
     if works.len() < steps.len() || steps.is_empty() {
@@ -54,14 +51,6 @@ pub fn curve(runner: &mut Runner, program: &Program, peers: &[Peer], longest: Du
         }
     }
     Ok(Curve { program: program.name.clone(), amounts: works.iter().map(|work| work.args[0].clone()).collect(), lines })
-}
-
-/// The share of the large work that the peer does in a millisecond.
-fn scale(runner: &mut Runner, program: &Program, peer: &Peer) -> Result<f64, Refusal> {
-    let mut wall = |work: &Work| runner.run(program, work, peer, CALIBRATION).map(|run| milliseconds(run.wall));
-    wall(&program.small)?;
-    let (small, large) = (wall(&program.small)?, wall(&program.large)?);
-    Ok(1.0 / (large - small).max(1.0))
 }
 
 /// The median of `rounds` runs of each peer, in turn; `None` for a peer that dropped out before.

@@ -14,17 +14,22 @@ mod counts;
 mod curve;
 mod document;
 mod figures;
+mod fit;
+mod liftoff;
 mod measure;
 mod options;
 mod peers;
 mod programs;
+mod ratio;
 mod report;
 mod run;
 mod table;
 
 use clap::Parser;
 use document::{Document, Excluded, Machine};
-use options::{Bench, Calls, Compile, Compiler, Counts, CurveOptions, Figures, Full, Mean, Options, Report, Selection, Task};
+use options::{
+    Bench, Calls, Compile, Compiler, Counts, CurveOptions, Figures, Full, Mean, Options, Ratios, Report, Selection, Task,
+};
 use peers::Peer;
 use programs::Program;
 use run::{Job, Runner, TableLimits};
@@ -39,6 +44,9 @@ fn main() -> ExitCode {
         Some(Task::Full(options)) => full(options),
         Some(Task::Curve(options)) => curve(options),
         Some(Task::Compare(options)) => compare(options),
+        Some(Task::Ratios(options)) => ratios(options),
+        Some(Task::Fit(options)) => fit::fit(options),
+        Some(Task::Liftoff(options)) => liftoff::liftoff(options),
         Some(Task::Counts(options)) => counts(options),
         Some(Task::Calls(options)) => calls(options),
         Some(Task::Figures(options)) => figures(options),
@@ -135,8 +143,16 @@ fn full(options: &Full) -> Done {
     for program in programs::find(&options.selection.programs, None)?.iter().filter(|program| {
         options.curves.contains(&program.name) && filter.as_ref().is_none_or(|filter| program.name.contains(filter))
     }) {
-        let without =
-            ["weir-native", "weir-regalloc2", "weir-cranelift", "wasmtime-cached", "wasmtime-pulley", "wasm3", "node-no-liftoff"];
+        let without = [
+            "weir-native",
+            "weir-regalloc2",
+            "weir-cranelift",
+            "weir-baseline",
+            "wasmtime-cached",
+            "wasmtime-pulley",
+            "wasm3",
+            "node-no-liftoff",
+        ];
         let drawn: Vec<Peer> = everybody.iter().filter(|peer| !without.contains(&peer.name)).cloned().collect();
         document.curves.push(curve::curve(&mut runner, program, &drawn, Duration::from_secs(10))?);
     }
@@ -194,6 +210,10 @@ fn curve(options: &CurveOptions) -> Done {
         std::fs::write(path, charts::curve(drawn)).map_err(|error| format!("{}: {error}", path.display()))?;
     }
     Ok(document.failures().is_empty())
+}
+
+fn ratios(options: &Ratios) -> Done {
+    ratio::ratios(options, &options.selection.programs()?, &peers::find(&options.selection.peers)?)
 }
 
 fn compare(options: &options::Compare) -> Done {

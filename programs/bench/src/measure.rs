@@ -13,6 +13,8 @@ use wait4::Wait4;
 pub struct Run {
     /// From start to exit.
     pub wall: Duration,
+    /// Time of the processors, of all threads, in the system too.
+    pub cpu: Duration,
     /// From start to the first byte of output.
     pub first_output: Option<Duration>,
     /// The largest resident set, in KiB. The kernel reports at least that of this process.
@@ -89,7 +91,13 @@ pub fn run(mut command: Command, expected: Option<&[u8]>, timeout: Duration) -> 
     if expected.is_some_and(|expected| output != expected) {
         return Err(Refusal::wrong(&output));
     }
-    Ok(Run { wall, first_output: first.map(|first| first - start), peak_kib: used.rusage.maxrss / 1024, output })
+    Ok(Run {
+        wall,
+        cpu: used.rusage.utime + used.rusage.stime,
+        first_output: first.map(|first| first - start),
+        peak_kib: used.rusage.maxrss / 1024,
+        output,
+    })
 }
 
 /// The contents of a stream, and the time of its first byte.

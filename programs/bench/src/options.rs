@@ -6,8 +6,8 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
 
 const HELP: &str = "\
-Peers: weir-auto, weir-native, weir-regalloc2, weir-cranelift, weir-interp (the weir binary beside this one), wasmtime,
-wasmtime-precompiled, wasmtime-cached, wasmtime-winch, wasmtime-pulley, wasmi, wasm3, wasmer, wasmedge, node, node-no-liftoff,
+Peers: weir-auto, weir-native, weir-regalloc2, weir-cranelift, weir-baseline, weir-interp (the weir binary beside this one),
+wasmtime, wasmtime-precompiled, wasmtime-cached, wasmtime-winch, wasmtime-pulley, wasmi, wasm3, wasmer, wasmedge, node, node-no-liftoff,
 and native (the source compiled by cc, rustc or Zig). A peer's binary is looked for on the PATH, unless an environment variable
 names it: WEIR_PEER_WASMTIME, WEIR_PEER_CC and so on.
 
@@ -15,6 +15,7 @@ Examples:
   weir-bench sha256 --peers weir-auto,wasmtime,node   one program, three runtimes
   weir-bench full --minutes 60                        everything, in about an hour, into BENCHMARKS.md
   weir-bench curve json --peers weir-auto,wasmtime    time against amount of work
+  weir-bench ratios --peers weir-auto,weir-native     two tiers on every program, with intervals
   weir-bench compare old.json new.json                differences that exceed noise
   weir-bench counts fib --against before.json         instructions by callgrind, compared with earlier ones
   weir-bench calls host                               instructions, loads and stores of calls to and from the host";
@@ -40,6 +41,9 @@ pub struct Options {
 pub enum Task {
     Full(Full),
     Curve(CurveOptions),
+    Ratios(Ratios),
+    Fit(Fit),
+    Liftoff(Liftoff),
     Compare(Compare),
     Counts(Counts),
     Calls(Calls),
@@ -126,6 +130,69 @@ pub struct CurveOptions {
     pub svg: Option<PathBuf>,
 }
 
+/// Prints the first peer's time over each other's: the median of the rounds' ratios, and its 95 % interval
+#[derive(Debug, Args)]
+pub struct Ratios {
+    #[command(flatten)]
+    pub selection: Selection,
+    /// Which of each program's arguments
+    #[arg(long, default_value = "large")]
+    pub size: Size,
+    /// Amounts of work instead, in milliseconds on the first peer without its start, separated by commas
+    #[arg(long, value_name = "MS,…", value_delimiter = ',')]
+    pub work: Vec<f64>,
+    /// The quantity to compare
+    #[arg(long, value_enum, default_value = "wall")]
+    pub quantity: Quantity,
+    /// Rounds at least
+    #[arg(long, value_name = "N", default_value_t = 15, value_parser = clap::value_parser!(u32).range(6..))]
+    pub rounds: u32,
+    /// Rounds at most: the ratio is then undecided
+    #[arg(long, value_name = "N", default_value_t = 100)]
+    pub most: u32,
+    /// Begin no further round after this long, once there are enough
+    #[arg(long, value_name = "SECONDS", default_value_t = 120)]
+    pub seconds: u64,
+    /// The interval at which a ratio is decided, in percent of it
+    #[arg(long, value_name = "PERCENT", default_value_t = 4.0)]
+    pub within: f64,
+}
+
+/// Prints the constants from which the policy computes when to compile: nanoseconds per byte of each tier and compiler
+#[derive(Debug, Args)]
+pub struct Fit {
+    #[command(flatten)]
+    pub selection: Selection,
+    /// The work of each program, as a share of the large work
+    #[arg(long, value_name = "SHARE", default_value_t = 0.05)]
+    pub share: f64,
+    /// Runs of which the median is taken
+    #[arg(long, value_name = "N", default_value_t = 5)]
+    pub rounds: u32,
+}
+
+/// Compares the baseline compiler with V8's Liftoff, from the bytes of a module to callable code, on one thread
+#[derive(Debug, Args)]
+pub struct Liftoff {
+    /// Modules
+    #[arg(required = true)]
+    pub modules: Vec<PathBuf>,
+    /// Rounds
+    #[arg(long, value_name = "N", default_value_t = 15, value_parser = clap::value_parser!(u32).range(6..))]
+    pub rounds: u32,
+}
+
+/// A quantity of a run.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub enum Quantity {
+    /// Time from start to exit
+    Wall,
+    /// Time of the processors
+    Cpu,
+    /// Time from start to the first byte of output
+    FirstOutput,
+}
+
 /// Lists the differences between two JSON files that exceed noise
 #[derive(Debug, Args)]
 pub struct Compare {
@@ -200,12 +267,15 @@ pub struct Mean {
 #[derive(Debug, Args)]
 pub struct Compile {
     pub module: PathBuf,
-    /// Write the machine code to this file
+    /// Write the machine code to this file [default: it is copied to executable memory]
     #[arg(short, long, value_name = "OUT")]
-    pub out: PathBuf,
+    pub out: Option<PathBuf>,
     /// Use Cranelift instead of Weir's native back end
     #[arg(long)]
     pub cranelift: bool,
+    /// Use the baseline compiler instead
+    #[arg(long, conflicts_with = "cranelift")]
+    pub baseline: bool,
 }
 
 /// Prints one number out of JSON: megabytes of bytecode that a compiler compiles in a second, on one thread

@@ -36,6 +36,7 @@ const PEERS: &[(&str, &str, Invocation)] = &[
     ("weir-native", "weir", Invocation::Flags(&["run", "--tier=native"])),
     ("weir-regalloc2", "weir", Invocation::Flags(&["run", "--tier=native", "--allocator=regalloc2"])),
     ("weir-cranelift", "weir", Invocation::Flags(&["run", "--tier=cranelift"])),
+    ("weir-baseline", "weir", Invocation::Flags(&["run", "--tier=baseline"])),
     ("weir-interp", "weir", Invocation::Flags(&["run", "--tier=interp"])),
     ("wasmtime", "wasmtime", Invocation::Flags(&["run", "-Ccache=n"])),
     ("wasmtime-precompiled", "wasmtime", Invocation::Precompiled),

@@ -18,6 +18,9 @@ pub struct Job<'a> {
     pub work: Work,
 }
 
+/// Time limit of the runs by which work is scaled.
+const CALIBRATION: Duration = Duration::from_secs(300);
+
 /// Rounds, metrics and limits of one table.
 #[derive(Clone, Copy, Debug)]
 pub struct TableLimits {
@@ -73,6 +76,17 @@ impl Runner {
             }
         }
         Ok(run)
+    }
+
+    /// Measures the share of the large work that the peer does in a millisecond, without its start.
+    ///
+    /// # Errors
+    /// As [`Runner::run`].
+    pub fn scale(&mut self, program: &Program, peer: &Peer) -> Result<f64, Refusal> {
+        let mut wall = |work: &Work| self.run(program, work, peer, CALIBRATION).map(|run| milliseconds(run.wall));
+        wall(&program.small)?;
+        let (small, large) = (wall(&program.small)?, wall(&program.large)?);
+        Ok(1.0 / (large - small).max(1.0))
     }
 
     /// Runs all jobs on all peers.
