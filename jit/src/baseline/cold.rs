@@ -186,17 +186,21 @@ impl Compiler<'_> {
         self.unlock();
     }
 
-    /// Charges the fuel segment that begins at the current instruction, if one does.
+    /// Charges the fuel segment that begins at the current instruction, if one does and if code charges fuel.
+    #[inline]
     pub fn charge(&mut self) {
+        if self.request.options.fuel {
+            self.charge_segment();
+        }
+    }
+
+    fn charge_segment(&mut self) {
         // Segments of unreachable code have been skipped.
         while self.body.segments.get(self.segment).is_some_and(|segment| segment.pc < self.pc) {
             self.segment += 1;
         }
         let Some(segment) = self.body.segments.get(self.segment).filter(|segment| segment.pc == self.pc) else { return };
         self.segment += 1;
-        if !self.request.options.fuel {
-            return;
-        }
         let store = Mem::at(abi::INSTANCE, offset_of!(InstanceCtx, store) as i32);
         self.emit(&Inst::new(Asm::Mov, Width::Q).dst(SCRATCH).mem(store));
         let fuel = Mem::at(SCRATCH, offset_of!(StoreCtx, fuel) as i32);

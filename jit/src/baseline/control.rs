@@ -238,8 +238,7 @@ impl<'c> Compiler<'c> {
         let results = label.results;
         if self.live {
             self.place_results(results);
-            let copies = self.copies_at(&label);
-            label.meet(copies);
+            label.meet(&self.registers);
         }
         self.forget_all(label.height);
         self.bind_all(&label.jumps);
@@ -286,20 +285,9 @@ impl<'c> Compiler<'c> {
         self.move_to(popped, reg);
     }
 
-    /// The copies in registers at a jump to a label.
-    fn copies_at(&self, label: &Label<'_>) -> Copies {
-        let mut copies = Copies::of(&self.registers, label.height);
-        let takes = label.takes();
-        if takes.len() == 1 {
-            copies.forget(merge_register(takes.only()));
-        }
-        copies
-    }
-
     /// Intersects the state of the jumps to a label with the current state.
     pub fn meet(&mut self, label: usize) {
-        let copies = self.copies_at(&self.labels[label]);
-        self.labels[label].meet(copies);
+        self.labels[label].meet(&self.registers);
     }
 
     fn end_function(&mut self, label: &Label<'c>) {

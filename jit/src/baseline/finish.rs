@@ -75,6 +75,8 @@ impl Compiler<'_> {
         }
         let shift = code.len();
         let body = self.out.take_code().map_err(too_long)?;
+        let tables: usize = self.jump_tables.iter().map(|table| 4 * table.targets.len()).sum();
+        code.reserve_exact(body.len() + 16 + self.pool.bytes().len() + 4 + tables);
         code.extend_from_slice(&body);
         let patch = |code: &mut Vec<u8>, field: usize, target: usize| {
             let distance = (target as i64 - (field as i64 + 4)) as i32;

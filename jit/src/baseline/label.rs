@@ -1,6 +1,6 @@
 //! Open blocks, and the common state of the jumps to their ends.
 
-use super::values::{Copies, Kind};
+use super::values::{Copies, Kind, Registers};
 use crate::regalloc::{Class, Reg};
 use crate::x64::abi;
 use crate::x64::forms::Field;
@@ -89,12 +89,17 @@ impl<'c> Label<'c> {
         }
     }
 
-    /// Intersects the copies with those of another jump.
-    pub fn meet(&mut self, copies: Copies) {
-        match &mut self.copies {
-            Some(known) => known.meet(&copies),
-            none => *none = Some(Box::new(copies)),
+    /// Intersects the copies with those of another jump, at which the registers have these contents.
+    pub fn meet(&mut self, registers: &Registers) {
+        if let Some(copies) = &mut self.copies {
+            return copies.meet(registers);
         }
+        let mut copies = Box::new(Copies::of(registers, self.height));
+        let takes = self.takes();
+        if takes.len() == 1 {
+            copies.forget(merge_register(takes.only()));
+        }
+        self.copies = Some(copies);
     }
 
     /// The offset of the header, for a loop.

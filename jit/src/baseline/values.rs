@@ -232,16 +232,16 @@ impl Copies {
         Copies { owner: registers.owner, owned, unextended: registers.unextended }
     }
 
-    /// Keeps the copies that both states have.
-    pub fn meet(&mut self, other: &Copies) {
-        let mut owned = self.owned.and(other.owned);
+    /// Keeps the copies that the registers have, too.
+    pub fn meet(&mut self, registers: &Registers) {
+        let mut owned = self.owned.and(registers.owned);
         for reg in owned.iter() {
-            if self.owner[reg.number()] != other.owner[reg.number()] {
+            if self.owner[reg.number()] != registers.owner[reg.number()] {
                 owned.remove(reg);
             }
         }
         self.owned = owned;
-        self.unextended = self.unextended.or(other.unextended);
+        self.unextended = self.unextended.or(registers.unextended);
     }
 
     /// The registers with their contents.
