@@ -23,6 +23,7 @@ mod programs;
 mod ratio;
 mod report;
 mod run;
+mod stores;
 mod table;
 
 use clap::Parser;
@@ -47,6 +48,7 @@ fn main() -> ExitCode {
         Some(Task::Ratios(options)) => ratios(options),
         Some(Task::Fit(options)) => fit::fit(options),
         Some(Task::Liftoff(options)) => liftoff::liftoff(options),
+        Some(Task::Stores(options)) => stores::stores(options),
         Some(Task::Counts(options)) => counts(options),
         Some(Task::Calls(options)) => calls(options),
         Some(Task::Figures(options)) => figures(options),

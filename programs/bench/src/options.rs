@@ -44,6 +44,7 @@ pub enum Task {
     Ratios(Ratios),
     Fit(Fit),
     Liftoff(Liftoff),
+    Stores(Stores),
     Compare(Compare),
     Counts(Counts),
     Calls(Calls),
@@ -177,6 +178,20 @@ pub struct Liftoff {
     /// Modules
     #[arg(required = true)]
     pub modules: Vec<PathBuf>,
+    /// Rounds
+    #[arg(long, value_name = "N", default_value_t = 15, value_parser = clap::value_parser!(u32).range(6..))]
+    pub rounds: u32,
+}
+
+/// Prints the time of each program in baseline code while another store executes the same module on another thread, as a multiple
+/// of its time alone
+#[derive(Debug, Args)]
+pub struct Stores {
+    #[command(flatten)]
+    pub selection: Selection,
+    /// The work of each program, as a share of the large work
+    #[arg(long, value_name = "SHARE", default_value_t = 0.2)]
+    pub share: f64,
     /// Rounds
     #[arg(long, value_name = "N", default_value_t = 15, value_parser = clap::value_parser!(u32).range(6..))]
     pub rounds: u32,

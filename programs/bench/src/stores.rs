@@ -1,0 +1,111 @@
+//! `weir-bench stores`: the time of a program in baseline code while another store executes the same module on another thread,
+//! as a multiple of its time alone.
+//!
+//! Baseline code is shared by all stores of an engine. Data that it writes, as its counters, must not slow the other store down.
+
+use crate::document::summarize;
+use crate::options::Stores;
+use crate::programs::{Program, Work};
+use crate::ratio::Ratio;
+use crate::run::{milliseconds, progress};
+use std::fs;
+use std::sync::Barrier;
+use std::thread::ScopedJoinHandle;
+use std::time::Instant;
+use weir::{Config, Engine, Linker, Module, Store, Tier};
+use weir_wasi::{I32Exit, OutputBuffer, WasiCtx};
+
+/// Bytes of output that are kept.
+const OUTPUT: usize = 64 << 20;
+
+/// Measures each program, and prints a line for it. The time of a round with two stores is that of the slower one.
+///
+/// # Errors
+/// A program cannot be read, fails, or prints something else than it should.
+pub fn stores(options: &Stores) -> Result<bool, String> {
+    let engine = Engine::new(Config::new().tier(Tier::Baseline)).map_err(|error| error.to_string())?;
+    for program in &options.selection.programs()? {
+        let failed = |error: &dyn std::fmt::Display| format!("{}: {error}", program.name);
+        let Some(work) = program.scaled(options.share) else { continue };
+        let module = fs::read(&program.wasm).map_err(|error| failed(&error))?;
+        let module = Module::new(&engine, module).map_err(|error| failed(&error))?;
+        let expected = run(program, &module, &work, None)?.1;
+        let (mut alone, mut slower) = (Vec::new(), Vec::new());
+        for round in 0..options.rounds {
+            progress(&format!("{}, round {round} of {}", program.name, options.rounds));
+            let barrier = Barrier::new(2);
+            let (one, output) = run(program, &module, &work, None)?;
+            let both = std::thread::scope(|scope| {
+                let threads = [(); 2].map(|()| scope.spawn(|| run(program, &module, &work, Some(&barrier))));
+                threads.map(joined)
+            });
+            alone.push(one);
+            let [first, second] = both;
+            let (first, second) = (first?, second?);
+            if [output, first.1, second.1].iter().any(|output| *output != expected) {
+                return Err(failed(&"the outputs differ"));
+            }
+            slower.push(first.0.max(second.0));
+        }
+        progress("");
+        let Some(Ratio { median, low, high }) = Ratio::of(&slower, &alone) else { return Err("too few rounds".into()) };
+        let ms = summarize(&alone).map_or(f64::NAN, |summary| summary.median);
+        println!("{:16} alone {ms:8.2} ms, beside another store {median:.3} [{low:.3}, {high:.3}] times", program.name);
+    }
+    Ok(true)
+}
+
+fn joined<T>(thread: ScopedJoinHandle<'_, T>) -> T {
+    thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+}
+
+/// Runs the program in a new store; starts when the other thread is ready, if there is one. Returns the time of the call in
+/// milliseconds, and the output.
+fn run(program: &Program, module: &Module, work: &Work, barrier: Option<&Barrier>) -> Result<(f64, Vec<u8>), String> {
+    let failed = |error: &dyn std::fmt::Display| format!("{}: {error}", program.name);
+    let output = OutputBuffer::new(OUTPUT);
+    let args = std::iter::once(program.name.as_str()).chain(work.args.iter().map(String::as_str));
+    let context = WasiCtx::builder().args(args).map_err(|error| failed(&error))?.stdout(output.clone()).build();
+    let prepared = || {
+        let mut store = Store::new(module.engine(), context);
+        let mut linker = Linker::new(module.engine());
+        weir_wasi::add_to_linker(&mut linker, |context| context)?;
+        let instance = linker.instantiate(&mut store, module)?;
+        let start = instance.get_typed_func::<(), ()>(&mut store, "_start")?;
+        Ok::<_, weir::Error>((store, start))
+    };
+    let prepared = prepared().map_err(|error| failed(&error));
+    // The other thread waits for this one even if it fails.
+    if let Some(barrier) = barrier {
+        barrier.wait();
+    }
+    let (mut store, start) = prepared?;
+    let begun = Instant::now();
+    let result = start.call(&mut store, ());
+    let ms = milliseconds(begun.elapsed());
+    match result {
+        Ok(()) => {}
+        Err(error) if error.downcast_ref() == Some(&I32Exit(0)) => {}
+        Err(error) => return Err(failed(&error)),
+    }
+    Ok((ms, output.contents()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::path::Path;
+
+    #[test]
+    fn two_stores_print_what_one_prints() {
+        let programs = crate::programs::find(&Path::new(env!("CARGO_MANIFEST_DIR")).join(".."), Some("crc32")).unwrap();
+        let engine = Engine::new(Config::new().tier(Tier::Baseline)).unwrap();
+        let module = Module::from_file(&engine, &programs[0].wasm).unwrap();
+        let (ms, output) = run(&programs[0], &module, &programs[0].small, None).unwrap();
+        assert!(ms > 0.0 && Some(&output) == programs[0].small.expected.as_ref(), "{output:?}");
+        let barrier = Barrier::new(2);
+        let run = || run(&programs[0], &module, &programs[0].small, Some(&barrier)).map(|(_, output)| output);
+        let outputs = std::thread::scope(|scope| [(); 2].map(|()| scope.spawn(run)).map(joined));
+        assert_eq!(outputs, [(); 2].map(|()| Ok(output.clone())));
+    }
+}
