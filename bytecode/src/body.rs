@@ -54,7 +54,7 @@ impl Deref for Body {
 }
 
 /// The body of a function defined in the module, with the results of its validation.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct FuncBody {
     /// Offset of the first instruction, after the local declarations.
     pub entry: u32,

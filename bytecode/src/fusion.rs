@@ -1,12 +1,12 @@
-//! Superinstructions: adjacent instructions that the interpreter executes at once. They are found while a body is validated.
+//! Superinstructions: adjacent instructions that the interpreter executes at once.
 //!
-//! Only the *first* byte of the first instruction changes, in the module's private copy, to a code that no opcode has. Lengths, offsets,
-//! immediates and the second instruction stay. So the first instruction may be executed alone, as its original opcode, followed by the
-//! second. The second instruction is never the target of a branch, because labels are instructions of their own.
-//!
-//! Decoders see the original opcodes: [`original`].
+//! Only the *first* byte of the first instruction changes, in a copy of the code, to a code that no opcode has. Lengths, offsets,
+//! immediates and the second instruction stay. So the first instruction may be executed alone, as its [`original`] opcode, followed
+//! by the second. The second instruction is never the target of a branch, because labels are instructions of their own.
 
 use crate::Opcode;
+use crate::instrs::Instrs;
+use crate::module::{FuncBody, Module};
 use crate::opcodes::{Effect, StackType};
 use crate::types::ValType;
 
@@ -124,8 +124,19 @@ pub const fn pairs(byte: u8) -> bool {
     PAIRS[byte as usize]
 }
 
-/// A byte to replace: its offset in the module, and the new byte.
-pub(crate) type Patch = (u32, u8);
+/// A superinstruction: the offset in the module of the byte to replace, and its code.
+pub type Patch = (u32, u8);
+
+/// Finds the superinstructions of a body.
+pub fn find(module: &Module, body: &FuncBody) -> Vec<Patch> {
+    let mut fusion = Fusion::default();
+    let mut instrs = Instrs::new(module, body.entry, body.end);
+    while let Some((pc, op)) = instrs.opcode() {
+        instrs.reader.immediates(op);
+        fusion.instruction(&module.bytes, pc, instrs.pc());
+    }
+    fusion.patches
+}
 
 /// The role that an instruction may have in a superinstruction.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -292,9 +303,9 @@ const FUSED: [[Option<Fused>; ROLES]; ROLES] = {
 
 /// Finds superinstructions, instruction by instruction.
 #[derive(Debug, Default)]
-pub(crate) struct Fusion {
+struct Fusion {
     /// The superinstructions found.
-    pub patches: Vec<Patch>,
+    patches: Vec<Patch>,
     /// Role and offset of the previous instruction.
     before: Role,
     pc: u32,
@@ -307,16 +318,10 @@ const I32_EQZ: u8 = Opcode::I32Eqz as u8;
 const I32_GE_U: u8 = Opcode::I32GeU as u8;
 
 impl Fusion {
-    /// Begins with another body.
-    pub fn begin(&mut self) {
-        *self = Fusion { patches: std::mem::take(&mut self.patches), ..Fusion::default() };
-    }
-
-    /// Processes the next instruction of a module with these bytes, whose first byte, `opcode`, is at `pc`, and which ends before
-    /// `next`.
+    /// Processes the next instruction, which is at `pc` in a module with these bytes, and ends before `next`.
     #[inline]
-    pub fn instruction(&mut self, bytes: &[u8], opcode: u8, pc: u32, next: u32) {
-        let (role, length) = ROLE_OF[opcode as usize];
+    fn instruction(&mut self, bytes: &[u8], pc: u32, next: u32) {
+        let (role, length) = ROLE_OF[bytes[pc as usize] as usize];
         let role = if length == 0 || next - pc == u32::from(length) { role } else { Role::Other };
         match FUSED[self.before as usize][role as usize] {
             None => (self.before, self.pc) = (role, pc),
@@ -374,8 +379,7 @@ const NO_RESULT: u8 = 0x40;
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::validate::{Options, parse_with};
-    use crate::{Instrs, Module};
+    use crate::validate::parse;
 
     #[test]
     fn no_opcode_has_the_code_of_a_superinstruction() {
@@ -386,23 +390,18 @@ mod tests {
         }
     }
 
-    fn parse(body: &str, fuse: bool) -> Module {
+    /// The superinstructions of a body, by the index of the instruction that each begins with.
+    fn found(body: &str) -> Vec<(usize, Fused)> {
         let wat = format!("(module (memory 1) (func (param i32 i32) (local v128) {body}))");
         let wat = if body.contains("v128") { wat } else { wat.replace("(local v128)", "") };
         let bytes = wat::parse_str(wat).expect("the test's text is well formed");
-        parse_with(bytes.into(), Options { fuse, ..Options::default() }).expect("the test's module is valid")
-    }
-
-    /// The superinstructions of a body, by the index of the instruction that each begins with.
-    fn found(body: &str) -> Vec<(usize, Fused)> {
-        let [plain, fused] = [false, true].map(|fuse| parse(body, fuse));
-        let [of_plain, of_fused] = [&plain, &fused].map(|module| {
-            let body = &module.bodies[0];
-            Instrs::new(module, body.entry, body.end)
-        });
-        assert!(of_plain.clone().eq(of_fused), "who decodes sees no difference");
-        let at = |pc: u32| ALL.iter().find(|(code, _)| *code as u8 == fused.bytes[pc as usize]);
-        of_plain.enumerate().filter_map(|(i, instr)| Some((i, at(instr.pc)?.0))).collect()
+        let module = parse(bytes.into()).expect("the test's module is valid");
+        let body = &module.bodies[0];
+        let mut found = find(&module, body);
+        found.sort_unstable();
+        let index = |pc| Instrs::new(&module, body.entry, body.end).position(|instr| instr.pc == pc);
+        let fused = |code| ALL.iter().find(|(fused, _)| *fused as u8 == code);
+        found.into_iter().filter_map(|(pc, code)| Some((index(pc)?, fused(code)?.0))).collect()
     }
 
     #[test]

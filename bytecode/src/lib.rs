@@ -12,6 +12,7 @@ pub mod fusion;
 pub mod instrs;
 pub mod lanes;
 pub mod module;
+pub mod names;
 pub mod opcodes;
 pub mod print;
 mod reader;

@@ -2,6 +2,7 @@
 
 pub use crate::body::{Body, FuncBody};
 
+use crate::names::Names;
 use crate::types::{FuncType, GlobalType, MemoryType, RefType, TableType};
 use crate::validate::code::Code;
 use crate::validate::{InvalidModule, Unvalidated, bodies};
@@ -39,6 +40,8 @@ pub struct Module {
     pub bodies: Box<[Body]>,
     /// The state needed to validate the bodies, if the module was parsed with [`lazy`](crate::validate::Options::lazy).
     pub unvalidated: Option<Unvalidated>,
+    /// See [`Module::accepted_bytes`]; of bodies that were not left for later.
+    pub accepted: u64,
     /// Number of imported functions.
     pub imported_funcs: u32,
     /// Number of imported tables.
@@ -51,10 +54,8 @@ pub struct Module {
     /// `return_call_ref`), or bodies are not validated yet. A call of one of the module's own functions may then return with another
     /// instance's context in the pinned register.
     pub foreign_tail_calls: bool,
-    /// The module's own name, from the name section.
-    pub name: Option<Box<str>>,
-    /// `(function, name)` from the name section, ascending by function. Malformed names are left out.
-    pub func_names: Box<[(u32, Box<str>)]>,
+    /// The names in the name section.
+    pub names: Names,
 }
 
 /// One import.
@@ -223,16 +224,28 @@ impl Module {
         }))
     }
 
+    /// Returns the number of bytes of instructions in the bodies that were validated without wasmparser.
+    pub fn accepted_bytes(&self) -> u64 {
+        self.accepted + self.unvalidated.as_ref().map_or(0, Unvalidated::accepted)
+    }
+
     /// Returns the data for validating its bodies.
     pub(crate) fn code<'m>(&'m self, unvalidated: &'m Unvalidated) -> Code<'m> {
         let Module { bytes, types, globals, funcs, imported_funcs, .. } = self;
         Code { bytes, types, globals, funcs, imported_funcs: *imported_funcs, unvalidated }
     }
 
-    /// The name of function `func` in the name section.
+    /// The module's own name, from the name section.
+    pub fn name(&self) -> Option<&str> {
+        self.names.module(&self.bytes)
+    }
+
+    /// The name of function `func` in the name section. Malformed names are left out.
     pub fn func_name(&self, func: u32) -> Option<&str> {
-        let i = self.func_names.binary_search_by_key(&func, |(index, _)| *index).ok()?;
-        Some(&self.func_names[i].1)
+        if func as usize >= self.funcs.len() {
+            return None;
+        }
+        self.names.func(&self.bytes, func)
     }
 
     /// The function whose body contains `pc`.

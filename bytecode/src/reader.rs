@@ -1,6 +1,5 @@
 //! Reads opcodes and immediates from validated code.
 
-use crate::fusion;
 use crate::opcodes::{Immediates, Opcode};
 use crate::types::{FuncType, HeapType, RefType, ValType};
 
@@ -196,7 +195,7 @@ impl<'a> Reader<'a> {
     /// An opcode, prefixed ones included.
     #[inline(always)]
     pub fn opcode(&mut self) -> Opcode {
-        let code = match fusion::original(self.byte()) {
+        let code = match self.byte() {
             0xFC => 0x100 + self.u32() as u16,
             0xFD => 0x200 + self.u32() as u16,
             byte => u16::from(byte),

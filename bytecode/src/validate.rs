@@ -1,22 +1,23 @@
 //! Decodes and validates a module, and writes side tables in the same pass.
 //!
-//! wasmparser does the work: its parser divides the file into sections, and its validator checks them. `sections`
-//! converts the result to plain data; `bodies` drives the validator over each function, instruction by instruction, and
-//! `builder` observes it to write the side table. This crate reads some immediates a second time (those of branches,
-//! local indices). It does so after the validator, from bytes known to be well formed.
+//! wasmparser's parser divides the file into sections, and its validator checks them. `sections` converts the result to
+//! plain data. `acceptor` validates the bodies that have common instructions only, and wasmparser the others: `bodies`
+//! drives its validator over a function, instruction by instruction. `builder` observes either to write the side table.
+//! It reads immediates (of branches, of accesses to locals) after validation, from bytes known to be well formed.
 //!
 //! ```text
 //! invalid, options, convert                 the error, the features, wasmparser's types as plain types
-//! code        the parts of a module that validating a body needs
-//! builder     the side table of a body        (code)
-//! bodies      bodies, one or all              (code, builder)
+//! signatures  the types of instructions and of a module's items, in bytes
+//! code        what validating a body needs of its module                     (signatures)
+//! builder     the side table of a body                                       (code)
+//! acceptor    bodies of common instructions   (code, builder, signatures)
+//! bodies      bodies, one or all              (code, builder, acceptor)
 //! sections    all but the bodies              (convert, module)
 //! ```
 //!
-//! With the side table, validation executes 1.3 to 1.4 times as many machine instructions as alone, and on one core it has 0.65
-//! to 0.7 of the speed (PHP, esbuild). [Superinstructions](crate::fusion) add a tenth to the time. Bodies do not depend on each
-//! other, so `bodies` validates them on several threads, or each when it is first needed.
+//! Bodies do not depend on each other, so `bodies` validates them on several threads, or each when it is first needed.
 
+mod acceptor;
 pub(crate) mod bodies;
 mod builder;
 pub(crate) mod code;
@@ -24,6 +25,7 @@ mod convert;
 mod invalid;
 mod options;
 mod sections;
+mod signatures;
 mod well_formed;
 mod work;
 
@@ -37,6 +39,7 @@ pub use options::Options;
 use crate::body::Body;
 use crate::module::Module;
 use options::FEATURES;
+use signatures::Signatures;
 use wasmparser::{Parser, ValidPayload, Validator, ValidatorResources};
 
 /// Decodes and validates a module from its own private bytes, on this thread.
@@ -93,7 +96,9 @@ fn with_bodies(
     ranges: Vec<std::ops::Range<u32>>,
     options: Options,
 ) -> Result<Module, InvalidModule> {
-    let unvalidated = Unvalidated::new(resources, &module.types, &module.globals, options.work);
+    let Module { types, globals, tables, memories, .. } = &module;
+    let signatures = options.accept.then(|| Signatures::new(types, globals, tables.iter().map(|table| &table.ty), memories));
+    let unvalidated = Unvalidated::new(resources, types, globals, signatures, options.work);
     if options.lazy {
         module.bodies = ranges.into_iter().map(Body::unvalidated).collect();
         module.foreign_tail_calls = true;
@@ -101,9 +106,7 @@ fn with_bodies(
         return Ok(module);
     }
     let validated = bodies::validate_all(&module.code(&unvalidated), &ranges, options)?;
-    for (pc, byte) in validated.patches.into_iter().flatten() {
-        module.bytes[pc as usize] = byte;
-    }
     (module.bodies, module.foreign_tail_calls) = (validated.bodies, validated.foreign_tail_calls);
+    module.accepted = unvalidated.accepted();
     Ok(module)
 }

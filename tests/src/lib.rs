@@ -1,5 +1,6 @@
 //! Shared parts of the test suites.
 
+pub mod acceptance;
 pub mod coverage;
 pub mod crossings;
 pub mod damaged;

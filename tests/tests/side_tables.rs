@@ -7,12 +7,14 @@ use weir_bytecode::sidetable::{BranchEntry, LocalSet, LoopInfo, Segment};
 use weir_bytecode::validate::{self, Options, parse_with};
 use weir_bytecode::verify::side_table;
 use weir_bytecode::{FuncBody, Instrs};
+use weir_tests::acceptance;
 use weir_tests::side_tables::{Verified, verify};
 
-/// Verifies the modules that Weir accepts.
+/// Verifies the modules that Weir accepts. Both ways of validation must agree on all of them.
 fn verify_all(modules: impl Iterator<Item = (String, Vec<u8>)>) -> Verified {
     let mut sum = Verified::default();
     for (place, bytes) in modules {
+        acceptance::compare(&bytes).unwrap_or_else(|error| panic!("{place}: {error}"));
         let Ok(module) = validate::parse(bytes.into()) else { continue };
         sum += verify(&module).unwrap_or_else(|error| panic!("{place}: {error}"));
     }

@@ -1,13 +1,13 @@
 //! Validates function bodies, one instruction at a time, while [`Builder`] writes the side table. All bodies are
 //! validated at once, on several threads if there is enough code, or each when it is first needed.
 
+use super::acceptor::Acceptor;
 use super::builder::{Builder, Class, Step};
 use super::code::Code;
 use super::convert::val_type;
 use super::invalid::InvalidModule;
 use super::options::{FEATURES, Options};
 use crate::body::{Body, FuncBody};
-use crate::fusion::{Fusion, Patch};
 use crate::types::ValType;
 use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -35,8 +35,6 @@ pub(super) struct Validated {
     pub bodies: Box<[Body]>,
     /// Whether a tail call in them may leave the instance.
     pub foreign_tail_calls: bool,
-    /// The superinstructions, as each thread found them.
-    pub patches: Vec<Vec<Patch>>,
 }
 
 /// All bodies, validated as the options say.
@@ -48,14 +46,13 @@ pub(super) fn validate_all(code: &Code<'_>, ranges: &[Range<u32>], options: Opti
     let threads = options.threads.min(bytes / BYTES_PER_THREAD).max(1);
     let mut bodies = Vec::with_capacity(ranges.len());
     if threads == 1 {
-        let mut worker = Worker::new(options);
+        let mut worker = Worker::default();
         for (i, range) in ranges.iter().enumerate() {
             bodies.push(worker.validate(code, i, range.clone())?.into());
         }
-        let patches = worker.fusion.map(|fusion| fusion.patches).into_iter().collect();
-        return Ok(Validated { bodies: bodies.into(), foreign_tail_calls: worker.builder.foreign_tail_calls, patches });
+        return Ok(Validated::new(bodies, &[worker]));
     }
-    let batches = Batches { code, ranges, options, ends: batches(ranges), next: AtomicUsize::new(0) };
+    let batches = Batches { code, ranges, ends: batches(ranges), next: AtomicUsize::new(0) };
     let (mut done, workers) = std::thread::scope(|scope| {
         let helpers: Vec<_> = (1..threads).map(|_| scope.spawn(|| batches.validate())).collect();
         let (mut done, worker) = batches.validate();
@@ -71,9 +68,14 @@ pub(super) fn validate_all(code: &Code<'_>, ranges: &[Range<u32>], options: Opti
     for (_, batch) in done {
         bodies.extend(batch?);
     }
-    let foreign_tail_calls = workers.iter().any(|worker| worker.builder.foreign_tail_calls);
-    let patches = workers.into_iter().filter_map(|worker| Some(worker.fusion?.patches)).collect();
-    Ok(Validated { bodies: bodies.into(), foreign_tail_calls, patches })
+    Ok(Validated::new(bodies, &workers))
+}
+
+impl Validated {
+    /// The bodies that these workers have validated.
+    fn new(bodies: Vec<Body>, workers: &[Worker]) -> Validated {
+        Validated { bodies: bodies.into(), foreign_tail_calls: workers.iter().any(|worker| worker.builder.foreign_tail_calls) }
+    }
 }
 
 /// The ends of the batches of bodies.
@@ -94,7 +96,6 @@ fn batches(ranges: &[Range<u32>]) -> Vec<usize> {
 struct Batches<'b> {
     code: &'b Code<'b>,
     ranges: &'b [Range<u32>],
-    options: Options,
     ends: Vec<usize>,
     /// The next batch for a thread to take.
     next: AtomicUsize,
@@ -106,7 +107,7 @@ type Batch = (usize, Result<Vec<Body>, InvalidModule>);
 impl Batches<'_> {
     /// Takes batches until there are no more, or one is invalid. Other threads have then taken all earlier batches.
     fn validate(&self) -> (Vec<Batch>, Worker) {
-        let mut worker = Worker::new(self.options);
+        let mut worker = Worker::default();
         let mut done = Vec::new();
         loop {
             let batch = self.next.fetch_add(1, Ordering::Relaxed);
@@ -127,22 +128,43 @@ impl Batches<'_> {
 /// Validates one body after the other, in the same memory.
 #[derive(Default)]
 struct Worker {
+    acceptor: Acceptor,
     builder: Builder,
-    /// `None` if there are to be no superinstructions.
-    fusion: Option<Fusion>,
     allocations: FuncValidatorAllocations,
     /// The types of a body's locals.
     locals: Vec<ValType>,
 }
 
 impl Worker {
-    fn new(options: Options) -> Worker {
-        Worker { fusion: options.fuse.then(Fusion::default), ..Worker::default() }
-    }
-
     /// Validates the body of the module's own function number `index`.
     fn validate(&mut self, code: &Code<'_>, index: usize, range: Range<u32>) -> Result<FuncBody, InvalidModule> {
         let index = code.imported_funcs + index as u32;
+        let entry = match self.accept(code, index, &range) {
+            Some(entry) => entry,
+            None => self.validate_slowly(code, index, &range)?,
+        };
+        if code.unvalidated.add_locals(self.locals.len()) > MAX_LOCALS {
+            let message = format!("more than {MAX_LOCALS} locals in all functions together are not supported");
+            return Err(InvalidModule::new(message, range.start.into()));
+        }
+        let side_table = self.builder.finish(code.unvalidated.work);
+        Ok(FuncBody { entry, end: range.end, locals: self.locals.as_slice().into(), ..side_table })
+    }
+
+    /// The offset of the first instruction, unless the body is left to wasmparser.
+    fn accept(&mut self, code: &Code<'_>, index: u32, range: &Range<u32>) -> Option<u32> {
+        let Worker { acceptor, builder, locals, .. } = self;
+        let foreign_tail_calls = builder.foreign_tail_calls;
+        let entry = acceptor.accept(code, code.funcs[index as usize], range, locals, builder);
+        match entry {
+            Some(entry) => code.unvalidated.add_accepted(range.end - entry),
+            None => builder.foreign_tail_calls = foreign_tail_calls,
+        }
+        entry
+    }
+
+    /// Has wasmparser validate a body; returns the offset of its first instruction.
+    fn validate_slowly(&mut self, code: &Code<'_>, index: u32, range: &Range<u32>) -> Result<u32, InvalidModule> {
         let ty = code.funcs[index as usize];
         let func = FuncToValidate { resources: code.unvalidated.resources(), index, ty, features: FEATURES };
         let ty = &code.types[ty as usize];
@@ -150,21 +172,12 @@ impl Worker {
         let bytes = &code.bytes[range.start as usize..range.end as usize];
         let mut reader = FunctionBody::new(BinaryReader::new(bytes, range.start.into())).get_binary_reader();
         reader.set_features(FEATURES);
-        let locals = &mut self.locals;
-        locals.clear();
-        locals.extend_from_slice(&ty.params);
-        read_locals(&mut reader, &mut validator, locals)?;
-        if code.unvalidated.add_locals(locals.len()) > MAX_LOCALS {
-            let message = format!("more than {MAX_LOCALS} locals in all functions together are not supported");
-            return Err(InvalidModule::new(message, range.start.into()));
-        }
+        self.locals.clear();
+        self.locals.extend_from_slice(&ty.params);
+        read_locals(&mut reader, &mut validator, &mut self.locals)?;
 
         let (entry, end) = (reader.original_position() as u32, range.end);
-        self.builder.begin(ty, locals, entry, end - entry);
-        let mut fusion = self.fusion.as_mut();
-        if let Some(fusion) = &mut fusion {
-            fusion.begin();
-        }
+        self.builder.begin(ty, &self.locals, entry, end - entry);
         // After one instruction the stack is as it is before the next.
         let (mut pc, mut before) = (entry, 0);
         while pc < end {
@@ -172,15 +185,13 @@ impl Worker {
             let class = Class::of(opcode).ok_or_else(|| unknown_opcode(opcode, pc))?;
             reader.visit_operator(&mut validator.visitor(pc.into()))??;
             let (next, after) = (reader.original_position() as u32, validator.operand_stack_height());
-            self.builder.instruction(code, Step { class, pc, next, before, after });
-            if let Some(fusion) = &mut fusion {
-                fusion.instruction(code.bytes, opcode, pc, next);
-            }
+            self.builder.instruction(code, Step { class, pc, next, before });
+            self.builder.operands(after);
             (pc, before) = (next, after);
         }
         reader.finish_expression(&validator.visitor(reader.original_position()))?;
         self.allocations = validator.into_allocations();
-        Ok(FuncBody { entry, end, locals: locals.as_slice().into(), ..self.builder.finish(code.unvalidated.work) })
+        Ok(entry)
     }
 }
 

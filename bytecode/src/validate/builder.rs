@@ -134,8 +134,6 @@ pub(super) struct Step {
     pub next: u32,
     /// Operands on the stack before it.
     pub before: u32,
-    /// Operands on the stack after it.
-    pub after: u32,
 }
 
 /// The side table under construction. Its memory is reused from body to body.
@@ -238,13 +236,24 @@ impl Builder {
     #[inline]
     pub fn instruction(&mut self, code: &Code<'_>, step: Step) {
         if step.class == Class::Plain {
-            self.charge();
+            self.plain();
         } else {
             self.special(code, step);
         }
+    }
+
+    /// Processes an instruction of class [`Class::Plain`].
+    #[inline]
+    pub fn plain(&mut self) {
+        self.charge();
+    }
+
+    /// Records the number of operands on the stack after an instruction.
+    #[inline]
+    pub fn operands(&mut self, after: u32) {
         // Once it has grown, few instructions make it grow further.
-        if step.after > self.max_operands && self.live {
-            self.max_operands = step.after;
+        if after > self.max_operands && self.live {
+            self.max_operands = after;
         }
     }
 

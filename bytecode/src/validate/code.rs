@@ -1,7 +1,8 @@
 //! The data of a module that the validation of bodies needs.
 
+use super::signatures::Signatures;
 use crate::types::{FuncType, GlobalType, ValType};
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use wasmparser::ValidatorResources;
 
 /// The data of a module that the validation of a body needs.
@@ -40,16 +41,39 @@ pub struct Unvalidated {
     vector_globals: bool,
     /// See [`Options::work`](super::Options).
     pub(super) work: bool,
+    /// The types that the acceptor needs; `None` if wasmparser validates all bodies.
+    signatures: Option<Signatures>,
     /// The number of locals of the bodies validated so far.
     locals: AtomicUsize,
+    /// Bytes of instructions in the bodies that the acceptor has validated so far.
+    accepted: AtomicU64,
 }
 
 impl Unvalidated {
     /// For a module with these types and globals, whose bodies are not validated.
-    pub(super) fn new(resources: ValidatorResources, types: &[FuncType], globals: &[GlobalType], work: bool) -> Unvalidated {
+    pub(super) fn new(
+        resources: ValidatorResources,
+        types: &[FuncType],
+        globals: &[GlobalType],
+        signatures: Option<Signatures>,
+        work: bool,
+    ) -> Unvalidated {
         let vector_types = types.iter().any(FuncType::has_vector);
         let vector_globals = globals.iter().any(|global| global.value == ValType::V128);
-        Unvalidated { resources, vector_types, vector_globals, work, locals: AtomicUsize::new(0) }
+        Unvalidated {
+            resources,
+            vector_types,
+            vector_globals,
+            work,
+            signatures,
+            locals: AtomicUsize::new(0),
+            accepted: AtomicU64::new(0),
+        }
+    }
+
+    /// The types that the acceptor needs, if it is to be used.
+    pub(super) fn signatures(&self) -> Option<&Signatures> {
+        self.signatures.as_ref()
     }
 
     /// wasmparser's description of the module.
@@ -60,5 +84,15 @@ impl Unvalidated {
     /// Adds the locals of a body; returns the number of locals of all bodies so far.
     pub(super) fn add_locals(&self, count: usize) -> usize {
         self.locals.fetch_add(count, Ordering::Relaxed) + count
+    }
+
+    /// Counts a body whose instructions have this many bytes, and which the acceptor has validated.
+    pub(super) fn add_accepted(&self, bytes: u32) {
+        self.accepted.fetch_add(bytes.into(), Ordering::Relaxed);
+    }
+
+    /// Bytes of instructions in the bodies that the acceptor has validated so far.
+    pub(crate) fn accepted(&self) -> u64 {
+        self.accepted.load(Ordering::Relaxed)
     }
 }

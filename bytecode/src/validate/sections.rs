@@ -5,12 +5,10 @@ use super::invalid::InvalidModule;
 use crate::module::{
     ConstExpr, ConstOp, DataSegment, ElemItems, ElemMode, ElemSegment, Export, ExternIndex, ExternType, Import, Module, Table,
 };
+use crate::names::Names;
 use crate::opcodes::Opcode;
 use crate::types::{FuncType, GlobalType, MemoryType, RefType};
-use wasmparser::{
-    DataKind, ElementItems, ElementKind, ExternalKind, KnownCustom, Name, NameSectionReader, Operator, Payload, TableInit,
-    TypeRef,
-};
+use wasmparser::{DataKind, ElementItems, ElementKind, ExternalKind, Operator, Payload, TableInit, TypeRef};
 
 type Result<T> = std::result::Result<T, InvalidModule>;
 
@@ -32,8 +30,7 @@ pub(super) struct Sections {
     imported_tables: u32,
     imported_memories: u32,
     imported_globals: u32,
-    name: Option<Box<str>>,
-    func_names: Vec<(u32, Box<str>)>,
+    names: Names,
 }
 
 impl Sections {
@@ -99,10 +96,10 @@ impl Sections {
                     self.data.push(data_segment(data?)?);
                 }
             }
-            Payload::CustomSection(reader) => {
-                if let KnownCustom::Name(names) = reader.as_known() {
-                    self.names(names);
-                }
+            Payload::CustomSection(reader) if reader.name() == "name" => {
+                // Offsets fit: the file is below 4 GiB.
+                let start = reader.data_offset() as u32;
+                self.names.add(start..start + reader.data().len() as u32);
             }
             _ => {}
         }
@@ -110,11 +107,7 @@ impl Sections {
     }
 
     /// Everything but the bytes and the bodies.
-    pub fn finish(mut self) -> Module {
-        let funcs = self.funcs.len() as u32;
-        self.func_names.retain(|(func, _)| *func < funcs);
-        self.func_names.sort_by_key(|(func, _)| *func);
-        self.func_names.dedup_by_key(|(func, _)| *func);
+    pub fn finish(self) -> Module {
         Module {
             types: self.types.into(),
             imports: self.imports.into(),
@@ -131,8 +124,7 @@ impl Sections {
             imported_tables: self.imported_tables,
             imported_memories: self.imported_memories,
             imported_globals: self.imported_globals,
-            name: self.name,
-            func_names: self.func_names.into(),
+            names: self.names,
             ..Module::default()
         }
     }
@@ -168,20 +160,6 @@ impl Sections {
         };
         self.imports.push(Import { module: import.module.into(), name: import.name.into(), ty });
         Ok(())
-    }
-
-    /// Reads names as far as they are well formed: a module with a malformed name section is valid.
-    #[expect(clippy::wildcard_enum_match_arm, reason = "these are the parser's name maps, of which two are used")]
-    fn names(&mut self, names: NameSectionReader<'_>) {
-        for subsection in names.into_iter().map_while(std::result::Result::ok) {
-            match subsection {
-                Name::Module { name, .. } => self.name = Some(name.into()),
-                Name::Function(map) => {
-                    self.func_names.extend(map.into_iter().flatten().map(|naming| (naming.index, naming.name.into())));
-                }
-                _ => {}
-            }
-        }
     }
 }
 

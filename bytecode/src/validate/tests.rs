@@ -416,7 +416,7 @@ fn sections_become_plain_data() {
     assert_eq!(m.data[0].active, Some((1, ConstExpr([ConstOp::I64(7)].into()))));
     assert_eq!(m.data[1].active, None);
     assert_eq!(*m.bodies[0].locals, [ValType::I32, ValType::F64, ValType::F32, ValType::F32, ValType::EXTERNREF]);
-    assert_eq!(m.name.as_deref(), Some("shop"));
+    assert_eq!(m.name(), Some("shop"));
     assert_eq!((m.func_name(0), m.func_name(1), m.func_name(2)), (Some("f"), Some("own"), Some("start")));
     assert_eq!((m.func_at(m.bodies[0].entry), m.func_at(m.bodies[1].end)), (Some(1), None));
 }
@@ -437,10 +437,10 @@ fn malformed_names_are_left_out() {
     };
     // A duplicate and an index out of range, then a name that isn't UTF-8.
     let m = with_names(&[1, 16, 5, 0, 1, b'a', 0, 1, b'x', 2, 1, b'c', 9, 1, b'z', 10, 1, 0xFF]);
-    assert_eq!(*m.func_names, [(0, "a".into()), (2, "c".into())]);
+    assert_eq!([0, 1, 2, 3, 9, 10].map(|func| m.func_name(func)), [Some("a"), None, Some("c"), None, None, None]);
     // A subsection that claims to be longer than the section.
-    assert!(with_names(&[1, 99, 1]).func_names.is_empty());
-    assert_eq!(with_names(&[0, 2, 1, b'm', 1, 99]).name.as_deref(), Some("m"));
+    assert_eq!(with_names(&[1, 99, 1]).func_name(0), None);
+    assert_eq!(with_names(&[0, 2, 1, b'm', 1, 99]).name(), Some("m"));
 }
 
 fn refusal(wat: &str) -> InvalidModule {
@@ -736,4 +736,16 @@ fn damaged_modules_never_panic() {
         }
         agrees_with_validator(&damaged);
     }
+}
+
+#[test]
+fn a_number_after_one_prefix_does_not_name_an_instruction_of_the_other() {
+    let mut bytes = wat::parse_str("(module (func (param v128) local.get 0 f32x4.abs drop))").expect("well formed");
+    let at = bytes.windows(3).position(|window| window == [0xFD, 0xE0, 0x01]).expect("f32x4.abs");
+    bytes[at..at + 3].copy_from_slice(&[0xFC, 0xE0, 0x03]);
+    let refused =
+        [true, false].map(|accept| super::parse_with(bytes.as_slice().into(), Options { accept, ..Options::default() }));
+    let [fast, slow] = refused.map(|result| result.expect_err("not an instruction"));
+    assert_eq!((fast.offset, &fast.message), (slow.offset, &slow.message));
+    assert_eq!(fast.offset, at);
 }

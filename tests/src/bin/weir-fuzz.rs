@@ -4,6 +4,7 @@ use clap::{Parser, Subcommand};
 use std::io::{IsTerminal, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
+use weir_tests::acceptance::Tally;
 use weir_tests::coverage::Coverage;
 use weir_tests::crossings;
 use weir_tests::damaged::{self, ModuleOutcome};
@@ -18,7 +19,8 @@ Exit codes: 0 if there was no difference and no failure, 1 if there was one, 2 f
 Examples:
   weir-fuzz --count 1000 --stress            programs that always terminate, all tiers, switching at random
   weir-fuzz --count 1000 --smith --tier nat  modules of wasm-smith, native code only
-  weir-fuzz damage --count 10000             malformed and hostile modules";
+  weir-fuzz damage --count 10000             malformed and hostile modules
+  weir-fuzz validate --count 10000           bodies, valid and ill-typed";
 
 /// Compares random programs on all tiers and on wasmi.
 #[derive(Parser)]
@@ -34,6 +36,8 @@ struct Arguments {
 enum Task {
     /// Run damaged and hostile modules instead, each of which must end in a result or in one clear error
     Damage(Options),
+    /// Validate bodies, each as it is and with one edit, in both ways: with the acceptor and with wasmparser alone
+    Validate(Options),
 }
 
 #[derive(clap::Args)]
@@ -204,6 +208,22 @@ fn damage(options: &Options) -> ExitCode {
     if failures == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
+/// Compares the two ways of validation.
+fn validate(options: &Options) -> ExitCode {
+    let (mut tally, mut differences) = (Tally::default(), 0u64);
+    for seed in options.seeds() {
+        let wasm = generate(seed).wasm;
+        if let Err(difference) = tally.compare(&wasm, &mut Rng::new(seed)) {
+            differences += 1;
+            report(options, seed, &wasm, &format!("seed {seed}: {difference}"));
+        }
+    }
+    progress("");
+    println!("{tally}");
+    println!("{differences} differences");
+    if differences == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
 /// Compares generated programs, which always terminate.
 fn fuzz(compare: &Compare) -> ExitCode {
     let options = &compare.options;
@@ -249,6 +269,8 @@ fn main() -> ExitCode {
     let (task, compare) = (&arguments.task, &arguments.compare);
     let (asked, any) = match task {
         Some(Task::Damage(options)) => (&options.tiers, DAMAGED.iter().any(|(name, _)| options.asks_for(name))),
+        // No tier executes the bodies.
+        Some(Task::Validate(options)) => (&options.tiers, options.tiers.is_empty()),
         None => (&compare.options.tiers, !subjects(compare, 0).is_empty()),
     };
     if !any {
@@ -257,6 +279,7 @@ fn main() -> ExitCode {
     }
     match &arguments.task {
         Some(Task::Damage(options)) => damage(options),
+        Some(Task::Validate(options)) => validate(options),
         None if arguments.compare.smith => smith::with_stack(|| fuzz_smith(&arguments.compare)),
         None => fuzz(&arguments.compare),
     }

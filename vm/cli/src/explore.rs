@@ -6,7 +6,6 @@ use crate::page::page;
 use crate::profile;
 use std::io::Write;
 use std::path::Path;
-use std::process::ExitCode;
 use weir::{Engine, Module, Section};
 use weir_bytecode::module::{ExternIndex, Module as Bytecode};
 
@@ -42,7 +41,7 @@ pub(crate) fn run(args: &Explore) -> Done {
     }
     match &args.stage {
         Some(stage) if !found => Err(no_stage(stage, &seen)),
-        _ => Ok(ExitCode::SUCCESS),
+        _ => Ok(0),
     }
 }
 
@@ -72,7 +71,7 @@ pub(crate) fn find(module: &Bytecode, name: &str) -> Result<u32, Failure> {
             _ => None,
         })
     };
-    let named = || module.func_names.iter().find(|(_, known)| &**known == name).map(|(func, _)| *func);
+    let named = || (0..module.funcs.len() as u32).find(|&func| module.func_name(func) == Some(name));
     let func = name.parse().ok().or_else(exported).or_else(named);
     match func {
         Some(func) if func < module.imported_funcs => Err(Failure::Usage(format!("function {func} is imported and has no code"))),

@@ -1,12 +1,24 @@
 //! Failures of the command: messages and exit statuses.
 
-use std::io;
-use std::process::ExitCode;
+use std::io::{self, Write};
 use weir::{Error, InvalidModule, Trap, Unavailable, WasmBacktrace};
 use weir_wasi::{BrokenPipe, I32Exit};
 
-/// The result of a subcommand.
-pub(crate) type Done = Result<ExitCode, Failure>;
+/// The result of a subcommand: the exit status of the process.
+pub(crate) type Done = Result<u8, Failure>;
+
+/// Reports a failure on standard error, and returns the exit status.
+pub(crate) fn status(done: Done) -> u8 {
+    let failure = match done {
+        Ok(status) => return status,
+        Err(failure) => failure,
+    };
+    if let Some(message) = failure.message() {
+        // If standard error is closed as well, the message is lost.
+        let _ = writeln!(io::stderr(), "{message}");
+    }
+    failure.status()
+}
 
 /// The reason why a subcommand failed.
 #[derive(Debug)]
@@ -49,11 +61,6 @@ impl Failure {
             Failure::Output(error) if error.kind() == io::ErrorKind::BrokenPipe => return None,
             Failure::Output(error) => format!("weir: standard output: {error}"),
         })
-    }
-
-    /// Returns the exit code of the process.
-    pub fn exit_code(&self) -> ExitCode {
-        self.status().into()
     }
 
     /// Returns the exit status as a number.

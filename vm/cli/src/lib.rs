@@ -19,7 +19,6 @@ mod wasi_context;
 use args::{Command, Weir};
 use clap::Parser;
 use deferred::Deferred;
-use std::io::Write;
 use std::process::ExitCode;
 
 pub use stats::{peak_memory, statistics};
@@ -35,14 +34,5 @@ pub fn main() -> ExitCode {
         Some(Command::Wast(Deferred(wast))) => script::run(&wast),
         None => run::run(weir.run),
     };
-    match done {
-        Ok(code) => code,
-        Err(failure) => {
-            if let Some(message) = failure.message() {
-                // If standard error is closed as well, the message is lost.
-                let _ = writeln!(std::io::stderr(), "{message}");
-            }
-            failure.exit_code()
-        }
-    }
+    failure::status(done).into()
 }

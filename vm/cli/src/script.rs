@@ -3,7 +3,6 @@
 use crate::args::Wast;
 use crate::failure::{Done, Failure};
 use std::io::Write;
-use std::process::ExitCode;
 use weir::{Engine, Error};
 
 /// Runs every script and prints each failing directive in a line, and a line of counts per script.
@@ -24,5 +23,5 @@ pub(crate) fn run(args: &Wast) -> Done {
         writeln!(out, "{name}: {} passed, {} failed, {} skipped", report.passed, report.failures.len(), report.skipped)?;
         failed |= !report.failures.is_empty();
     }
-    Ok(if failed { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+    Ok(u8::from(failed))
 }

@@ -47,6 +47,10 @@ fn text(stats: &Stats, wall: Duration) -> String {
         text.push_str(&format!("; switched to compiled code within a running loop {times}"));
     }
     text.push_str(&format!("\nweir: validated in {:.1} ms", stats.validate_ms));
+    if stats.body_bytes > 0 {
+        let share = 100.0 * stats.accepted_bytes as f64 / stats.body_bytes as f64;
+        text.push_str(&format!(", {share:.1} % of the bodies without wasmparser"));
+    }
     if stats.code_bytes > 0 {
         let compile_ms: f64 = stats.compile_ms.iter().map(|(_, ms)| ms).sum();
         let (bytecode, code) = (stats.bytecode_bytes_compiled, stats.code_bytes);

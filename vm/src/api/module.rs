@@ -62,12 +62,11 @@ impl Module {
         Module::from_private(engine, bytes.into())
     }
 
-    /// Validates the bytes in place; they are later executed in place.
+    /// Validates the bytes in place, and keeps them for execution and compilation.
     fn from_private(engine: &Engine, bytes: Box<[u8]>) -> Result<Module> {
         static NEXT_ID: AtomicU64 = AtomicU64::new(1);
         let started = std::time::Instant::now();
         let config = engine.config();
-        // Validation rewrites instructions, so the bytes are hashed first.
         let kept_profile = config.keep_profiles.then(|| KeptProfile::new(&bytes));
         let bytecode = validate::parse_with(bytes, config.validation(config.lazy_validation))?;
         let validate_ns = started.elapsed().as_nanos() as u64;
@@ -76,15 +75,16 @@ impl Module {
         let mut exports: Box<[u32]> = (0..bytecode.exports.len() as u32).collect();
         exports.sort_unstable_by_key(|&i| &bytecode.exports[i as usize].name);
         let engines = &engine.record().engines;
-        // A function that is not validated yet takes the slow path at its first call.
-        let begin = |body: &Body| body.get().map_or((0, 1), |body| (engines.first_ticks(body.len()), body.work));
+        let ready = |body: &Body| (engines.first_ticks(body.len()), body.work);
+        // A function that is not ready yet takes the slow path at its first call.
+        let begin = |body: &Body| if config.fuses() || body.get().is_none() { (0, 1) } else { ready(body) };
         let code = bytecode.bodies.iter().map(begin).map(|(ticks, work)| FuncCode::new(ticks, work));
         let code: Box<[FuncCode]> = code.collect();
         let record = Arc::new(ModuleRecord {
             engine: engine.clone(),
             layout,
             sig_ids,
-            bodies: Bodies::new(&bytecode, &code, config.has_assembly() && config.consume_fuel),
+            bodies: Bodies::new(&bytecode, &code, config.has_assembly() && config.consume_fuel, config.fuses()),
             code,
             exports,
             images: Images::default(),

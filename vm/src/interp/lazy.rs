@@ -1,9 +1,9 @@
-//! Functions that are validated before their first execution.
+//! Functions that are made ready at their first call: they get superinstructions, and if the module was loaded with
+//! `lazy_validation` they are validated.
 //!
-//! The [`Body`] of a function that is not validated has no code, no ticks, and a frame size larger than any stack. Its
-//! first call takes the path for exhausted ticks, which calls [`prepare`]. If validation fails, the call then takes the
-//! path for a stack overflow, which calls [`refused`] for the reason. So lazy validation adds no cost to calls of
-//! validated functions.
+//! The [`Body`] of a function that is not ready has no code, no ticks, and a frame size larger than any stack. Its first
+//! call takes the path for exhausted ticks, which calls [`prepare`]. If validation fails, the call then takes the path
+//! for a stack overflow, which calls [`refused`] for the reason. So this adds no cost to other calls.
 
 use super::failing::failed;
 use super::state::{State, Step};
@@ -16,7 +16,7 @@ use crate::records::scope::Scope;
 use crate::records::store::store_of;
 use weir_bytecode::module::FuncBody;
 
-/// Validates function `func`, which is being called, if necessary. Returns whether to call `tier_up` now: not if the
+/// Makes function `func`, which is being called, ready if it is not. Returns whether to call `tier_up` now: not if the
 /// function is invalid, or has just received its first ticks.
 pub(super) fn prepare(module: &ModuleRecord, func: u32) -> bool {
     let mut ticks = 0;

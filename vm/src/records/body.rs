@@ -8,7 +8,7 @@ use std::sync::atomic::{Ordering, fence};
 use std::sync::{Mutex, PoisonError};
 use weir_bytecode::module::FuncBody;
 use weir_bytecode::sidetable::BranchEntry;
-use weir_bytecode::{Module as Bytecode, Opcode};
+use weir_bytecode::{Module as Bytecode, Opcode, fusion};
 use weir_contract::{FRAME_HEADER, slot_words};
 
 /// The fields of a function that calls, loops and returns read, together in one cache line. They point into the
@@ -54,14 +54,14 @@ const _: () = assert!(OTHER_WIDTH as usize > MAX_VALUE_WORDS);
 // SAFETY: the pointers are to data that is immutable or atomic, and owned by the record that owns this.
 unsafe impl Send for Body {}
 
-/// The sizes of a function that is not validated: larger than any value stack.
+/// The sizes of a function that is not ready: larger than any value stack.
 const NO_FRAME: [u32; 2] = [OTHER_WIDTH; 2];
 
 impl Body {
-    /// Creates the body of function `func` of `module`; it is ready if the function is validated.
+    /// Creates the body of function `func` of `module`, which is not ready.
     fn new(module: &Bytecode, func: u32, code: &FuncCode) -> Body {
         let ty = module.func_type(func);
-        let mut body = Body {
+        Body {
             entry: ptr::null(),
             last: ptr::null(),
             branches: ptr::null(),
@@ -74,12 +74,7 @@ impl Body {
             locals: 0,
             sizes: NO_FRAME,
             func,
-        };
-        if let Some(source) = module.body(func) {
-            // SAFETY: there is no other reference to it.
-            unsafe { Body::make_ready(&raw mut body, module, source) };
         }
-        body
     }
 
     /// Returns the number of words of a slot; meaningless before it is ready.
@@ -88,22 +83,22 @@ impl Body {
         if self.sizes[0] == OTHER_WIDTH { 2 } else { 1 }
     }
 
-    /// Returns whether the function is validated and can run.
+    /// Returns whether the function can run.
     fn is_ready(&self) -> bool {
         self.sizes != NO_FRAME
     }
 
-    /// Makes a validated function ready.
+    /// Makes a validated function ready. Its code is at its offset from `bytes`.
     ///
     /// # Safety
-    /// `body` is that of `source` in `module`, and no other thread reads the fields that are written here.
-    unsafe fn make_ready(body: *mut Body, module: &Bytecode, source: &FuncBody) {
+    /// `body` is that of `source`, `bytes` has its code, and no other thread reads the fields that are written here.
+    unsafe fn make_ready(body: *mut Body, bytes: *const u8, source: &FuncBody) {
         let locals = source.locals.len() as u32;
         let slots = locals + source.max_operands;
         // SAFETY: the caller's promise.
         unsafe {
-            (*body).entry = &raw const module.bytes[source.entry as usize];
-            (*body).last = &raw const module.bytes[source.end as usize - 1];
+            (*body).entry = bytes.add(source.entry as usize);
+            (*body).last = bytes.add(source.end as usize - 1);
             (*body).branches = source.branches.as_ptr();
             (*body).source = source;
             (*body).locals = locals;
@@ -123,31 +118,66 @@ pub(crate) struct Bodies {
     /// offsets. A `loop` opcode charges for itself, so the cost of its segment is at its second byte. Empty unless the
     /// interpreter's assembly runs and the engine consumes fuel.
     costs: Box<[UnsafeCell<u8>]>,
+    /// The code of the functions that are ready, with superinstructions, at the offsets that it has in the module. Empty
+    /// if the interpreter executes none. Only pages of functions that were called take memory.
+    fused: Box<[UnsafeCell<u8>]>,
     /// Held while a body is validated and made ready; `None` if all are ready.
     lazy: Option<Mutex<()>>,
 }
 
-// SAFETY: a body that is not ready, and the costs of its segments, are written by one thread at a time, under the lock.
-// Other threads read them only after they have read the function's ticks, which that thread stored with release order.
-// A ready body is not written again.
+// SAFETY: a body that is not ready, the costs of its segments and its fused code are written by one thread at a time,
+// under the lock. Other threads read them only after they have read the function's ticks, which that thread stored with
+// release order. A ready body is not written again.
 unsafe impl Sync for Bodies {}
 
 impl Bodies {
-    /// Creates the bodies of `module` and, if `fuel` is set, the costs of segments.
+    /// Creates the bodies of `module` and, if `fuel` is set, the costs of segments. If `fuse` is set, every function gets its
+    /// superinstructions when it is made ready, at its first call.
     ///
     /// They point into `module`'s boxes and to `code`: the record that owns all three must not replace any of them.
-    pub fn new(module: &Bytecode, code: &[FuncCode], fuel: bool) -> Bodies {
+    pub fn new(module: &Bytecode, code: &[FuncCode], fuel: bool, fuse: bool) -> Bodies {
         assert_eq!(module.bodies.len(), code.len());
         let bodies = code.iter().zip(module.imported_funcs..).map(|(code, func)| Body::new(module, func, code));
-        let lazy = module.unvalidated.as_ref().map(|_| Mutex::default());
-        let costs = Box::new_zeroed_slice(if fuel { module.bytes.len() } else { 0 });
-        // SAFETY: zeros are bytes.
-        let bodies = Bodies { bodies: bodies.map(UnsafeCell::new).collect(), costs: unsafe { costs.assume_init() }, lazy };
-        for source in module.bodies.iter().filter_map(|body| body.get()) {
-            // SAFETY: there is no other reference to the costs.
-            unsafe { bodies.write_costs(module, source) };
+        let end = module.bodies.last().map_or(0, |body| body.range().end as usize);
+        let bodies = Bodies {
+            bodies: bodies.map(UnsafeCell::new).collect(),
+            costs: zeros(if fuel { module.bytes.len() } else { 0 }),
+            fused: zeros(if fuse { end } else { 0 }),
+            lazy: (fuse || module.unvalidated.is_some()).then(Mutex::default),
+        };
+        if bodies.lazy.is_none() {
+            for (body, source) in bodies.bodies.iter().zip(&module.bodies) {
+                // SAFETY: there is no other reference to the body and the costs.
+                unsafe {
+                    bodies.write_costs(module, source);
+                    Body::make_ready(body.get(), module.bytes.as_ptr(), source);
+                }
+            }
         }
         bodies
+    }
+
+    /// Returns the address of the code that the interpreter executes, less its offset in `module`, whose bodies these are.
+    pub fn bytes(&self, module: &Bytecode) -> *const u8 {
+        if self.fused.is_empty() { module.bytes.as_ptr() } else { self.fused.as_ptr().cast() }
+    }
+
+    /// Writes the fused code of a function, if the interpreter executes superinstructions.
+    ///
+    /// # Safety
+    /// The function is of `module`, whose bodies these are, and no other thread reads its fused code now.
+    unsafe fn write_fused(&self, module: &Bytecode, source: &FuncBody) {
+        if self.fused.is_empty() {
+            return;
+        }
+        let range = source.entry as usize..source.end as usize;
+        let (code, fused) = (&module.bytes[range.clone()], &self.fused[range.clone()]);
+        // SAFETY: both have the length of the function, and the caller's promise.
+        unsafe { ptr::copy_nonoverlapping(code.as_ptr(), UnsafeCell::raw_get(fused.as_ptr()), code.len()) };
+        for (pc, byte) in fusion::find(module, source) {
+            // SAFETY: the caller's promise.
+            unsafe { *fused[pc as usize - range.start].get() = byte };
+        }
     }
 
     /// Writes the costs of a function's segments, if there is a table of costs.
@@ -176,12 +206,12 @@ impl Bodies {
         self.bodies.as_ptr().cast()
     }
 
-    /// Returns whether some functions may not be validated yet.
+    /// Returns whether some functions may not be ready yet.
     pub fn is_lazy(&self) -> bool {
         self.lazy.is_some()
     }
 
-    /// Validates function `func` of `module`, whose bodies these are, if necessary, and makes it ready. `publish`
+    /// Makes function `func` of `module`, whose bodies these are, ready, after validation if it is not validated. `publish`
     /// stores, with release order, the word that lets other threads call a function that has just become ready.
     pub fn prepare(&self, module: &Bytecode, func: u32, publish: impl FnOnce(&FuncBody)) -> Readiness {
         let Some(lock) = &self.lazy else { return Readiness::Before };
@@ -196,12 +226,20 @@ impl Bodies {
         // `publish` stores, and the costs only after that or the frame's size.
         unsafe {
             self.write_costs(module, source);
+            self.write_fused(module, source);
             fence(Ordering::Release);
-            Body::make_ready(body, module, source);
+            Body::make_ready(body, self.bytes(module), source);
         }
         publish(source);
         Readiness::Now
     }
+}
+
+/// Zeros, whose pages take memory once they are written.
+fn zeros(len: usize) -> Box<[UnsafeCell<u8>]> {
+    let zeros = Box::new_zeroed_slice(len);
+    // SAFETY: zeros are bytes.
+    unsafe { zeros.assume_init() }
 }
 
 /// The result of [`Bodies::prepare`].

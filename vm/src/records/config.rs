@@ -149,12 +149,12 @@ impl Config {
     /// Returns the options for validating a module.
     pub(crate) fn validation(&self, lazy: bool) -> validate::Options {
         let threads = if self.parallel_validation { crate::sys::thread::parallelism().unwrap_or(1) } else { 1 };
-        validate::Options {
-            threads,
-            lazy,
-            fuse: self.has_assembly() && matches!(self.tier, Tier::Auto | Tier::Interpreter),
-            work: self.tier_up_threshold.is_none() && self.stress.is_none(),
-        }
+        validate::Options { threads, lazy, accept: true, work: self.tier_up_threshold.is_none() && self.stress.is_none() }
+    }
+
+    /// Returns whether the interpreter executes superinstructions.
+    pub(crate) fn fuses(&self) -> bool {
+        self.has_assembly() && matches!(self.tier, Tier::Auto | Tier::Interpreter)
     }
 
     /// Returns whether the interpreter's fast paths in assembly run.

@@ -20,8 +20,7 @@ pub(crate) struct KeptProfile {
 }
 
 impl KeptProfile {
-    /// Creates the profile of the module with these bytes, which must be those of its file: validation changes the
-    /// module's copy.
+    /// Creates the profile of the module with these bytes.
     pub fn new(bytes: &[u8]) -> KeptProfile {
         KeptProfile { hash: *blake3::hash(bytes).as_bytes(), used: OnceLock::new(), compiled: Mutex::default() }
     }

@@ -34,7 +34,7 @@ impl Module {
 
     /// Returns the name from the module's name section.
     pub fn name(&self) -> Option<&str> {
-        self.bytecode().name.as_deref()
+        self.bytecode().name()
     }
 
     /// Returns the engine.
@@ -118,6 +118,8 @@ impl ModuleRecord {
 impl Counts for ModuleRecord {
     fn count(&self, stats: &mut Stats) {
         stats.validate_ms += self.validate_ns as f64 / 1e6;
+        stats.body_bytes += self.bytecode.bodies.iter().map(|body| body.range().len() as u64).sum::<u64>();
+        stats.accepted_bytes += self.bytecode.accepted_bytes();
         stats.functions.total += self.code.len() as u64;
         for code in self.code.iter().filter(|code| code.was_called()) {
             stats.functions.called += 1;

@@ -17,7 +17,7 @@ pub(crate) struct Scope {
     /// Difference between the address of a segment's cost and that of its first byte: see
     /// [`crate::records::body::Bodies`].
     pub costs: usize,
-    /// The module's bytes.
+    /// The code that the interpreter executes, less its offset in the module.
     pub bytes: *const u8,
     /// The functions defined in the module.
     pub bodies: *const Body,
@@ -46,8 +46,8 @@ impl Scope {
         Scope {
             ctx,
             store,
-            costs: bodies.costs().addr().wrapping_sub(bytecode.bytes.as_ptr().addr()),
-            bytes: bytecode.bytes.as_ptr(),
+            costs: bodies.costs().addr().wrapping_sub(bodies.bytes(bytecode).addr()),
+            bytes: bodies.bytes(bytecode),
             bodies: bodies.as_ptr(),
             imported_funcs: bytecode.imported_funcs,
             imported_globals: bytecode.imported_globals,

@@ -21,6 +21,10 @@ statistics! {
     Stats {
         /// Time of decoding and validation.
         validate_ms: f64, Milliseconds;
+        /// Instructions of the modules' functions, with the declarations of locals where a body is not validated.
+        body_bytes: u64, Bytes;
+        /// Instructions that were validated without wasmparser.
+        accepted_bytes: u64, Bytes;
         /// Numbers of functions. A function that several compilers compiled, one after the other, counts for each of them.
         functions: FunctionStats, None;
         /// Panics of the compiler, each of which is a bug in Weir. After a panic the back end counts as having refused the function.
@@ -195,6 +199,8 @@ mod tests {
     fn sample() -> Stats {
         Stats {
             validate_ms: 0.5,
+            body_bytes: 20,
+            accepted_bytes: 19,
             functions: FunctionStats {
                 total: 9,
                 called: 8,
@@ -233,7 +239,7 @@ mod tests {
         for ((name, once), (_, twice)) in sums.values().into_iter().zip(twice.values()) {
             check(name, &once, &twice);
         }
-        assert_eq!((twice.compiler.spills, sums.values().len()), (6, 17));
+        assert_eq!((twice.compiler.spills, sums.values().len()), (6, 19));
         let mut from_nothing = Stats::default();
         from_nothing.add(&sums);
         assert_eq!(from_nothing, sums);

@@ -3,6 +3,7 @@
 use super::calls::Call;
 use std::io;
 use std::ops::Range;
+use std::sync::OnceLock;
 use std::thread::{Builder, JoinHandle};
 
 /// Starts a thread that calls `run`.
@@ -26,13 +27,18 @@ pub(crate) fn run_on_stack<R: Send>(stack: usize, run: impl FnOnce() -> R + Send
     })
 }
 
-/// Returns the number of threads that can run at the same time.
+/// Returns the number of threads that can run at the same time. It is found once, because that takes some twenty system calls.
 ///
 /// # Errors
 /// The system does not report it.
 pub(crate) fn parallelism() -> io::Result<usize> {
+    static FOUND: OnceLock<usize> = OnceLock::new();
     Call::Parallelism.enter()?;
-    Ok(std::thread::available_parallelism()?.get())
+    if let Some(found) = FOUND.get() {
+        return Ok(*found);
+    }
+    let found = std::thread::available_parallelism()?.get();
+    Ok(*FOUND.get_or_init(|| found))
 }
 
 /// Returns the system's identifier of this thread.

@@ -4,8 +4,8 @@
 use super::{config, instantiate};
 use crate::{Config, Val};
 use std::collections::BTreeSet;
-use weir_bytecode::validate::{Options, parse_with};
-use weir_bytecode::{Instrs, fusion};
+use weir_bytecode::fusion;
+use weir_bytecode::validate::parse;
 
 /// Bodies of functions from two i32 to an i64 with locals `$x i32 $y i64 $z f64`, once for each of the operators in place of
 /// `OP`.
@@ -121,13 +121,9 @@ fn superinstructions_do_what_their_halves_do() {
     }
     let wat = module(&bodies, "", "");
 
-    let bytes = wat::parse_str(&wat).unwrap();
-    let fused = parse_with(bytes.into(), Options { fuse: true, ..Options::default() }).unwrap();
-    let heads = fused.bodies.iter().flat_map(|body| {
-        let body = body.get().unwrap();
-        Instrs::new(&fused, body.entry, body.end).map(|instr| fused.bytes[instr.pc as usize])
-    });
-    let found: BTreeSet<u8> = heads.filter(|&byte| fusion::original(byte) != byte).collect();
+    let parsed = parse(wat::parse_str(&wat).unwrap().into()).unwrap();
+    let patches = parsed.bodies.iter().flat_map(|body| fusion::find(&parsed, body));
+    let found: BTreeSet<u8> = patches.map(|(_, code)| code).collect();
     assert_eq!(found, fusion::ALL.iter().map(|&(code, _)| code as u8).collect(), "every superinstruction is found");
 
     all_agree(&wat, &bodies);

@@ -1,0 +1,73 @@
+//! The name section. It is read when a name is first asked for, because most runs need none, and a module may have tens of
+//! thousands.
+
+use std::ops::Range;
+use std::sync::OnceLock;
+use wasmparser::{BinaryReader, Name, NameSectionReader};
+
+/// The names of a module and its functions.
+#[derive(Debug, Default)]
+pub struct Names {
+    /// The contents of the name sections in the module's bytes.
+    sections: Vec<Range<u32>>,
+    read: OnceLock<Read>,
+}
+
+/// Where the names are in the module's bytes.
+#[derive(Debug, Default)]
+struct Read {
+    module: Option<Range<usize>>,
+    /// Function and name, ascending by function.
+    funcs: Vec<(u32, Range<usize>)>,
+}
+
+impl Names {
+    /// Adds a name section with these contents.
+    pub fn add(&mut self, contents: Range<u32>) {
+        self.sections.push(contents);
+    }
+
+    /// Returns the module's own name. `bytes` are the module's.
+    pub fn module<'m>(&self, bytes: &'m [u8]) -> Option<&'m str> {
+        text(bytes, self.read(bytes).module.clone()?)
+    }
+
+    /// Returns the name of a function. `bytes` are the module's.
+    pub fn func<'m>(&self, bytes: &'m [u8], func: u32) -> Option<&'m str> {
+        let funcs = &self.read(bytes).funcs;
+        let i = funcs.binary_search_by_key(&func, |(index, _)| *index).ok()?;
+        text(bytes, funcs[i].1.clone())
+    }
+
+    /// Reads the names as far as they are well formed: a module with a malformed name section is valid.
+    #[expect(clippy::wildcard_enum_match_arm, reason = "these are the parser's name maps, of which two are used")]
+    fn read(&self, bytes: &[u8]) -> &Read {
+        let range = |name: &str| {
+            let start = name.as_ptr().addr() - bytes.as_ptr().addr();
+            start..start + name.len()
+        };
+        self.read.get_or_init(|| {
+            let mut read = Read::default();
+            for section in &self.sections {
+                let contents = &bytes[section.start as usize..section.end as usize];
+                let names = NameSectionReader::new(BinaryReader::new(contents, section.start.into()));
+                for subsection in names.into_iter().map_while(Result::ok) {
+                    match subsection {
+                        Name::Module { name, .. } => read.module = Some(range(name)),
+                        Name::Function(map) => {
+                            read.funcs.extend(map.into_iter().flatten().map(|naming| (naming.index, range(naming.name))));
+                        }
+                        _ => {}
+                    }
+                }
+            }
+            read.funcs.sort_by_key(|(func, _)| *func);
+            read.funcs.dedup_by_key(|(func, _)| *func);
+            read
+        })
+    }
+}
+
+fn text(bytes: &[u8], range: Range<usize>) -> Option<&str> {
+    str::from_utf8(&bytes[range]).ok()
+}
