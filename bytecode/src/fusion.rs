@@ -132,7 +132,7 @@ pub fn find(module: &Module, body: &FuncBody) -> Vec<Patch> {
     let mut fusion = Fusion::default();
     let mut instrs = Instrs::new(module, body.entry, body.end);
     while let Some((pc, op)) = instrs.opcode() {
-        instrs.reader.immediates(op);
+        instrs.reader.skip(op);
         fusion.instruction(&module.bytes, pc, instrs.pc());
     }
     fusion.patches

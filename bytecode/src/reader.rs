@@ -248,6 +248,41 @@ impl<'a> Reader<'a> {
         }
     }
 
+    /// Skips the immediates of `op`.
+    #[inline]
+    pub fn skip(&mut self, op: Opcode) {
+        match op.immediates() {
+            Immediates::None => {}
+            Immediates::Label | Immediates::Func | Immediates::Type | Immediates::Local | Immediates::Global => self.number(),
+            Immediates::Table | Immediates::Memory | Immediates::Data | Immediates::Elem => self.number(),
+            Immediates::I32 | Immediates::I64 => self.number(),
+            Immediates::Block
+            | Immediates::Labels
+            | Immediates::CallIndirect
+            | Immediates::Types
+            | Immediates::HeapType
+            | Immediates::MemArg
+            | Immediates::MemArgLane
+            | Immediates::DataMemory
+            | Immediates::MemoryMemory
+            | Immediates::ElemTable
+            | Immediates::TableTable
+            | Immediates::F32
+            | Immediates::F64
+            | Immediates::V128
+            | Immediates::Lane
+            | Immediates::Shuffle => {
+                self.immediates(op);
+            }
+        }
+    }
+
+    /// Skips a LEB128 number.
+    #[inline]
+    fn number(&mut self) {
+        while self.byte() >= 0x80 {}
+    }
+
     /// A memory argument: bit 6 of the alignment says that a memory index follows.
     #[inline]
     pub fn mem_arg(&mut self) -> MemArg {

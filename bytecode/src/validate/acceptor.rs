@@ -22,9 +22,12 @@ use std::ops::Range;
 /// Below the operands of an open block.
 const BASE: u8 = NONE;
 
-/// Length of the operand stack, a power of two, so that an index is bounded by a mask. Half of it is enough for a branch table
-/// with thousands of labels, each of which is an open block.
+/// Length of the operand stack, a power of two, so that an index is bounded by a mask.
 const CAPACITY: usize = 1 << 14;
+
+/// Maximum number of operands, and of open blocks. A branch table may have thousands of labels, each of which is an open block. No
+/// instruction pushes more operands than the other half of the stack has room for.
+const LIMIT: usize = CAPACITY / 4;
 
 /// Maximum number of locals; real functions have fewer.
 const MAX_LOCALS: usize = 10_000;
@@ -119,7 +122,6 @@ impl Acceptor {
     ) -> Option<()> {
         loop {
             let pc = at.at as u32;
-            let before = self.height();
             let opcode = at.byte()?;
             let row = &ROWS[opcode as usize];
             match row.kind {
@@ -136,39 +138,35 @@ impl Acceptor {
                 }
                 Kind::LocalGet => {
                     let ty = *self.locals.get(at.u32()? as usize)?;
-                    self.push(ty);
-                    builder.plain();
+                    self.push_one(ty, builder)?;
                 }
                 Kind::LocalSet => {
-                    let ty = *self.locals.get(at.u32()? as usize)?;
-                    self.pop(ty)?;
-                    builder.instruction(code, Step { class: Class::Write, pc, next: at.at as u32, before });
+                    let local = at.u32()?;
+                    self.pop(*self.locals.get(local as usize)?)?;
+                    builder.local_write(local);
                 }
                 Kind::LocalTee => {
-                    let ty = *self.locals.get(at.u32()? as usize)?;
+                    let local = at.u32()?;
+                    let ty = *self.locals.get(local as usize)?;
                     self.pop(ty)?;
                     self.push(ty);
-                    builder.instruction(code, Step { class: Class::Write, pc, next: at.at as u32, before });
+                    builder.local_write(local);
                 }
                 Kind::I32Const => {
                     at.signed(5, 0x7)?;
-                    self.push(row.result);
-                    builder.plain();
+                    self.push_one(row.result, builder)?;
                 }
                 Kind::I64Const => {
                     at.signed(10, 0x0)?;
-                    self.push(row.result);
-                    builder.plain();
+                    self.push_one(row.result, builder)?;
                 }
                 Kind::F32Const => {
                     at.skip(4);
-                    self.push(row.result);
-                    builder.plain();
+                    self.push_one(row.result, builder)?;
                 }
                 Kind::F64Const => {
                     at.skip(8);
-                    self.push(row.result);
-                    builder.plain();
+                    self.push_one(row.result, builder)?;
                 }
                 Kind::Load => {
                     at.mem_arg(signatures, row.alignment)?;
@@ -184,8 +182,11 @@ impl Acceptor {
                 }
                 Kind::GlobalGet => {
                     let (ty, _) = *signatures.globals.get(at.u32()? as usize)?;
-                    self.push_known(ty)?;
-                    builder.instruction(code, Step { class: Class::Global, pc, next: at.at as u32, before });
+                    if ty == NONE {
+                        return None;
+                    }
+                    self.push_one(ty, builder)?;
+                    builder.global(ty == V128);
                 }
                 Kind::GlobalSet => {
                     let (ty, mutable) = *signatures.globals.get(at.u32()? as usize)?;
@@ -193,7 +194,8 @@ impl Acceptor {
                         return None;
                     }
                     self.pop(ty)?;
-                    builder.instruction(code, Step { class: Class::Global, pc, next: at.at as u32, before });
+                    builder.plain();
+                    builder.global(ty == V128);
                 }
                 Kind::Drop => {
                     self.pop_any()?;
@@ -223,8 +225,7 @@ impl Acceptor {
                 }
                 Kind::MemorySize => {
                     at.memory(signatures)?;
-                    self.push(I32);
-                    builder.plain();
+                    self.push_one(I32, builder)?;
                 }
                 Kind::MemoryGrow => {
                     at.memory(signatures)?;
@@ -237,8 +238,7 @@ impl Acceptor {
                     if ty != FUNCREF && ty != EXTERNREF {
                         return None;
                     }
-                    self.push(ty);
-                    builder.plain();
+                    self.push_one(ty, builder)?;
                 }
                 Kind::RefIsNull => {
                     let ty = self.top();
@@ -252,23 +252,25 @@ impl Acceptor {
                 Kind::Prefix => {
                     let (class, rows) = if opcode == 0xFC { (Class::Plain, 0x100..0x200) } else { (Class::Vector, 0x200..0x400) };
                     let row = ROWS[rows].get(at.u32()? as usize)?;
+                    let before = self.height();
                     self.prefixed(signatures, &mut at, row)?;
                     builder.instruction(code, Step { class, pc, next: at.at as u32, before });
+                    self.grown(builder)?;
                 }
                 Kind::Control(control) => {
+                    let before = self.height();
                     let class = self.control(code, signatures, &mut at, control)?;
                     builder.instruction(code, Step { class, pc, next: at.at as u32, before });
+                    self.grown(builder)?;
+                    if self.blocks.is_empty() {
+                        // The `end` of the function is the last instruction.
+                        return (at.at == at.bytes.len()).then_some(());
+                    }
+                    if self.blocks.len() > LIMIT {
+                        return None;
+                    }
                 }
                 Kind::Unknown | Kind::Prefixed(_) => return None,
-            }
-            builder.operands(self.height());
-            if self.blocks.is_empty() {
-                // The `end` of the function is the last instruction.
-                return (at.at == at.bytes.len()).then_some(());
-            }
-            // No instruction pushes more than the other half.
-            if self.len > CAPACITY / 2 {
-                return None;
             }
         }
     }
@@ -429,10 +431,25 @@ impl Acceptor {
         self.len += 1;
     }
 
-    /// Pushes an operand whose type may not have a byte.
+    /// Processes an instruction that only pushes an operand.
     #[inline]
-    fn push_known(&mut self, ty: u8) -> Option<()> {
-        (ty != NONE).then(|| self.push(ty))
+    fn push_one(&mut self, ty: u8, builder: &mut Builder) -> Option<()> {
+        self.push(ty);
+        builder.plain();
+        self.grown(builder)
+    }
+
+    /// After an instruction that may push more operands than it pops, records their number if it is the highest so far.
+    #[inline]
+    fn grown(&self, builder: &mut Builder) -> Option<()> {
+        let height = self.height();
+        if height > builder.max_operands() { self.higher(height, builder) } else { Some(()) }
+    }
+
+    #[cold]
+    fn higher(&self, height: u32, builder: &mut Builder) -> Option<()> {
+        builder.operands(height);
+        (height as usize <= LIMIT).then_some(())
     }
 
     fn push_all(&mut self, types: &[u8]) {

@@ -18,8 +18,8 @@ use wasmparser::{BinaryReader, FuncToValidate, FuncValidator, FuncValidatorAlloc
 /// hundredth of this.
 const MAX_LOCALS: usize = 10_000_000;
 
-/// Minimum bytes of code for each thread: validating them takes about 30 times as long as starting the thread.
-const BYTES_PER_THREAD: usize = 256 << 10;
+/// Minimum bytes of code for each thread: validating them takes about 15 times as long as starting the thread.
+const BYTES_PER_THREAD: usize = 128 << 10;
 
 /// Bytes of code that a thread takes at a time: few enough that all threads finish together, enough that the cost of
 /// distribution is negligible.

@@ -248,6 +248,27 @@ impl Builder {
         self.charge();
     }
 
+    /// Processes an instruction that writes a local.
+    #[inline]
+    pub fn local_write(&mut self, local: u32) {
+        self.charge();
+        if self.live {
+            self.write(|| local);
+        }
+    }
+
+    /// Records that the instruction accesses a global; only one of type v128 makes a difference.
+    #[inline]
+    pub fn global(&mut self, vector: bool) {
+        self.wide |= vector;
+    }
+
+    /// Returns the highest number of operands so far.
+    #[inline]
+    pub fn max_operands(&self) -> u32 {
+        self.max_operands
+    }
+
     /// Records the number of operands on the stack after an instruction.
     #[inline]
     pub fn operands(&mut self, after: u32) {
