@@ -50,7 +50,7 @@ impl Module {
     /// As [`Module::new`], and if the file cannot be read.
     pub fn from_file(engine: &Engine, path: impl AsRef<Path>) -> Result<Module> {
         let path = path.as_ref();
-        let read = || Ok(binary(sys::file::read(path)?.into(), Some(path))?.into());
+        let read = || Ok(binary(read_file(engine, path)?.into_vec().into(), Some(path))?.into());
         read().and_then(|bytes| Module::from_private(engine, bytes)).with_context(|| format!("loading {}", path.display()))
     }
 
@@ -156,6 +156,20 @@ impl Module {
             ExternIndex::Global(i) => ExternType::Global(bytecode.globals[i as usize]),
         }
     }
+}
+
+/// Reads a module's file, as far as it is needed.
+fn read_file(engine: &Engine, path: &Path) -> Result<Box<[u8]>> {
+    // A saved profile names its module by a hash of all bytes.
+    let all = engine.config().keep_profiles;
+    Ok(sys::file::read(path, |len, read_at| {
+        if !all {
+            return weir_bytecode::file::read(len, read_at);
+        }
+        let mut bytes = vec![0; len];
+        read_at(&mut bytes, 0)?;
+        Ok(bytes.into())
+    })?)
 }
 
 /// Converts a module in either format to the binary format. Bytes that are not text are passed to validation, whose

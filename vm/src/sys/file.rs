@@ -3,7 +3,8 @@
 use super::calls::Call;
 use super::mapping::{Access, Mapping};
 use std::fs;
-use std::io::{self, Write as _};
+use std::io::{self, Read as _, Write as _};
+use std::os::unix::fs::FileExt;
 use std::path::Path;
 
 /// A file that is being written.
@@ -48,11 +49,24 @@ impl Writer {
     }
 }
 
-/// Reads a file.
+/// Fills a buffer with the bytes of a file from an offset on.
+pub(crate) type ReadAt<'f> = dyn Fn(&mut [u8], usize) -> io::Result<()> + 'f;
+
+/// Reads a file. If its length is known and below 4 GiB, `parts` reads it, from that length; not so a pipe, nor a file that the
+/// system makes up as it is read.
 ///
 /// # Errors
 /// The system's error.
-pub(crate) fn read(path: &Path) -> io::Result<Vec<u8>> {
+pub(crate) fn read(path: &Path, parts: impl FnOnce(usize, &ReadAt<'_>) -> io::Result<Box<[u8]>>) -> io::Result<Box<[u8]>> {
     Call::FileRead.enter()?;
-    fs::read(path)
+    let mut file = fs::File::open(path)?;
+    let metadata = file.metadata()?;
+    match u32::try_from(metadata.len()) {
+        Ok(len @ 1..) if metadata.is_file() => parts(len as usize, &|into, at| file.read_exact_at(into, at as u64)),
+        _ => {
+            let mut bytes = Vec::new();
+            file.read_to_end(&mut bytes)?;
+            Ok(bytes.into())
+        }
+    }
 }
