@@ -10,11 +10,11 @@ use weir::{Config, TierEvent, TierEventKind};
 pub fn abort_on_panics(config: &mut Config, callback: impl Fn(&TierEvent<'_>) + Send + Sync + 'static) {
     config.on_tier_event(move |event| {
         if let TierEventKind::Panicked { message, .. } = &event.kind {
-            eprintln!("the compiler panicked over {}: {message}", event.name());
+            eprintln!("the compiler panicked on {}: {message}", event.name());
             std::process::abort();
         }
         if catch_unwind(AssertUnwindSafe(|| callback(event))).is_err() {
-            eprintln!("the callback for events panicked over {}", event.name());
+            eprintln!("the callback for events panicked on {}", event.name());
             std::process::abort();
         }
     });

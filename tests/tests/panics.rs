@@ -46,6 +46,6 @@ fn a_panic_of_the_compiler_ends_the_process() {
         let done = test.args(["--exact", "a_panic_of_the_compiler_ends_the_process", "--nocapture"]).env(NAME, tier);
         let done = done.stdin(Stdio::null()).output().unwrap();
         let message = String::from_utf8_lossy(&done.stderr);
-        assert!(!done.status.success() && message.contains("the compiler panicked over"), "{tier}: {message}");
+        assert!(!done.status.success() && message.contains("the compiler panicked on"), "{tier}: {message}");
     }
 }

@@ -291,13 +291,13 @@ impl Compiler<'_> {
     /// the next instruction writes, or the operand's register if it holds nothing else.
     pub fn result_like(&mut self, popped: Popped) -> Reg {
         let class = popped.kind.class();
-        match popped.at {
-            At::Reg(reg) if !self.registers.owned.contains(reg) && self.destination(class).is_none() => {
-                self.registers.unextended.remove(reg);
-                reg
-            }
-            At::Reg(_) | At::Slot | At::Const(_) | At::Local(_) => self.result(class),
-        }
+        let reg = match (self.destination(class), popped.at) {
+            (Some(pin), _) => pin,
+            (None, At::Reg(reg)) if !self.registers.owned.contains(reg) => reg,
+            (None, At::Reg(_) | At::Slot | At::Const(_) | At::Local(_)) => return self.fresh(class),
+        };
+        self.registers.unextended.remove(reg);
+        reg
     }
 
     // Moves

@@ -193,8 +193,8 @@ unsafe fn enter_guest(store: *mut StoreRecord, here: usize) -> Result<(), Error>
     Ok(())
 }
 
-/// Does the same on a thread that is not prepared. Its call through the trait object is the last of `enter_guest`, which therefore
-/// saves no registers for it.
+/// Prepares the thread, and then begins the outermost invocation as [`enter_guest`] does. The call of this function is a tail
+/// call, so [`enter_guest`] saves no registers for the call through the trait object.
 ///
 /// # Errors
 /// As for [`enter_guest`].
