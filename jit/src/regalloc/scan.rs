@@ -212,12 +212,13 @@ impl Scan<'_> {
     }
 
     /// The copies saved by `reg` if related values without a location get it too. They are assumed to get it unless it is known
-    /// to be taken.
-    #[inline]
+    /// to be taken. There are mostly none, so only that test is inlined; a call of it was 1 % of a compilation.
+    #[inline(always)]
     fn expected(&self, reg: Reg, hints: &Hints) -> f32 {
         if hints.pending.is_empty() { 0.0 } else { self.expected_of(&hints.pending, reg) }
     }
 
+    #[inline(never)]
     fn expected_of(&self, pending: &[(u32, f32)], reg: Reg) -> f32 {
         let timeline = &self.timelines[reg.number()];
         let free = pending.iter().filter(|pending| timeline.is_free(self.intervals.ranges.get(pending.0 as usize)));

@@ -86,7 +86,8 @@ unsafe fn execute(instance: *mut InstanceCtx, state: State) -> Exit {
 }
 
 /// Runs an activation, alternating between the loops for the two widths of slots. `assembly` is the form of the handlers in
-/// assembly, if they run.
+/// assembly, if they run. Inlined where the form is known; as a call it cost 29 instructions and 6 stores for each activation.
+#[inline(always)]
 unsafe fn alternate<const METERED: bool, const PROFILED: bool>(
     mut state: State,
     meter: Meter,
