@@ -94,6 +94,44 @@ superinstructions! {
     Blocks4 = 0xF0, Block;
     /// Sixteen of them.
     Blocks16 = 0xF1, Block;
+    /// The sum of a local and an i32 constant.
+    GetConstAdd = 0xC5, LocalGet;
+    /// The same to a local.
+    GetConstAddSet = 0xC6, LocalGet;
+    /// The same to a local and to the stack.
+    GetConstAddTee = 0xC7, LocalGet;
+    /// The sum of an operand and an i32 constant.
+    ConstAdd = 0xC8, I32Const;
+    /// The same to a local.
+    ConstAddSet = 0xC9, I32Const;
+    /// The same to a local and to the stack.
+    ConstAddTee = 0xCA, I32Const;
+    /// `i32.and` of an operand and a constant.
+    ConstAnd = 0xCB, I32Const;
+    /// `i32.shl` likewise.
+    ConstShl = 0xCC, I32Const;
+    /// `i32.shr_u`
+    ConstShrU = 0xCD, I32Const;
+    /// `i32.rotl`
+    ConstRotl = 0xCE, I32Const;
+    /// `i32.xor` of an operand and a local.
+    TopGetXor = 0xCF, LocalGet;
+    /// `f64.add` likewise.
+    TopGetF64Add = 0xF2, LocalGet;
+    /// `f64.mul`
+    TopGetF64Mul = 0xF3, LocalGet;
+    /// `f64.mul` of two locals.
+    GetGetF64Mul = 0xF4, LocalGet;
+    /// `i32.load` from the sum of two operands, of memory 0 at an offset of one byte.
+    AddI32Load = 0xF5, I32Add;
+    /// `i32.load8_u` likewise.
+    AddI32Load8U = 0xF6, I32Add;
+    /// [`Fused::GetI32Load`] to a local.
+    GetI32LoadSet = 0xF7, LocalGet;
+    /// The same to a local and to the stack.
+    GetI32LoadTee = 0xF8, LocalGet;
+    /// The sum of an operand and a [`Fused::GetF64Load`].
+    GetF64LoadAdd = 0xF9, LocalGet;
 }
 
 /// Whether the interpreter executes the opcode on two operands that are not on the stack yet.
@@ -198,8 +236,10 @@ impl Role {
     const fn with(self, next: Role) -> Option<Fused> {
         Some(match (self, next) {
             (_, Role::Block) => Fused::Blocks4,
-            (Role::Get, Role::Get) => Fused::GetGet,
-            (Role::Get, Role::Const) => Fused::GetConst,
+            // The last two of three locals, because those before an instruction are its operands; and a local and a constant rather
+            // than two locals.
+            (Role::Get | Role::Second, Role::Get) => Fused::GetGet,
+            (Role::Get | Role::Second, Role::Const) => Fused::GetConst,
             (Role::Get, Role::Pair | Role::Compare | Role::Add) => Fused::TopGet,
             (Role::Const, Role::Pair | Role::Compare | Role::Add) => Fused::TopConst,
             // Fusing the second local with the load is better than fusing the two locals.
@@ -213,6 +253,36 @@ impl Role {
             (Role::Compare | Role::Eqz, Role::BrIf) => Fused::EqzBrIf,
             (Role::Add, Role::Set) => Fused::AddSet,
             (Role::Add, Role::Tee) => Fused::AddTee,
+            (Role::Add, Role::LoadI32) => Fused::AddI32Load,
+            (Role::Add, Role::LoadI32U8) => Fused::AddI32Load8U,
+            _ => return None,
+        })
+    }
+}
+
+impl Fused {
+    /// Returns the superinstruction for this one followed by the instruction that begins with `opcode` and has this role. The last
+    /// instruction of [`Fused::TopGet`] and [`Fused::TopConst`] is the one for which they were found.
+    const fn and(self, opcode: u8, role: Role) -> Option<Fused> {
+        let Some(op) = Opcode::from_code(opcode as u16) else { return None };
+        Some(match (self, role, op) {
+            (Fused::GetConst, Role::Add, _) => Fused::GetConstAdd,
+            (Fused::GetConstAdd, Role::Set, _) => Fused::GetConstAddSet,
+            (Fused::GetConstAdd, Role::Tee, _) => Fused::GetConstAddTee,
+            (Fused::TopConst, Role::Add, _) => Fused::ConstAdd,
+            (Fused::ConstAdd, Role::Set, _) => Fused::ConstAddSet,
+            (Fused::ConstAdd, Role::Tee, _) => Fused::ConstAddTee,
+            (Fused::TopConst, Role::Pair, Opcode::I32And) => Fused::ConstAnd,
+            (Fused::TopConst, Role::Pair, Opcode::I32Shl) => Fused::ConstShl,
+            (Fused::TopConst, Role::Pair, Opcode::I32ShrU) => Fused::ConstShrU,
+            (Fused::TopConst, Role::Pair, Opcode::I32Rotl) => Fused::ConstRotl,
+            (Fused::TopGet, Role::Pair, Opcode::I32Xor) => Fused::TopGetXor,
+            (Fused::TopGet, Role::Pair, Opcode::F64Add) => Fused::TopGetF64Add,
+            (Fused::TopGet, Role::Pair, Opcode::F64Mul) => Fused::TopGetF64Mul,
+            (Fused::GetGet, Role::Pair, Opcode::F64Mul) => Fused::GetGetF64Mul,
+            (Fused::GetI32Load, Role::Set, _) => Fused::GetI32LoadSet,
+            (Fused::GetI32Load, Role::Tee, _) => Fused::GetI32LoadTee,
+            (Fused::GetF64Load, Role::Pair, Opcode::F64Add) => Fused::GetF64LoadAdd,
             _ => return None,
         })
     }
@@ -309,6 +379,8 @@ struct Fusion {
     /// Role and offset of the previous instruction.
     before: Role,
     pc: u32,
+    /// The last superinstruction found, if the previous instruction is its last.
+    last: Option<Fused>,
     /// Number of consecutive blocks without parameters and results, and the end of the last one.
     blocks: u32,
     blocks_end: u32,
@@ -321,8 +393,14 @@ impl Fusion {
     /// Processes the next instruction, which is at `pc` in a module with these bytes, and ends before `next`.
     #[inline]
     fn instruction(&mut self, bytes: &[u8], pc: u32, next: u32) {
-        let (role, length) = ROLE_OF[bytes[pc as usize] as usize];
+        let opcode = bytes[pc as usize];
+        let (role, length) = ROLE_OF[opcode as usize];
         let role = if length == 0 || next - pc == u32::from(length) { role } else { Role::Other };
+        if let Some(code) = self.last.take().and_then(|last| last.and(opcode, role))
+            && let Some((start, _)) = self.patches.pop()
+        {
+            return self.whole(start, code);
+        }
         match FUSED[self.before as usize][role as usize] {
             None => (self.before, self.pc) = (role, pc),
             Some(code) => self.found(code, role, bytes, pc),
@@ -331,18 +409,21 @@ impl Fusion {
 
     /// Records a superinstruction that ends with the instruction of this role at `pc`.
     fn found(&mut self, code: Fused, role: Role, bytes: &[u8], pc: u32) {
-        let mut code = code as u8;
         if role == Role::Block {
             return self.block(bytes, pc);
-        }
-        if role == Role::BrIf && self.before != Role::Get && self.before != Role::Second {
-            // Superinstructions on comparisons have the order of the opcodes.
-            code += bytes[self.pc as usize] - I32_EQZ;
         }
         if self.before == Role::Second {
             self.patches.pop();
         }
-        self.patches.push((self.pc, code));
+        let is_operand = matches!(code, Fused::TopGet | Fused::TopConst);
+        if is_operand && let Some(code) = code.and(bytes[pc as usize], role) {
+            return self.whole(self.pc, code);
+        }
+        let is_comparison = role == Role::BrIf && code as u8 == Fused::EqzBrIf as u8;
+        // Superinstructions on comparisons have the order of the opcodes.
+        let offset = if is_comparison { bytes[self.pc as usize] - I32_EQZ } else { 0 };
+        self.patches.push((self.pc, code as u8 + offset));
+        self.last = (!is_operand).then_some(code);
         self.pc = pc;
         self.before = match role {
             // An instruction whose superinstruction only takes operands from registers may itself begin one.
@@ -353,6 +434,12 @@ impl Fusion {
             }
             Role::LoadI32 | Role::LoadI32U8 | Role::LoadI64 | Role::LoadF64 => Role::Other,
         };
+    }
+
+    /// Records a superinstruction that begins at `start` and ends with the current instruction.
+    fn whole(&mut self, start: u32, code: Fused) {
+        self.patches.push((start, code as u8));
+        (self.last, self.before) = (Some(code), Role::Other);
     }
 
     /// Counts a block at `pc`, if it has no result.
@@ -415,6 +502,14 @@ mod tests {
         assert_eq!(found("(block (br_if 0 (i32.eqz (local.get 0))))"), [(2, EqzBrIf)]);
         assert_eq!(found("local.get 0 block end local.get 1 i32.add drop"), [(3, TopGet)], "not over a label");
         assert_eq!(found("v128.const i64x2 0 0 local.set 2 local.get 0 local.get 1 i32.add drop"), [(2, GetGet)]);
+        assert_eq!(found("local.get 0 i32.const 300 i32.add local.set 1"), [(0, GetConstAddSet)]);
+        assert_eq!(found("local.get 0 i32.const 1 i32.add local.tee 1 drop"), [(0, GetConstAddTee)]);
+        assert_eq!(found("local.get 1 local.get 0 i32.const 4 i32.add i32.store"), [(1, GetConstAdd)], "not the two locals");
+        assert_eq!(found("local.get 0 nop i32.const 1 i32.add local.tee 1 drop"), [(2, ConstAddTee)]);
+        assert_eq!(found("local.get 0 local.get 0 local.get 1 i32.sub i32.xor drop"), [(1, GetGet)], "the last two locals");
+        assert_eq!(found("local.get 0 nop local.get 1 i32.xor i32.const 7 i32.rotl drop"), [(2, TopGetXor), (4, ConstRotl)]);
+        assert_eq!(found("local.get 0 local.get 1 i32.add i32.load8_u offset=3 drop"), [(0, GetGet), (2, AddI32Load8U)]);
+        assert_eq!(found("local.get 0 i32.load offset=3 local.set 1"), [(0, GetI32LoadSet)]);
         let blocks = |n| found(&("block ".repeat(n) + &"end ".repeat(n)));
         assert_eq!(blocks(3), []);
         assert_eq!(blocks(22), [(0, Blocks16), (16, Blocks4)]);

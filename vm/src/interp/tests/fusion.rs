@@ -52,6 +52,36 @@ const SHAPES: &[(&str, &[&str])] = &[
     ("local.get $y local.get $y OP", &["i64.add", "i64.mul", "i64.shl", "i64.rotr", "i64.lt_s i64.extend_i32_u"]),
     ("local.get $y nop local.get $y OP", &["i64.sub", "i64.xor", "i64.shr_s", "i64.eq i64.extend_i32_u"]),
     ("local.get $z local.get $z OP i64.reinterpret_f64", &["f64.add", "f64.sub", "f64.mul", "f64.div"]),
+    ("local.get 0 i32.const OP i32.add i64.extend_i32_u", &["5", "-1", "-65", "70000", "0x7fffffff"]),
+    (
+        "i64.const 5 local.get 0 i32.const -70000 i32.add OP local.get $x i64.extend_i32_s i64.add i64.sub",
+        &["local.set $x i64.const 3", "local.tee $x i64.extend_i32_u"],
+    ),
+    (
+        "i64.const 5 local.get 0 nop i32.const 300 OP i64.extend_i32_u i64.sub",
+        &["i32.add", "i32.and", "i32.shl", "i32.shr_u", "i32.rotl"],
+    ),
+    (
+        "i64.const 5 local.get 0 nop i32.const -3 OP i64.extend_i32_u i64.sub",
+        &["i32.add", "i32.and", "i32.shl", "i32.shr_u", "i32.rotl"],
+    ),
+    (
+        "i64.const 5 local.get 0 nop i32.const 70000 i32.add OP local.get $x i64.extend_i32_s i64.add i64.sub",
+        &["local.set $x i64.const 3", "local.tee $x i64.extend_i32_u"],
+    ),
+    ("i64.const 5 local.get 0 nop local.get 1 OP i64.extend_i32_u i64.sub", &["i32.xor"]),
+    ("local.get $z nop local.get $z OP i64.reinterpret_f64", &["f64.add", "f64.mul"]),
+    ("i64.const 5 local.get $z local.get $z OP i64.reinterpret_f64 i64.sub", &["f64.mul"]),
+    ("f64.const 0.5 local.get 0 f64.load OP i64.reinterpret_f64", &["f64.add", "offset=9 f64.add"]),
+    (
+        "i64.const 5 local.get 0 local.get 1 i32.add OP i64.extend_i32_u i64.sub",
+        &["i32.load", "i32.load offset=7", "i32.load8_u offset=4"],
+    ),
+    ("i64.const 5 local.get 0 nop local.get 1 nop i32.add OP i64.extend_i32_u i64.sub", &["i32.load offset=7", "i32.load8_u"]),
+    (
+        "i64.const 5 local.get 0 i32.load offset=OP local.get $x i64.extend_i32_s i64.add",
+        &["3 local.set $x", "9 local.tee $x drop"],
+    ),
     // A local of a load is better off without the local before it; one of a call is not.
     ("local.get 1 local.get 0 i32.load i32.add i64.extend_i32_u", &[""]),
     ("local.get 0 local.get 1 local.get 0 call $three", &[""]),

@@ -109,9 +109,67 @@ macro_rules! load_local {
     };
 }
 
+/// A load from the address in a local to `rax` and another local, then `$then`.
+macro_rules! load_local_to {
+    ($op:literal, $width:literal, $($then:expr),+) => {
+        concat!(
+            "movzx ecx, byte ptr [rsi + 1]\n",
+            words!("ecx"),
+            "mov r13d, [rbx + 8 * rcx]\nmovzx ecx, byte ptr [rsi + 4]\n",
+            check!($width),
+            "movzx ecx, byte ptr [rsi + 6]\n",
+            words!("ecx"),
+            $op,
+            " ptr [r8 + r13 - ",
+            $width,
+            "]\nadd rsi, 7\n",
+            store_number!("[rbx + 8 * rcx]"),
+            $($then),+
+        )
+    };
+}
+
+/// A load from the sum of the operands, which are where `$place` says.
+macro_rules! load_sum {
+    ($place:ident, $op:literal, $width:literal) => {
+        concat!(
+            "mov r13d, ",
+            $place!(i32),
+            "\nadd r13d, eax\nmovzx ecx, byte ptr [rsi + 3]\n",
+            check!($width),
+            $op,
+            " ptr [r8 + r13 - ",
+            $width,
+            "]\n",
+            $place!(result),
+            "add rsi, 4\n",
+            dispatch!()
+        )
+    };
+}
+
+macro_rules! loads_of_sums {
+    ($module:ident: ($place:ident) $($of_pairs:ident)?) => {
+        pub(super) mod $module {
+            use $crate::interp::x64::memory::*;
+
+            handlers! { fused $($of_pairs)? sums;
+                add_i32_load = AddI32Load: load_sum!($place, "mov eax, dword", "4");
+                add_i32_load8_u = AddI32Load8U: load_sum!($place, "movzx eax, byte", "1");
+            }
+        }
+    };
+}
+
+loads_of_sums!(sum_on_stack: (on_stack));
+loads_of_sums!(sum_of_pair: (in_pair) pairs);
+
 handlers! { fused fused;
     get_i32_load = GetI32Load: load_local!("mov eax, dword", "4");
     get_i32_load8_u = GetI32Load8U: load_local!("movzx eax, byte", "1");
     get_i64_load = GetI64Load: load_local!("mov rax, qword", "8");
     get_f64_load = GetF64Load: load_local!("mov rax, qword", "8");
+    get_i32_load_set = GetI32LoadSet: load_local_to!("mov eax, dword", "4", "mov rax, [rdi - {slot}]\n", dispatch!());
+    get_i32_load_tee = GetI32LoadTee:
+        load_local_to!("mov eax, dword", "4", store_number!("[rdi]"), "add rdi, {slot}\n", dispatch!());
 }

@@ -89,11 +89,18 @@ const fn table<const WORDS: usize, const N: usize>(kind: LoopKind, vector: Handl
         operands::handlers::<WORDS>(),
         control::handlers::<WORDS>(),
         operands::fused::<WORDS>(),
+        operands::constants::<WORDS>(),
         control::blocks::<WORDS>(),
         memory::fused::<WORDS>(),
+        memory::sum_on_stack::sums::<WORDS>(),
         numeric::stack::fused::<WORDS>(),
     ];
-    let pairs = [numeric::pair::binary::<WORDS>(), numeric::pair::fused::<WORDS>(), memory::pair::stores::<WORDS>()];
+    let pairs = [
+        numeric::pair::binary::<WORDS>(),
+        numeric::pair::fused::<WORDS>(),
+        memory::pair::stores::<WORDS>(),
+        memory::sum_of_pair::sums::<WORDS>(),
+    ];
     let mut table = with(with(table, &opcodes, false), &pairs, true);
     table.opcodes[code::Prefix as usize] = numeric::prefix::<WORDS>;
     match kind {
@@ -114,6 +121,7 @@ const fn plain<const WORDS: usize, const N: usize>(table: Table<N>) -> Table<N> 
         calls::unmetered::calls::<WORDS>(),
         calls::uncounted::calls::<WORDS>(),
         numeric::any::floats::<WORDS>(),
+        numeric::any::fused::<WORDS>(),
     ];
     let pairs = [control::plain::pair::fused::<WORDS>(), numeric::any::pairs::<WORDS>()];
     with(with(table, &opcodes, false), &pairs, true)
@@ -129,6 +137,7 @@ const fn profiling<const WORDS: usize, const N: usize>(table: Table<N>) -> Table
         calls::unmetered::calls::<WORDS>(),
         calls::unmetered::counting::<WORDS>(),
         numeric::any::floats::<WORDS>(),
+        numeric::any::fused::<WORDS>(),
     ];
     let pairs = [control::counting::pair::fused::<WORDS>(), numeric::any::pairs::<WORDS>()];
     with(with(table, &opcodes, false), &pairs, true)
@@ -145,6 +154,7 @@ const fn polling<const WORDS: usize, const N: usize>(table: Table<N>) -> Table<N
         calls::polling::calls::<WORDS>(),
         calls::polling::counting::<WORDS>(),
         numeric::exact::floats::<WORDS>(),
+        numeric::exact::fused::<WORDS>(),
     ];
     let pairs = [control::counting::pair::fused::<WORDS>(), numeric::exact::pairs::<WORDS>()];
     with(with(table, &opcodes, false), &pairs, true)
@@ -160,6 +170,7 @@ const fn fuelled<const WORDS: usize, const N: usize>(table: Table<N>) -> Table<N
         calls::fuelled::calls::<WORDS>(),
         calls::fuelled::counting::<WORDS>(),
         numeric::exact::floats::<WORDS>(),
+        numeric::exact::fused::<WORDS>(),
     ];
     let pairs = [control::charging::pair::fused::<WORDS>(), numeric::exact::pairs::<WORDS>()];
     with(with(table, &opcodes, false), &pairs, true)

@@ -1,6 +1,6 @@
 //! Numeric instructions.
 
-use super::asm::{dispatch, handlers, in_pair, narrow, on_stack, store_number, wide, words};
+use super::asm::{check, dispatch, handlers, in_pair, narrow, on_stack, store_number, wide, words};
 
 /// Replaces the operand below `sp` by `rax`.
 macro_rules! replace {
@@ -131,6 +131,13 @@ macro_rules! float {
 macro_rules! float_pair {
     ($nan:ident, $op:literal) => {
         concat!("movq xmm0, rdx\nmovq xmm1, rax\n", $op, " xmm0, xmm1\n", $nan!("sd"), "movq rax, xmm0\n", result!(in_pair))
+    };
+}
+
+/// Arithmetic on the operands at `$left` and `$right`, then `$then`, which stores the result.
+macro_rules! float_fused {
+    ($nan:ident, $op:literal, $left:literal, $right:literal, $($then:expr),+) => {
+        concat!("movsd xmm0, ", $left, "\n", $op, " xmm0, ", $right, "\n", $nan!("sd"), "movq rax, xmm0\n", $($then),+, dispatch!())
     };
 }
 
@@ -437,6 +444,31 @@ macro_rules! floats {
                 pair_f64_sub = F64Sub: float_pair!($nan, "subsd");
                 pair_f64_mul = F64Mul: float_pair!($nan, "mulsd");
                 pair_f64_div = F64Div: float_pair!($nan, "divsd");
+            }
+
+            handlers! { fused fused;
+                top_get_f64_add = TopGetF64Add:
+                    "movzx ecx, byte ptr [rsi + 1]", words!("ecx"),
+                    float_fused!(
+                        $nan, "addsd", "[rdi - {slot}]", "[rbx + 8 * rcx]", store_number!("[rdi - {slot}]"), "add rsi, 3\n"
+                    );
+                top_get_f64_mul = TopGetF64Mul:
+                    "movzx ecx, byte ptr [rsi + 1]", words!("ecx"),
+                    float_fused!(
+                        $nan, "mulsd", "[rdi - {slot}]", "[rbx + 8 * rcx]", store_number!("[rdi - {slot}]"), "add rsi, 3\n"
+                    );
+                get_get_f64_mul = GetGetF64Mul:
+                    "movzx edx, byte ptr [rsi + 1]", "movzx ecx, byte ptr [rsi + 3]", words!("edx"), words!("ecx"),
+                    float_fused!(
+                        $nan, "mulsd", "[rbx + 8 * rdx]", "[rbx + 8 * rcx]", store_number!("[rdi]"),
+                        "add rdi, {slot}\nadd rsi, 5\n"
+                    );
+                get_f64_load_add = GetF64LoadAdd:
+                    "movzx ecx, byte ptr [rsi + 1]", words!("ecx"), "mov r13d, [rbx + 8 * rcx]", "movzx ecx, byte ptr [rsi + 4]",
+                    check!("8"),
+                    float_fused!(
+                        $nan, "addsd", "[rdi - {slot}]", "[r8 + r13 - 8]", store_number!("[rdi - {slot}]"), "add rsi, 6\n"
+                    );
             }
         }
     };

@@ -149,3 +149,50 @@ handlers! { fused fused;
         "movzx ecx, byte ptr [rsi + 1]", "movzx edx, byte ptr [rsi + 3]", words!("ecx"), words!("edx"),
         load_slot!("[rbx + 8 * rcx]"), store_slot!("[rbx + 8 * rdx]"), "add rsi, 4", push_slot!();
 }
+
+/// Decodes the constant after a local into `rax`, adds it to the local, then does `$then` with the opcode of the addition at `pc`.
+macro_rules! local_plus {
+    ($($then:expr),+) => {
+        concat!(
+            "movzx edx, byte ptr [rsi + 1]\n",
+            words!("edx"),
+            constant!("3", "4", "5", "6", "7", "8", concat!("add eax, [rbx + 8 * rdx]\n", $($then),+))
+        )
+    };
+}
+
+/// Stores the number in `rax` to the local of the instruction after the opcode at `pc`, and moves `pc` after both.
+macro_rules! set_local {
+    () => {
+        concat!("movzx ecx, byte ptr [rsi + 2]\n", words!("ecx"), "add rsi, 3\n", store_number!("[rbx + 8 * rcx]"))
+    };
+}
+
+/// Does `$op` with the operand in `edx` and the constant in `rax`, then `$then` with the opcode at `pc`.
+macro_rules! top_and_constant {
+    ($op:literal, $($then:expr),+) => {
+        concat!("mov edx, eax\n", constant!("1", "2", "3", "4", "5", "6", concat!($op, "\n", $($then),+)))
+    };
+}
+
+/// Replaces the operand below `sp` by `rax`, after the opcode at `pc`.
+macro_rules! replace {
+    () => {
+        concat!(store_number!("[rdi - {slot}]"), "inc rsi\n", dispatch!())
+    };
+}
+
+handlers! { fused constants;
+    get_const_add = GetConstAdd: local_plus!("inc rsi\n", push!());
+    get_const_add_set = GetConstAddSet: local_plus!(set_local!(), "mov rax, [rdi - {slot}]\n", dispatch!());
+    get_const_add_tee = GetConstAddTee: local_plus!(set_local!(), push!());
+    const_add = ConstAdd: top_and_constant!("add eax, edx", replace!());
+    const_add_set = ConstAddSet: top_and_constant!("add eax, edx", set_local!(), pop!(), dispatch!());
+    const_add_tee = ConstAddTee: top_and_constant!("add eax, edx", set_local!(), store_number!("[rdi - {slot}]"), dispatch!());
+    const_and = ConstAnd: top_and_constant!("and eax, edx", replace!());
+    const_shl = ConstShl: top_and_constant!("mov ecx, eax\nmov eax, edx\nshl eax, cl", replace!());
+    const_shr_u = ConstShrU: top_and_constant!("mov ecx, eax\nmov eax, edx\nshr eax, cl", replace!());
+    const_rotl = ConstRotl: top_and_constant!("mov ecx, eax\nmov eax, edx\nrol eax, cl", replace!());
+    top_get_xor = TopGetXor:
+        "movzx ecx, byte ptr [rsi + 1]", words!("ecx"), "xor eax, [rbx + 8 * rcx]", "add rsi, 2", replace!();
+}
