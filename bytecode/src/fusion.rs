@@ -1,8 +1,8 @@
 //! Superinstructions: adjacent instructions that the interpreter executes at once.
 //!
 //! Only the *first* byte of the first instruction changes, in a copy of the code, to a code that no opcode has. Lengths, offsets,
-//! immediates and the second instruction stay. So the first instruction may be executed alone, as its [`original`] opcode, followed
-//! by the second. The second instruction is never the target of a branch, because labels are instructions of their own.
+//! immediates and the other instructions stay. So the first instruction may be executed alone, as its [`original`] opcode, followed
+//! by the others. These are never targets of branches, because labels are instructions of their own.
 
 use crate::Opcode;
 use crate::instrs::Instrs;

@@ -116,7 +116,6 @@ impl Compiler<'_> {
             return None;
         }
         let mut next = self.reader.clone();
-        // The byte is the instruction's opcode, since no superinstruction begins with one of these two.
         if !matches!(self.module.bytes[next.at], SET | TEE) {
             return None;
         }

@@ -1,5 +1,7 @@
-//! The in-place interpreter. It executes the bytes of the module directly, with the side table of branches that
-//! validation wrote. Its only set-up is one [`Body`](crate::records::body::Body) per function.
+//! The in-place interpreter. It executes bytecode, with the side table of branches that validation wrote. Its set-up is one
+//! [`Body`](crate::records::body::Body) per function and, if it executes superinstructions, a copy of each function's code
+//! that is made at its first call. The copy has the same offsets as the module and differs from it in the opcodes of
+//! superinstructions only.
 //!
 //! [`dispatch`] is the loop. Its arms are implemented in [`numeric`], [`vector`], [`memory`], [`calls`] and [`control`]. [`frame`]
 //! lays out the value stack, [`x64`] has the fast paths in assembly, [`decode`] reads immediates, and [`lazy`] validates functions at
@@ -10,9 +12,9 @@
 //!
 //! # What `unsafe` relies on here
 //!
-//! The bytes have been validated and are immutable. At every pc that is reached:
+//! The module's bytes have been validated and are immutable, as is a function's copy from its first call on. At every pc that is reached:
 //!
-//! - there is an opcode of TABLE 1, with complete immediates and indices in range, before the end of the body;
+//! - there is an opcode of TABLE 1 or of a superinstruction, with complete immediates and indices in range, before the end of the body;
 //! - its operands are on the stack and have the right types, and its results are below the frame's end;
 //! - `stp` is the entry of the next branch or loop of the body, and that entry's target is such a pc.
 //!

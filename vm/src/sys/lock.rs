@@ -10,9 +10,14 @@
 //!   └ Retired ─ Words
 //! ```
 //!
-//! Other locks have no rank. Two of them are held while another lock without a rank is taken: the lock of the compile
-//! queue around that of its list of threads, and the lock of the evaluator's functions around that of the compilation
-//! statistics. None is held while a ranked lock is taken.
+//! Other locks have no rank. Three of them are held while another lock without a rank is taken:
+//!
+//! - the lock of the compile queue around that of its list of threads;
+//! - the lock of the evaluator's functions around that of the compilation statistics;
+//! - `Bodies::lazy`, under which a function is made ready, around that of the policy's random numbers (`Policy::stress`),
+//!   because the function gets its first ticks under it.
+//!
+//! None is held while a ranked lock is taken.
 
 use std::ops::{Deref, DerefMut};
 use std::sync::{Mutex, MutexGuard, PoisonError};
