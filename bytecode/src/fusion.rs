@@ -96,15 +96,15 @@ superinstructions! {
     Blocks16 = 0xF1, Block;
     /// The sum of a local and an i32 constant.
     GetConstAdd = 0xC5, LocalGet;
-    /// The same to a local.
+    /// The sum of a local and an i32 constant, to a local.
     GetConstAddSet = 0xC6, LocalGet;
-    /// The same to a local and to the stack.
+    /// The sum of a local and an i32 constant, to a local and to the stack.
     GetConstAddTee = 0xC7, LocalGet;
     /// The sum of an operand and an i32 constant.
     ConstAdd = 0xC8, I32Const;
-    /// The same to a local.
+    /// The sum of an operand and an i32 constant, to a local.
     ConstAddSet = 0xC9, I32Const;
-    /// The same to a local and to the stack.
+    /// The sum of an operand and an i32 constant, to a local and to the stack.
     ConstAddTee = 0xCA, I32Const;
     /// `i32.and` of an operand and a constant.
     ConstAnd = 0xCB, I32Const;
@@ -128,7 +128,7 @@ superinstructions! {
     AddI32Load8U = 0xF6, I32Add;
     /// [`Fused::GetI32Load`] to a local.
     GetI32LoadSet = 0xF7, LocalGet;
-    /// The same to a local and to the stack.
+    /// [`Fused::GetI32Load`] to a local and to the stack.
     GetI32LoadTee = 0xF8, LocalGet;
     /// The sum of an operand and a [`Fused::GetF64Load`].
     GetF64LoadAdd = 0xF9, LocalGet;

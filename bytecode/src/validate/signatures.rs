@@ -202,7 +202,7 @@ const fn fixed(operands: &[ValType], results: &[ValType]) -> Row {
     row
 }
 
-/// The same, or `None` if they depend on more than the opcode and the memory.
+/// The types of operands and result, or `None` if they depend on more than the opcode and the memory.
 const fn typed(operands: &[StackType], results: &[StackType]) -> Option<Row> {
     let mut row = UNKNOWN;
     let mut i = 0;
@@ -290,7 +290,7 @@ impl Signature {
     }
 }
 
-/// The types of a module's items. A type without a byte, and what has one in its signature, is `None` or [`NONE`].
+/// The types of a module's items. A type without a byte is [`NONE`]; a signature that contains one is `None`.
 #[derive(Debug, Default)]
 pub(super) struct Signatures {
     /// Types of parameters and results, one after the other; first one of each type in [`KNOWN`].

@@ -10,7 +10,7 @@ use crate::programs::{Program, Work};
 use crate::run::{Runner, milliseconds};
 use std::time::{Duration, Instant};
 
-/// What one peer took in each round, in milliseconds.
+/// The times of one peer by round, in milliseconds.
 type Rounds = Vec<f64>;
 
 /// The median of the rounds' ratios, and its 95 % interval.
@@ -120,7 +120,7 @@ fn compare(
         for (peer, rounds) in peers.iter().zip(&mut rounds) {
             let run = runner.run(program, work, peer, Duration::from_secs(options.selection.timeout));
             let run = run.map_err(|refusal| (peer.name, refusal))?;
-            // The first round warms caches, and compiles what a peer compiles beforehand.
+            // In the first round caches warm up, and peers that compile beforehand do so.
             if round > 0 {
                 rounds.push(quantity(options.quantity, &run));
             }

@@ -51,7 +51,7 @@ pub fn execute(head: &Head<'_>, module: &str, texts: Vec<FunctionText>, stages: 
     config.consume_fuel(options.fuel).epoch_interruption(options.poll).deterministic(options.canonical_nans);
     config.signals_based_traps(options.signals).guard_regions(options.guard_regions).rewrite_fuel(options.rewrite_fuel);
     config.register_allocator(match options.allocator {
-        request::Allocator::LinearScan => Allocator::Own,
+        request::Allocator::LinearScan => Allocator::LinearScan,
         request::Allocator::Regalloc2 => Allocator::Regalloc2,
     });
     match (texts.iter().any(|text| text.form == TextForm::Machine), head.osr) {

@@ -140,7 +140,7 @@ pub(crate) struct EngineFlags {
     /// Debugging: allow the optimiser at most N rewrites per function
     #[arg(long, value_name = "N")]
     pub rewrite_fuel: Option<u64>,
-    /// Debugging: put BYTES of padding before the machine code's functions, heads of loops, arms of switches, or their indirect
+    /// Debugging: put BYTES of padding before the machine code's functions, loop headers, arms of switches, or their indirect
     /// jumps, after layout
     #[arg(long, value_name = "PLACE=BYTES", value_parser = layout_pad)]
     pub layout_pad: Option<(PadAt, u32)>,
@@ -178,7 +178,7 @@ fn passes() -> PossibleValuesParser {
 #[derive(Clone, Copy, Debug, ValueEnum)]
 pub(crate) enum AllocatorName {
     /// Weir's linear scan
-    Own,
+    LinearScan,
     /// The crate regalloc2
     Regalloc2,
 }
@@ -187,7 +187,7 @@ impl AllocatorName {
     /// For an engine.
     pub fn allocator(self) -> weir::Allocator {
         match self {
-            AllocatorName::Own => weir::Allocator::Own,
+            AllocatorName::LinearScan => weir::Allocator::LinearScan,
             AllocatorName::Regalloc2 => weir::Allocator::Regalloc2,
         }
     }

@@ -63,14 +63,14 @@ fn shows(output: &str, code: &[u8]) -> bool {
     shown.len() == code.len() && shown.iter().zip(code).all(|(shown, byte)| *shown == ".." || *shown == format!("{byte:02x}"))
 }
 
-/// Runs the program, in a world of its own, with these options: the installed code that `explore` shows with the same options and the saved profile, calls
-/// and loops.
-fn explored(test: &str, (world, module, args): (&[&str], &str, &[&str]), options: &[&str]) -> (usize, usize) {
+/// Runs the program with the given access to files and these options. Checks that `explore`, with the same options and the saved
+/// profile, shows the installed code. Returns the number of pieces of code that were shown, of functions and of loops.
+fn explored(test: &str, (access, module, args): (&[&str], &str, &[&str]), options: &[&str]) -> (usize, usize) {
     let folder = folder(test);
     let profile = folder.join("run.prof");
     let run = ["--profile", "jitdump", "--profile-save", path(&profile)];
     let mut command = common::command();
-    command.args([options, world, &run, &[module], args].concat()).current_dir(&folder).stdout(Stdio::null());
+    command.args([options, access, &run, &[module], args].concat()).current_dir(&folder).stdout(Stdio::null());
     let process = common::start(&mut command);
     let dump = folder.join(format!("jit-{}.dump", process.0.id()));
     let ran = process.finish();

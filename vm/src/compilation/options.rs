@@ -14,7 +14,7 @@ pub(crate) fn options(config: &Config) -> Options {
         signals: config.signals_based_traps,
         canonical_nans: config.deterministic,
         allocator: match config.allocator {
-            Allocator::Own => request::Allocator::LinearScan,
+            Allocator::LinearScan => request::Allocator::LinearScan,
             Allocator::Regalloc2 => request::Allocator::Regalloc2,
         },
         texts: config.function_texts.clone(),

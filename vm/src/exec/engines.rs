@@ -1,4 +1,4 @@
-//! Selects the engine that makes code, from the settings, the build and the host.
+//! Selects the compiling engine, from the settings, the build and the host.
 
 use super::interpreter_only::InterpreterOnly;
 use super::native;
@@ -56,7 +56,7 @@ mod tests {
 
     #[test]
     fn a_tier_that_the_processor_cannot_execute_is_missing() {
-        let missing = |tier, processor| missing(tier, Allocator::Own, || processor).is_some();
+        let missing = |tier, processor| missing(tier, Allocator::LinearScan, || processor).is_some();
         for tier in [Tier::Auto, Tier::Interpreter] {
             assert!(!missing(tier, false) && !missing(tier, true), "{tier:?}");
         }

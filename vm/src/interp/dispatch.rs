@@ -186,7 +186,7 @@ pub(super) unsafe fn run<const METERED: bool, const PROFILED: bool, const WORDS:
                     state = x64::advance::<WORDS>(state, table, (*stack).value_limit);
                     opcode = fusion::original(*state.pc);
                     #[cfg(test)]
-                    super::left::record(state.pc);
+                    super::portable_log::record(state.pc);
                 }
                 let (callee, next) = 'call: {
                     'ret: {

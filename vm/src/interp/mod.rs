@@ -32,17 +32,17 @@ mod exit;
 mod failing;
 mod frame;
 mod lazy;
-#[cfg(test)]
-mod left;
 mod memory;
 mod numeric;
+#[cfg(test)]
+mod portable_log;
 mod run;
 mod state;
 mod vector;
 #[cfg(target_arch = "x86_64")]
 mod x64;
 #[cfg(not(target_arch = "x86_64"))]
-#[path = "absent.rs"]
+#[path = "no_assembly.rs"]
 mod x64;
 
 pub(crate) use exit::Exit;

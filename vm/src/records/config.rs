@@ -46,9 +46,9 @@ pub struct Unavailable(pub(crate) &'static str);
 /// The register allocator of Weir's native back end.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Default, Debug)]
 pub enum Allocator {
-    /// Weir's own allocator.
+    /// Weir's allocator, a linear scan on SSA form with live-range splitting.
     #[default]
-    Own,
+    LinearScan,
     /// The crate `regalloc2`, where the build has it (cargo feature `regalloc2`).
     Regalloc2,
 }

@@ -32,7 +32,7 @@ pub(crate) struct EngineRecord {
     pub reservations: Reservations,
     /// The quiescence words of its stores.
     pub quiescence: Arc<Domain>,
-    /// The engine that makes code.
+    /// The compiling engine.
     pub engines: Box<dyn Engines>,
     /// Whether `engines` prepares threads, which each outermost invocation reads.
     pub prepares_threads: bool,

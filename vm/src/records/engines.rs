@@ -1,4 +1,4 @@
-//! The trait through which the records and the interpreter use the engine that makes code.
+//! The trait through which the records and the interpreter use the compiling engine.
 //!
 //! It has three implementations: `tier` compiles, `exec::ssa` evaluates SSA, `exec::interpreter_only` does neither.
 //! `exec::engines` chooses one. All arguments are contexts and plain values, so that this file depends on no record.
@@ -34,7 +34,7 @@ pub(crate) struct NativeSite {
     pub pc: u32,
 }
 
-/// An engine that makes code, or none. The default methods are those of an engine without native code.
+/// The compiling engine, or its replacement where nothing is compiled. The default methods are those of an engine without native code.
 pub(crate) trait Engines: Any + fmt::Debug + Send + Sync {
     /// Creates the data that it keeps per module, in
     /// [`ModuleRecord::tier`](crate::records::module::ModuleRecord::tier).

@@ -17,8 +17,8 @@ use std::time::{Duration, Instant};
 /// Native stack for compiling one function on a thread of the guest.
 pub(super) const COMPILER_STACK: usize = 1 << 20;
 
-/// Maximum number of requests that a thread looks at, the oldest first.
-const LOOKS: usize = 64;
+/// Maximum number of requests among which a thread chooses, the oldest first.
+const MAX_CANDIDATES: usize = 64;
 /// A request is dropped if its function was not executed for this long.
 const STALE: Duration = Duration::from_millis(50);
 /// A request counts as if its function had been executed all the time for this long before. Without that, the work of some
@@ -251,11 +251,11 @@ fn work_until_idle(shared: &Shared) {
     let mut state = shared.lock();
     loop {
         if !state.waiting.is_empty() {
-            let count = state.waiting.len().min(LOOKS);
-            let looked = state.waiting.drain(..count).collect();
+            let count = state.waiting.len().min(MAX_CANDIDATES);
+            let candidates = state.waiting.drain(..count).collect();
             state.running += 1;
             drop(state);
-            let (job, rest) = choose(looked, Instant::now());
+            let (job, rest) = choose(candidates, Instant::now());
             shared.put_back(rest);
             job.into_iter().for_each(|job| shared.run(job));
             state = shared.lock();
@@ -291,11 +291,11 @@ mod tests {
         work: Arc<AtomicU64>,
         wanted: Arc<AtomicBool>,
         first: bool,
-        send: Sender<Told>,
+        send: Sender<Outcome>,
     }
 
-    /// What a job did: its number, and `"run"` or `"stale"`.
-    type Told = (u64, &'static str);
+    /// The number of a job and its outcome, `"run"` or `"stale"`.
+    type Outcome = (u64, &'static str);
     /// The work of a function, and whether its code is wanted.
     type Function = (Arc<AtomicU64>, Arc<AtomicBool>);
 
@@ -318,7 +318,7 @@ mod tests {
         }
     }
 
-    fn job(number: u64, send: &Sender<Told>) -> (Box<Numbered>, Function) {
+    fn job(number: u64, send: &Sender<Outcome>) -> (Box<Numbered>, Function) {
         let (work, wanted) = (Arc::new(AtomicU64::new(100)), Arc::new(AtomicBool::new(true)));
         (
             Box::new(Numbered { number, work: work.clone(), wanted: wanted.clone(), first: false, send: send.clone() }),
@@ -326,7 +326,7 @@ mod tests {
         )
     }
 
-    fn numbers(receive: &Receiver<Told>) -> Vec<u64> {
+    fn numbers(receive: &Receiver<Outcome>) -> Vec<u64> {
         receive.try_iter().map(|(number, _)| number).collect()
     }
 
@@ -357,7 +357,7 @@ mod tests {
     }
 
     /// One request for each value, all of them since `since`.
-    fn waiting(values: &[f64], since: Instant, send: &Sender<Told>) -> (Vec<Waiting>, Vec<Function>) {
+    fn waiting(values: &[f64], since: Instant, send: &Sender<Outcome>) -> (Vec<Waiting>, Vec<Function>) {
         let request = |(number, &value): (usize, &f64)| {
             let (job, function) = job(number as u64, send);
             (Waiting { job, value, since, work_before: 100, seen: 100, changed: since }, function)
@@ -366,7 +366,7 @@ mod tests {
     }
 
     /// Runs the job that is chosen. Returns its number, what was dropped, and the others.
-    fn run_best(waiting: Vec<Waiting>, now: Instant, receive: &Receiver<Told>) -> (Option<u64>, Vec<Told>, Vec<Waiting>) {
+    fn run_best(waiting: Vec<Waiting>, now: Instant, receive: &Receiver<Outcome>) -> (Option<u64>, Vec<Outcome>, Vec<Waiting>) {
         let (job, rest) = choose(waiting, now);
         let dropped = receive.try_iter().collect();
         job.into_iter().for_each(|job| job.run());
@@ -439,14 +439,14 @@ mod tests {
         let queue = Queue::new(1);
         queue.push(1.0, Box::new(Blocking(ended, begin))).expect("there are threads");
         begun.recv().expect("the job begins");
-        for number in 100..100 + 2 * LOOKS as u64 {
+        for number in 100..100 + 2 * MAX_CANDIDATES as u64 {
             queue.push(1.0, job(number, &send).0).expect("there are threads");
         }
         queue.push(0.001, Box::new(Numbered { first: true, ..*job(7, &send).0 })).expect("there are threads");
         end.send(()).expect("the job waits");
         queue.wait_idle();
         let seen = numbers(&receive);
-        assert_eq!((seen[0], seen.len()), (7, 1 + 2 * LOOKS), "{seen:?}");
+        assert_eq!((seen[0], seen.len()), (7, 1 + 2 * MAX_CANDIDATES), "{seen:?}");
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Calls of every kind: the callee, the stack afterwards, and the positions in a backtrace.
 
 use super::{call, config, frames, instantiate, run, run_trap, trap};
-use crate::interp::left;
+use crate::interp::portable_log;
 use crate::{Engine, Error, Func, Instance, Module, Store, Trap};
 use std::collections::BTreeSet;
 use weir_bytecode::Opcode;
@@ -327,10 +327,14 @@ fn calls_and_returns_in_an_instance_stay_in_assembly() {
         store.set_epoch_deadline(1);
         // The first call of each function leaves, to find its superinstructions.
         let first: i64 = call(&mut store, instance, "f", ()).unwrap();
-        left::take();
+        portable_log::take();
         let found: i64 = call(&mut store, instance, "f", ()).unwrap();
         assert_eq!(found, first, "{config:?} {more}");
         assert_eq!(found, (2 - 1) + ((50 - 30) + (10 - (1 + 2)) + (5 + 5050)), "{config:?} {more}");
-        assert_eq!(left::take(), BTreeSet::from([Opcode::End]), "only the return from the base frame leaves: {config:?} {more}");
+        assert_eq!(
+            portable_log::take(),
+            BTreeSet::from([Opcode::End]),
+            "only the return from the base frame leaves: {config:?} {more}"
+        );
     }
 }

@@ -1,7 +1,7 @@
 //! Every opcode of TABLE 1 has an arm, and it is the right one.
 
 use super::{assert_none_refused, engines_of_every_instruction, instantiate};
-use crate::interp::left;
+use crate::interp::portable_log;
 use crate::{Config, Val, ValType};
 use std::collections::BTreeSet;
 use weir_bytecode::opcodes::{Immediates, Signature};
@@ -58,11 +58,11 @@ fn numeric_instructions_do_what_semantics_says() {
     let ops: Vec<Opcode> = Opcode::ALL.iter().filter(numeric).copied().collect();
     let [narrow, wide] = ["", "(local v128)"].map(|locals| functions_of(&ops, locals));
     for config in engines_of_every_instruction() {
-        left::take();
+        portable_log::take();
         numeric_instructions_do_in(&config, &narrow, &ops);
-        let of_narrow = left::take();
+        let of_narrow = portable_log::take();
         numeric_instructions_do_in(&config, &wide, &ops);
-        assert_eq!(left::take(), of_narrow, "the handlers for slots of two words leave at the same instructions");
+        assert_eq!(portable_log::take(), of_narrow, "the handlers for slots of two words leave at the same instructions");
     }
 }
 

@@ -1,7 +1,7 @@
 //! Vector instructions, and calls between functions whose slots have different widths.
 
 use super::{assert_none_refused, call, config, engines_of_every_instruction, frames, instantiate, run, trap};
-use crate::interp::left;
+use crate::interp::portable_log;
 use crate::{Config, Engine, Error, Func, FuncType, Global, GlobalType, Instance, Module, Store, Trap, V128, Val, ValType};
 use std::collections::BTreeSet;
 use weir_bytecode::opcodes::Immediates;
@@ -119,9 +119,9 @@ fn the_portable_loop_executes_vector_instructions_with_nan_only() {
     ] {
         let (mut store, instance) = instantiate(&config, &wat);
         let _ = store.set_fuel(u64::MAX);
-        left::take();
+        portable_log::take();
         ops.iter().for_each(|&op| agrees(&mut store, instance, op));
-        let left: BTreeSet<Opcode> = left::take().into_iter().filter(|op| op.is_vector()).collect();
+        let left: BTreeSet<Opcode> = portable_log::take().into_iter().filter(|op| op.is_vector()).collect();
         assert_eq!(left, *expected, "{config:?}");
     }
 }
@@ -180,9 +180,9 @@ fn accesses_within_bounds_stay_in_assembly() {
     body += &access("v128.store", 300, "", false);
     body += "(local.set 0 (i8x16.shuffle 0 1 2 3 4 5 6 7 24 25 26 27 28 29 30 31 (local.get 0) (v128.const i64x2 3 4)))";
     let (mut store, instance) = instantiate(&config(), &format!("(module (memory 1) (func (export \"f\") (local v128) {body}))"));
-    left::take();
+    portable_log::take();
     call::<_, ()>(&mut store, instance, "f", ()).unwrap();
-    assert_eq!(left::take(), BTreeSet::from([Opcode::End]), "only the return from the base frame leaves");
+    assert_eq!(portable_log::take(), BTreeSet::from([Opcode::End]), "only the return from the base frame leaves");
 }
 
 /// Checks the function named after `op` on samples.

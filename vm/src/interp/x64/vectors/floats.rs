@@ -31,8 +31,8 @@ macro_rules! extremum {
     };
 }
 
-/// Converts f32 to i32. `vcvttps2dq` gives 0x80000000 for what is out of range: NaN is made 0 before, and the bits of what is too
-/// large are inverted after.
+/// Converts f32 to i32. `vcvttps2dq` gives 0x80000000 for values out of range. NaN is therefore replaced by 0 before, and the bits
+/// of the results for values that are too large are inverted after.
 macro_rules! truncate {
     () => {
         concat!(
@@ -44,7 +44,7 @@ macro_rules! truncate {
     };
 }
 
-/// Converts f64 to i32. What is too small becomes 0x80000000. The minimum with the largest i32 is its second operand for NaN, where
+/// Converts f64 to i32. Values that are too small become 0x80000000. The minimum with the largest i32 is its second operand for NaN, where
 /// that is 0.
 macro_rules! truncate_low {
     () => {

@@ -1,4 +1,4 @@
-//! Replaces the handlers in assembly on other processors.
+//! The interface of the handlers in assembly, for processors without them.
 
 use super::state::State;
 use crate::records::config::LoopKind;

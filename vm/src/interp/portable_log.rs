@@ -1,4 +1,4 @@
-//! For tests: the instructions at which the handlers in assembly have left, and which the portable loop then executed.
+//! For tests: the instructions that the portable loop executed because the handlers in assembly left at them.
 
 use super::{code, decode};
 use std::cell::RefCell;
@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use weir_bytecode::{Opcode, fusion};
 
 thread_local! {
-    static LEFT: RefCell<BTreeSet<Opcode>> = const { RefCell::new(BTreeSet::new()) };
+    static EXECUTED: RefCell<BTreeSet<Opcode>> = const { RefCell::new(BTreeSet::new()) };
 }
 
 /// Records the instruction at `pc`.
@@ -23,10 +23,10 @@ pub(super) unsafe fn record(pc: *const u8) {
         }
     };
     let opcode = Opcode::from_code(code).expect("validated code has known opcodes");
-    LEFT.with_borrow_mut(|left| left.insert(opcode));
+    EXECUTED.with_borrow_mut(|executed| executed.insert(opcode));
 }
 
 /// Returns the instructions that this thread has recorded since the last call.
 pub(super) fn take() -> BTreeSet<Opcode> {
-    LEFT.take()
+    EXECUTED.take()
 }
