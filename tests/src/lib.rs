@@ -9,7 +9,6 @@ pub mod differential;
 pub mod engines;
 pub mod filetest;
 pub mod generate;
-mod panics;
 pub mod pass_sets;
 pub mod profiles;
 pub mod random_ssa;

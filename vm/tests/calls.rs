@@ -343,7 +343,7 @@ fn statistics_tell_what_ran() {
     for tier in [Tier::Interpreter, Tier::Auto] {
         let mut config = weir::Config::new();
         let native = tier == Tier::Auto;
-        let engine = &weir::Engine::new(config.tier(tier).synchronous_compilation(true).tier_up_threshold(Some(1))).unwrap();
+        let engine = &common::engine(config.tier(tier).synchronous_compilation(true).tier_up_threshold(Some(1))).unwrap();
         let (mut store, instance) = instance(engine, wat);
         let hot = instance.get_typed_func::<(), i32>(&mut store, "hot").unwrap();
         for _ in 0..100 {
@@ -384,7 +384,7 @@ fn types_that_threads_may_share() {
 #[test]
 #[should_panic(expected = "a store that is not its own")]
 fn handles_do_not_work_in_other_stores() {
-    let engine = weir::Engine::default();
+    let engine = common::default_engine();
     let mut one = Store::new(&engine, ());
     let mut other = Store::new(&engine, ());
     let func = Func::wrap(&mut one, || ());
@@ -395,14 +395,14 @@ fn handles_do_not_work_in_other_stores() {
 #[cfg(feature = "jit")]
 #[test]
 fn types_without_functions_take_no_code_memory() {
-    use weir::{Config, Engine, Instance};
+    use weir::{Config, Instance};
 
     const TYPES: u32 = 2000;
     let params = |i: u32| (0..11).map(move |bit| if i >> bit & 1 == 0 { "i64 " } else { "f64 " });
     let types: String = (0..TYPES).map(|i| format!("(type (func (param {})))", params(i).collect::<String>())).collect();
     let mut config = Config::new();
     config.tier(Tier::Native).max_code_size(64 << 10);
-    let engine = Engine::new(&config).unwrap();
+    let engine = common::engine(&config).unwrap();
     let module = Module::new(&engine, format!(r#"(module {types} (func (export "seven") (result i32) i32.const 7))"#)).unwrap();
     let mut store = Store::new(&engine, ());
     let instance = Instance::new(&mut store, &module, &[]).unwrap();

@@ -5,7 +5,7 @@
 mod common;
 
 use std::sync::{Arc, Mutex, PoisonError};
-use weir::{Config, Engine, Linker, TierEventKind};
+use weir::{Config, Engine, Linker, TierEvent, TierEventKind};
 
 const FUNCTIONS: i32 = 40;
 
@@ -31,9 +31,8 @@ fn expected(i: i32, x: i32) -> i32 {
 }
 
 /// Calls every function `rounds` times, and the host function `look` from all of them.
-fn run(config: &Config, rounds: i32, look: impl Fn() + Clone + Send + Sync + 'static) -> weir::Stats {
-    let engine = Engine::new(config).unwrap();
-    let mut linker = Linker::new(&engine);
+fn run(engine: &Engine, rounds: i32, look: impl Fn() + Clone + Send + Sync + 'static) -> weir::Stats {
+    let mut linker = Linker::new(engine);
     linker.func_wrap("host", "look", look.clone()).unwrap();
     let (mut store, instance) = common::linked(&linker, &program(), ());
     for x in 0..rounds {
@@ -65,7 +64,7 @@ fn no_memory_is_writable_and_executable() {
     for synchronous in [true, false] {
         let mut config = Config::new();
         config.synchronous_compilation(synchronous).tier_up_threshold(Some(1)).max_code_size(5 << 10);
-        let stats = run(&config, 4, move || assert!(executable() > before, "there is code memory"));
+        let stats = run(&common::engine(&config).unwrap(), 4, move || assert!(executable() > before, "there is code memory"));
         assert!(!synchronous || stats.functions.native > 0 && stats.freed_bytes > 0, "{stats:?}");
     }
 }
@@ -81,7 +80,7 @@ fn installed_code_never_changes() {
         let listener = installed.clone();
         let mut config = Config::new();
         config.synchronous_compilation(true).tier_up_threshold(Some(2)).stress(seed);
-        config.on_tier_event(move |event| {
+        let events = move |event: &TierEvent<'_>| {
             let mut installed = listener.lock().unwrap();
             match &event.kind {
                 TierEventKind::Compiled { code, .. } => installed.push((code.as_ptr().expose_provenance(), code.to_vec())),
@@ -89,7 +88,7 @@ fn installed_code_never_changes() {
                 TierEventKind::Retired { .. } => installed.clear(),
                 _ => (),
             }
-        });
+        };
         let looks = Arc::new(Mutex::new(0));
         let look = {
             let (installed, looks) = (installed.clone(), looks.clone());
@@ -103,7 +102,7 @@ fn installed_code_never_changes() {
                 }
             }
         };
-        let stats = run(&config, 24, look);
+        let stats = run(&common::engine_with_events(&config, events).unwrap(), 24, look);
         let looks = *looks.lock().unwrap();
         assert!(stats.functions.native > 0 && looks > 1000, "{looks} looks, {stats:?}");
     }

@@ -13,7 +13,7 @@ fn engines() -> Vec<Engine> {
     let config = |tier| {
         let mut config = Config::new();
         config.tier(tier).deterministic(true).tier_up_threshold(Some(2));
-        Engine::new(&config).unwrap()
+        common::engine(&config).unwrap()
     };
     tiers.into_iter().filter(|&tier| is_built(tier)).map(config).collect()
 }
@@ -136,7 +136,7 @@ fn lanes_have_canonical_nans() {
 #[test]
 fn compiling_is_synchronous() {
     let mut config = Config::new();
-    let engine = Engine::new(config.deterministic(true).tier_up_threshold(Some(10))).unwrap();
+    let engine = common::engine(config.deterministic(true).tier_up_threshold(Some(10))).unwrap();
     let module = Module::new(&engine, r#"(module (func (export "f")))"#).unwrap();
     let mut store = Store::new(&engine, ());
     let f = Instance::new(&mut store, &module, &[]).unwrap().get_typed_func::<(), ()>(&mut store, "f").unwrap();

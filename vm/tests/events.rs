@@ -2,9 +2,11 @@
 
 #![cfg(feature = "jit")]
 
+mod common;
+
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
-use weir::{CompiledBy, Config, Engine, Instance, Module, Store, Tier, TierEventKind};
+use weir::{CompiledBy, Config, Instance, Module, Store, Tier, TierEvent, TierEventKind};
 
 const TEXT: &str = r#"(module
     (func $sum (export "sum") (param i64) (result i64) (local i64)
@@ -17,10 +19,11 @@ const TEXT: &str = r#"(module
 /// The events of running both functions.
 fn events(config: &mut Config) -> Vec<(String, bool, usize)> {
     let reported = Arc::new(Mutex::new(Vec::new()));
-    // Retired bytes, and the other events. A panic in the callback would be caught.
+    // Retired bytes, and the other events.
     let others = Arc::new(Mutex::new((0, Vec::new())));
     let (listener, other) = (reported.clone(), others.clone());
-    config.synchronous_compilation(true).on_tier_event(move |event| {
+    config.synchronous_compilation(true);
+    let listen = move |event: &TierEvent<'_>| {
         let at_loop = event.osr.is_none_or(|pc| event.module.bytecode().bytes[pc as usize] == 0x03);
         match &event.kind {
             TierEventKind::Compiled { by, code, .. } if at_loop => {
@@ -29,8 +32,8 @@ fn events(config: &mut Config) -> Vec<(String, bool, usize)> {
             TierEventKind::Retired { bytes, .. } if at_loop => other.lock().unwrap().0 += *bytes as u64,
             _ => other.lock().unwrap().1.push(format!("{} {:?}", event.name(), event.kind)),
         }
-    });
-    let engine = Engine::new(config).unwrap();
+    };
+    let engine = common::engine_with_events(config, listen).unwrap();
     let module = Module::new(&engine, TEXT).unwrap();
     let mut store = Store::new(&engine, ());
     let instance = Instance::new(&mut store, &module, &[]).unwrap();
@@ -63,11 +66,12 @@ fn a_panic_in_the_callback_is_caught() {
     let calls = Arc::new(AtomicU32::new(0));
     let counted = calls.clone();
     let mut config = Config::new();
-    config.tier(Tier::Native).on_tier_event(move |_| {
+    config.tier(Tier::Native);
+    let panicking = move |_: &TierEvent<'_>| {
         counted.fetch_add(1, Ordering::Relaxed);
         panic!("this message is expected");
-    });
-    let engine = Engine::new(&config).unwrap();
+    };
+    let engine = common::engine_with_panicking_events(&config, panicking).unwrap();
     let module = Module::new(&engine, TEXT).unwrap();
     let mut store = Store::new(&engine, ());
     let instance = Instance::new(&mut store, &module, &[]).unwrap();
@@ -81,7 +85,7 @@ fn code_beyond_the_budget_takes_the_place_of_other_code() {
     let functions: String = (0..200).map(|i| format!("(func (export \"{i}\") (result i32) (i32.const {i}))")).collect();
     let run = |budget: usize| {
         let mut config = Config::new();
-        let engine = Engine::new(config.tier(Tier::Native).max_code_size(budget)).unwrap();
+        let engine = common::engine(config.tier(Tier::Native).max_code_size(budget)).unwrap();
         let call_all = || {
             let module = Module::new(&engine, format!("(module {functions})")).unwrap();
             let mut store = Store::new(&engine, ());
@@ -115,17 +119,18 @@ fn a_module_without_code_memory_is_reported_once_with_the_reason() {
     let reported = Arc::new(Mutex::new(Vec::new()));
     let listener = reported.clone();
     let mut config = Config::new();
-    config.max_code_size(0).synchronous_compilation(true).tier_up_threshold(Some(1)).on_tier_event(move |event| {
+    config.max_code_size(0).synchronous_compilation(true).tier_up_threshold(Some(1));
+    let listen = move |event: &TierEvent<'_>| {
         let what = match &event.kind {
             TierEventKind::NoNativeCode { reason, .. } => (*reason).to_owned(),
             _ => format!("{event:?}"),
         };
         listener.lock().unwrap().push((event.name(), event.func, what));
-    });
+    };
     let expected = |reason: &str| vec![("the module".to_owned(), None, reason.to_owned())];
     // Not even the stubs have room. Where code is asked for, that is an error.
     for tier in [Tier::Native, Tier::Cranelift, Tier::Baseline] {
-        let engine = Engine::new(config.tier(tier)).unwrap();
+        let engine = common::engine_with_events(config.tier(tier), listen.clone()).unwrap();
         let module = Module::new(&engine, TEXT).unwrap();
         for _ in 0..2 {
             let error = Instance::new(&mut Store::new(&engine, ()), &module, &[]).unwrap_err();
@@ -135,7 +140,7 @@ fn a_module_without_code_memory_is_reported_once_with_the_reason() {
         assert_eq!(std::mem::take(&mut *reported.lock().unwrap()), expected(&reason), "{tier:?}");
     }
     // If the settings allow interpreting everything, that happens.
-    let engine = Engine::new(config.tier(Tier::Auto)).unwrap();
+    let engine = common::engine_with_events(config.tier(Tier::Auto), listen.clone()).unwrap();
     let module = Module::new(&engine, TEXT).unwrap();
     for _ in 0..2 {
         let mut store = Store::new(&engine, ());
@@ -151,7 +156,7 @@ fn a_module_without_code_memory_is_reported_once_with_the_reason() {
     }
     // There is none to miss where none is asked for.
     for tier in [Tier::Interpreter, Tier::Ssa] {
-        let engine = Engine::new(config.tier(tier)).unwrap();
+        let engine = common::engine_with_events(config.tier(tier), listen.clone()).unwrap();
         let module = Module::new(&engine, TEXT).unwrap();
         Instance::new(&mut Store::new(&engine, ()), &module, &[]).unwrap();
         assert_eq!(module.stats().no_native_code, None);
@@ -161,7 +166,7 @@ fn a_module_without_code_memory_is_reported_once_with_the_reason() {
 
 #[test]
 fn a_function_counts_for_each_compiler_that_compiled_it() {
-    let engine = Engine::new(Config::new().synchronous_compilation(true).tier_up_threshold(Some(100))).unwrap();
+    let engine = common::engine(Config::new().synchronous_compilation(true).tier_up_threshold(Some(100))).unwrap();
     let module = Module::new(&engine, TEXT).unwrap();
     let mut store = Store::new(&engine, ());
     let instance = Instance::new(&mut store, &module, &[]).unwrap();
@@ -188,7 +193,7 @@ fn a_function_counts_for_each_compiler_that_compiled_it() {
 #[test]
 fn the_stats_of_an_engine_are_the_sums_over_its_modules_dropped_ones_included() {
     for tier in [Tier::Interpreter, Tier::Auto, Tier::Native, Tier::Ssa] {
-        let engine = Engine::new(Config::new().tier(tier)).unwrap();
+        let engine = common::engine(Config::new().tier(tier)).unwrap();
         let mut sums = (0.0, 0, 0, 0);
         let mut kept = Vec::new();
         for i in 0..4 {
@@ -222,7 +227,8 @@ fn the_stats_of_an_engine_are_the_sums_over_its_modules_dropped_ones_included() 
 
 #[test]
 fn bytecode_counts_once_for_a_function_and_its_loops_and_ticks_are_measured() {
-    let engine = Engine::new(Config::new().synchronous_compilation(true).tier_up_threshold(Some(100)).baseline(false)).unwrap();
+    let engine =
+        common::engine(Config::new().synchronous_compilation(true).tier_up_threshold(Some(100)).baseline(false)).unwrap();
     let module = Module::new(&engine, TEXT).unwrap();
     let mut store = Store::new(&engine, ());
     let instance = Instance::new(&mut store, &module, &[]).unwrap();
@@ -236,7 +242,8 @@ fn bytecode_counts_once_for_a_function_and_its_loops_and_ticks_are_measured() {
     let ticks: Vec<_> = stats.tier_up.iter().map(|up| (up.func, up.ticks)).collect();
     assert_eq!(ticks, [(0, 100)]);
     // A function of which only a loop was compiled is not one that was never compiled.
-    let engine = Engine::new(Config::new().synchronous_compilation(true).tier_up_threshold(Some(100)).interpret_calls(&["sum"]));
+    let engine =
+        common::engine(Config::new().synchronous_compilation(true).tier_up_threshold(Some(100)).interpret_calls(&["sum"]));
     let engine = engine.unwrap();
     let module = Module::new(&engine, TEXT).unwrap();
     let mut store = Store::new(&engine, ());
@@ -257,7 +264,7 @@ fn a_function_is_compiled_after_the_bytes_that_it_executes_and_not_after_its_cal
         (func $short (export "short")))"#
     );
     for baseline in [false, true] {
-        let engine = Engine::new(Config::new().synchronous_compilation(true).baseline(baseline)).unwrap();
+        let engine = common::engine(Config::new().synchronous_compilation(true).baseline(baseline)).unwrap();
         let module = Module::new(&engine, &text).unwrap();
         let mut store = Store::new(&engine, ());
         let instance = Instance::new(&mut store, &module, &[]).unwrap();

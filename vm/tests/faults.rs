@@ -2,14 +2,16 @@
 //! modules are loaded, compiled, run and freed. The result is the right value or an error that contains the system's:
 //! never a panic, never the end of the process. Afterwards everything works.
 
+mod common;
+
 use std::fmt::Debug;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
-use weir::fault_injection::{FaultInjection, Function, functions};
-use weir::{Config, Engine, Instance, Module, Profiler, RefusedBy, Result, Store, Tier, TierEventKind, Trap};
+use weir::fault_injection::{FaultInjection, Function, functions, remove_signal_stack};
+use weir::{Config, Engine, Instance, Module, Profiler, RefusedBy, Result, Store, Tier, TierEvent, TierEventKind, Trap};
 
 /// The environment variable that names the failing function in a child process.
 const FUNCTION: &str = "WEIR_TEST_FAILING";
@@ -106,7 +108,7 @@ impl Run {
 
     /// Uses everything that needs the system, with these settings.
     fn all(&mut self, file: &Path, config: &Config) {
-        let engine = match Engine::new(config) {
+        let engine = match common::engine(config) {
             Ok(engine) => engine,
             Err(error) => return self.fails("engine", &error),
         };
@@ -218,9 +220,7 @@ fn configs() -> Vec<(&'static str, Config)> {
 fn on_a_bare_thread<R: Send>(run: impl FnOnce() -> R + Send) -> R {
     std::thread::scope(|scope| {
         let bare = || {
-            let none = libc::stack_t { ss_sp: std::ptr::null_mut(), ss_flags: libc::SS_DISABLE, ss_size: 0 };
-            // SAFETY: the thread is not handling a signal.
-            assert_eq!(unsafe { libc::sigaltstack(&none, std::ptr::null_mut()) }, 0);
+            remove_signal_stack();
             run()
         };
         std::thread::Builder::new().stack_size(1 << 20).spawn_scoped(scope, bare).unwrap().join().unwrap()
@@ -342,7 +342,7 @@ fn names_are_unique_and_a_guard_resets() {
     assert_eq!(names.len(), functions().len());
 
     let read = functions().iter().find(|function| function.name() == "weir::file::read").unwrap();
-    let engine = Engine::default();
+    let engine = common::default_engine();
     let folder = prepare("faults-of-reading");
     let load = || Module::from_file(&engine, folder.join("program.wasm"));
     let mut faults = FaultInjection::begin();
@@ -361,9 +361,9 @@ fn names_are_unique_and_a_guard_resets() {
 
 /// Calls of the small functions of the program on a thread with this little stack, until each was compiled or refused a thread:
 /// how many were compiled, and how many were refused because there was too little stack.
-fn on_little_stack(stack: usize, config: &Config) -> (u32, u32) {
+fn on_little_stack(stack: usize, config: &Config, events: impl Fn(&TierEvent<'_>) + Send + Sync + 'static) -> (u32, u32) {
     let work = || {
-        let engine = Engine::new(config).unwrap();
+        let engine = common::engine_with_events(config, events).unwrap();
         let module = Module::new(&engine, program()).unwrap();
         let mut store = Store::new(&engine, ());
         let instance = Instance::new(&mut store, &module, &[]).unwrap();
@@ -389,21 +389,21 @@ fn without_compiler_threads_code_is_compiled_where_there_is_stack() {
     config.tier_up_threshold(Some(2)).compiler_threads(1).baseline(false);
     let events = Arc::new(Mutex::new(0));
     let counted = events.clone();
-    config.on_tier_event(move |event| {
+    let count = move |event: &TierEvent<'_>| {
         if let TierEventKind::Refused { by: RefusedBy::Stack, interpreted: true, .. } = event.kind {
             *counted.lock().unwrap() += 1;
         }
-    });
+    };
     let mut faults = FaultInjection::begin();
     faults.fail(spawn, .., EPERM);
     // Counted, while none fails.
     faults.fail(scoped, 0..0, EPERM);
-    assert_eq!(on_little_stack(8 << 20, &config), (SMALL as u32, 0), "on the guest's thread");
+    assert_eq!(on_little_stack(8 << 20, &config, count.clone()), (SMALL as u32, 0), "on the guest's thread");
     assert_eq!(scoped.calls(), 0);
-    assert_eq!(on_little_stack(224 << 10, &config), (SMALL as u32, 0), "on a thread for each");
+    assert_eq!(on_little_stack(224 << 10, &config, count.clone()), (SMALL as u32, 0), "on a thread for each");
     assert_eq!((scoped.calls(), scoped.failed()), (SMALL as u64, 0));
     faults.fail(scoped, .., EPERM);
-    assert_eq!(on_little_stack(224 << 10, &config), (0, SMALL as u32), "nowhere, and each is refused once");
+    assert_eq!(on_little_stack(224 << 10, &config, count), (0, SMALL as u32), "nowhere, and each is refused once");
     assert_eq!(*events.lock().unwrap(), SMALL as u32);
     assert!(scoped.failed() >= SMALL as u64);
 }

@@ -2,15 +2,15 @@
 
 mod common;
 
-use weir::{Allocator, Config, Engine, Tier, Unavailable};
+use weir::{Allocator, Config, Tier, Unavailable};
 
 #[test]
 fn a_tier_that_is_not_built_is_unavailable() {
     for tier in [Tier::Native, Tier::Cranelift, Tier::Baseline, Tier::Ssa].into_iter().filter(|&tier| !common::is_built(tier)) {
-        let error = Engine::new(Config::new().tier(tier)).unwrap_err();
+        let error = common::engine(Config::new().tier(tier)).unwrap_err();
         assert!(error.is::<Unavailable>(), "{tier:?}: {error}");
     }
-    let engine = Engine::new(Config::new().tier(Tier::Native).register_allocator(Allocator::Regalloc2));
+    let engine = common::engine(Config::new().tier(Tier::Native).register_allocator(Allocator::Regalloc2));
     assert_eq!(engine.is_err(), !cfg!(feature = "regalloc2") || !common::is_built(Tier::Native));
 }
 
@@ -28,7 +28,7 @@ fn without_a_compiler_no_memory_is_executable() {
                 (br_if 0 (local.tee 0 (i32.sub (local.get 0) (i32.const 1)))))
             (local.get 1)))"#;
     let run = |config: &Config| {
-        let engine = Engine::new(config).unwrap();
+        let engine = common::engine(config).unwrap();
         let mut linker = weir::Linker::new(&engine);
         linker.func_wrap("host", "tick", |_: i32| ()).unwrap();
         let (mut store, instance) = common::linked(&linker, text, ());

@@ -4,8 +4,10 @@
 
 #![cfg(feature = "wat")]
 
+mod common;
+
 use weir::{
-    Caller, Config, Engine, Error, Instance, Linker, Module, ResourceLimiter, Result, Store, Tier, Trap, TypedFunc,
+    Caller, Config, Engine, Error, Instance, Linker, Module, ResourceLimiter, Result, Store, Tier, TierEvent, Trap, TypedFunc,
     UpdateDeadline, WasmBacktrace,
 };
 
@@ -19,7 +21,7 @@ fn configs() -> Vec<Config> {
         if tier == Tier::Auto {
             config.tier_up_threshold(Some(2));
         }
-        if Engine::new(&config).is_ok() {
+        if common::engine(&config).is_ok() {
             configs.push(config);
         }
     }
@@ -76,10 +78,9 @@ const SEEN: [&[u32]; 11] = [
 
 type Seen = Vec<Vec<u32>>;
 
-fn guest(config: &Config) -> (Store<Seen>, Instance) {
-    let engine = Engine::new(config).unwrap();
-    let module = Module::new(&engine, GUEST).unwrap();
-    let mut linker: Linker<Seen> = Linker::new(&engine);
+fn guest(engine: &Engine) -> (Store<Seen>, Instance) {
+    let module = Module::new(engine, GUEST).unwrap();
+    let mut linker: Linker<Seen> = Linker::new(engine);
     linker
         .func_wrap("host", "see", |mut caller: Caller<'_, Seen>, _: i32| {
             let trace = functions(&WasmBacktrace::capture(&caller));
@@ -97,7 +98,7 @@ fn guest(config: &Config) -> (Store<Seen>, Instance) {
             Err(error)
         })
         .unwrap();
-    let mut store = Store::new(&engine, Vec::new());
+    let mut store = Store::new(engine, Vec::new());
     store.set_epoch_deadline(u64::MAX / 2);
     let instance = linker.instantiate(&mut store, &module).unwrap();
     (store, instance)
@@ -106,7 +107,7 @@ fn guest(config: &Config) -> (Store<Seen>, Instance) {
 #[test]
 fn host_functions_see_the_frames_of_every_tier() {
     for config in configs() {
-        let (mut store, instance) = guest(&config);
+        let (mut store, instance) = guest(&common::engine(&config).unwrap());
         let main: TypedFunc<i32, ()> = instance.get_typed_func(&mut store, "main").unwrap();
         for round in 0..30 {
             store.data_mut().clear();
@@ -125,7 +126,7 @@ fn host_functions_see_the_frames_of_every_tier() {
 #[test]
 fn a_callback_at_the_deadline_sees_the_frames() {
     for config in configs() {
-        let (mut store, instance) = guest(&config);
+        let (mut store, instance) = guest(&common::engine(&config).unwrap());
         store.set_epoch_deadline(0);
         store.epoch_deadline_callback(|mut store| {
             let trace = functions(&WasmBacktrace::capture(&store));
@@ -249,12 +250,19 @@ impl ResourceLimiter for Refusing {
     }
 }
 
-/// Runs `main` of [`STOPS`] once in an engine of its own, after `warm` has run often. Returns the error, the frames that
-/// callbacks at the deadline saw, and the number of refusals of a limiter.
-fn stop(config: &Config, how: i32) -> (Error, Vec<Places>, u32) {
-    let (mut inner, instance) = guest(config);
+/// An error, the frames that callbacks at the deadline saw, and the number of refusals of a limiter.
+type Stop = (Error, Vec<Places>, u32);
+
+/// Runs `main` of [`STOPS`] once in an engine of its own, after `warm` has run often.
+fn stop(config: &Config, how: i32) -> Stop {
+    stop_with_events(config, how, |_| ())
+}
+
+/// As [`stop`], with a callback for tier events.
+fn stop_with_events(config: &Config, how: i32, events: impl Fn(&TierEvent<'_>) + Clone + Send + Sync + 'static) -> Stop {
+    let (mut inner, instance) = guest(&common::engine_with_events(config, events.clone()).unwrap());
     let main = instance.get_typed_func(&mut inner, "main").unwrap();
-    let engine = Engine::new(config).unwrap();
+    let engine = common::engine_with_events(config, events).unwrap();
     let module = Module::new(&engine, STOPS).unwrap();
     let mut linker: Linker<Refusing> = Linker::new(&engine);
     let clock = engine.clone();
@@ -306,19 +314,18 @@ fn the_chain_mixes_native_and_interpreted_frames() {
     use weir::TierEventKind;
 
     let compiled = Arc::new(Mutex::new(BTreeSet::new()));
-    // A panic in the callback would be caught.
     let others = Arc::new(Mutex::new(Vec::new()));
     let (listener, other) = (compiled.clone(), others.clone());
-    let mut config = mixed_configs().pop().unwrap();
-    config.on_tier_event(move |event| match &event.kind {
+    let config = mixed_configs().pop().unwrap();
+    let events = move |event: &TierEvent<'_>| match &event.kind {
         TierEventKind::Compiled { .. } => _ = listener.lock().unwrap().insert(event.name()),
         // Optimised code replaces baseline code.
         TierEventKind::Retired { .. } => (),
         _ => other.lock().unwrap().push(format!("{} {:?}", event.name(), event.kind)),
-    });
+    };
     for (how, _) in TRAPS {
         compiled.lock().unwrap().clear();
-        let (error, ..) = stop(&config, how);
+        let (error, ..) = stop_with_events(&config, how, events.clone());
         assert_eq!(places(error.wasm_backtrace().unwrap()), interpreted(how));
         let compiled = compiled.lock().unwrap();
         let is = |name: &str| compiled.contains(name);

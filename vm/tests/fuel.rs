@@ -169,6 +169,6 @@ fn accounting_is_exact_wherever_fuel_is_set() {
 
 #[test]
 fn without_fuel_there_is_none_to_set() {
-    let (mut store, _) = instance(&Engine::default(), "(module)");
+    let (mut store, _) = instance(&common::default_engine(), "(module)");
     assert!(store.set_fuel(1).is_err() && store.get_fuel().is_err());
 }

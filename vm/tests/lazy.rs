@@ -1,6 +1,6 @@
 //! Functions that are validated before their first execution.
 
-use weir::{Config, Engine, Error, Instance, InvalidModule, Module, Store, Tier};
+use weir::{Config, Error, Instance, InvalidModule, Module, Store, Tier};
 
 mod common;
 
@@ -13,7 +13,7 @@ fn lazy(tier: Tier) -> Config {
 }
 
 fn instantiate(config: &Config, wat: &str) -> (Store<()>, Instance) {
-    let engine = Engine::new(config).unwrap();
+    let engine = common::engine(config).unwrap();
     let mut store = Store::new(&engine, ());
     let instance = Instance::new(&mut store, &Module::new(&engine, wat).unwrap(), &[]).unwrap();
     (store, instance)
@@ -69,12 +69,12 @@ fn the_backtrace_names_who_called_an_invalid_function() {
 
 #[test]
 fn everything_but_the_bodies_is_validated_at_once() {
-    let engine = Engine::new(&lazy(Tier::Interpreter)).unwrap();
+    let engine = common::engine(&lazy(Tier::Interpreter)).unwrap();
     let wat = r#"(module (global i32 (i64.const 0)))"#;
     assert!(Module::new(&engine, wat).unwrap_err().is::<InvalidModule>());
     let bytes = wat::parse_str(MODULE).unwrap();
     assert!(Module::validate(&engine, &bytes).unwrap_err().is::<InvalidModule>());
-    assert!(Module::new(&Engine::default(), MODULE).unwrap_err().is::<InvalidModule>());
+    assert!(Module::new(&common::default_engine(), MODULE).unwrap_err().is::<InvalidModule>());
 }
 
 #[test]
@@ -96,7 +96,7 @@ fn threads_share_a_module_that_is_validated_as_it_runs() {
     }
     wat += &format!("(export \"f\" (func $f{functions})))");
     for tier in [Tier::Interpreter, Tier::Ssa, Tier::Auto].into_iter().filter(|&tier| common::is_built(tier)) {
-        let engine = Engine::new(&lazy(tier)).unwrap();
+        let engine = common::engine(&lazy(tier)).unwrap();
         let module = Module::new(&engine, &wat).unwrap();
         std::thread::scope(|scope| {
             for start in 0..4 {

@@ -16,7 +16,7 @@ fn module(engine: &Engine, wat: &str) -> Module {
 
 #[test]
 fn malformed_and_invalid_modules_are_refused() {
-    let engine = Engine::default();
+    let engine = common::default_engine();
     let error = Module::new(&engine, "(module (func (result i32)))").unwrap_err();
     assert!(error.is::<InvalidModule>(), "{error:?}");
     assert!(Module::new(&engine, b"\0asm\x01\0\0").unwrap_err().is::<InvalidModule>());
@@ -28,7 +28,7 @@ fn malformed_and_invalid_modules_are_refused() {
 
 #[test]
 fn modules_come_from_files_too() {
-    let engine = Engine::default();
+    let engine = common::default_engine();
     let dir = std::env::temp_dir();
     let path = dir.join(format!("weir-linking-{}.wat", std::process::id()));
     std::fs::write(&path, r#"(module $m (func (export "f") (param i32)))"#).unwrap();
@@ -43,7 +43,7 @@ fn modules_come_from_files_too() {
 
 #[test]
 fn link_errors_say_what_was_expected_and_found() {
-    let engine = Engine::default();
+    let engine = common::default_engine();
     let mut store = Store::new(&engine, ());
     let mut linker = Linker::new(&engine);
     let memory = Memory::new(&mut store, MemoryType::new(1, Some(4))).unwrap();
@@ -86,7 +86,7 @@ fn link_errors_say_what_was_expected_and_found() {
     assert!(error.to_string().starts_with("unknown import `a::nothing`: expected function [f32] -> []"), "{error}");
     let error = Instance::new(&mut store, &unknown, &[]).unwrap_err();
     assert_eq!(error.downcast_ref(), Some(&LinkError::Count { expected: 1, found: 0 }));
-    let other = Engine::default();
+    let other = common::default_engine();
     assert!(Instance::new(&mut Store::new(&other, ()), &module(&engine, "(module)"), &[]).is_err());
 }
 
@@ -499,7 +499,7 @@ fn every_instance_begins_with_the_module_s_data() {
 /// Segments that may fail, or that write to another instance's memory, are written by every instance.
 #[test]
 fn data_that_cannot_be_mapped_is_written() {
-    let engine = Engine::default();
+    let engine = common::default_engine();
     let data = "\\01".repeat(20_000);
     let imported = module(&engine, &format!(r#"(module (memory (import "" "m") 1) (data (i32.const 0) "{data}"))"#));
     let outside = module(&engine, &format!(r#"(module (memory 1) (data (i32.const 50000) "{data}"))"#));
@@ -523,7 +523,7 @@ fn data_that_cannot_be_mapped_is_written() {
 /// Items of every kind, in imports by position, through a linker, and through a linker that knows the module.
 #[test]
 fn items_of_another_store_panic() {
-    let engine = Engine::default();
+    let engine = common::default_engine();
     let (mut one, mut other) = (Store::new(&engine, ()), Store::new(&engine, ()));
     let memory = Memory::new(&mut one, MemoryType::new(1, None)).unwrap();
     let table = Table::new(&mut one, TableType::new(RefType::FUNCREF, 1, None), Ref::Func(None)).unwrap();

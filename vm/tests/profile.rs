@@ -64,7 +64,7 @@ fn an_engine_that_profiles_counts_everything() {
     for (tier, (lazy, fuel)) in tiers.flat_map(|tier| [(false, false), (true, false), (false, true)].map(|of| (tier, of))) {
         let mut config = Config::new();
         config.tier(tier).profile(true).lazy_validation(lazy).consume_fuel(fuel);
-        let (mut store, instance, module) = linked(&Engine::new(&config).unwrap());
+        let (mut store, instance, module) = linked(&common::engine(&config).unwrap());
         if fuel {
             store.set_fuel(1 << 40).unwrap();
         }
@@ -88,7 +88,7 @@ fn an_engine_that_profiles_counts_everything() {
 #[test]
 fn a_profile_is_found_by_pc() {
     let mut config = Config::new();
-    let (mut store, instance, module) = linked(&Engine::new(config.tier(Tier::Interpreter).profile(true)).unwrap());
+    let (mut store, instance, module) = linked(&common::engine(config.tier(Tier::Interpreter).profile(true)).unwrap());
     run(&mut store, instance, 10);
     let (profile, body) = (module.profile(RUN).unwrap(), module.bytecode().body(RUN).unwrap());
     let pcs = |op| Instrs::new(module.bytecode(), body.entry, body.end).filter(move |instr| instr.op == op).map(|instr| instr.pc);
@@ -103,7 +103,7 @@ fn a_profile_is_found_by_pc() {
 #[test]
 fn functions_that_are_compiled_are_profiled_before() {
     let mut config = Config::new();
-    let engine = Engine::new(config.synchronous_compilation(true).tier_up_threshold(Some(100)).baseline(false)).unwrap();
+    let engine = common::engine(config.synchronous_compilation(true).tier_up_threshold(Some(100)).baseline(false)).unwrap();
     let (mut store, instance, module) = linked(&engine);
     run(&mut store, instance, 10);
     assert_eq!(module.profile(RUN), None, "11 ticks of 100");
@@ -142,7 +142,7 @@ fn nothing_is_counted_unasked() {
         if let Some(profile) = profile {
             config.profile(profile);
         }
-        let (mut store, instance, module) = linked(&Engine::new(&config).unwrap());
+        let (mut store, instance, module) = linked(&common::engine(&config).unwrap());
         run(&mut store, instance, 1000);
         assert_eq!(module.profile(RUN), None, "{tier:?}");
     }

@@ -8,7 +8,7 @@ mod crowded;
 
 use crowded::crowded;
 use std::sync::{Arc, Mutex};
-use weir::{CompiledBy, Config, Engine, Instance, Module, RefusedBy, Store, Tier, TierEventKind};
+use weir::{CompiledBy, Config, Instance, Module, RefusedBy, Store, Tier, TierEvent, TierEventKind};
 
 /// A function whose branches each take a thousand operands, so that its SSA would be quadratic; and an ordinary one.
 fn quadratic() -> String {
@@ -40,7 +40,8 @@ type Refused = (u32, RefusedBy, String);
 fn run(config: &mut Config, text: &str, args: (i32, i32)) -> (weir::Result<i32>, Vec<(u32, Reported)>, Vec<Refused>) {
     let reported = Arc::new(Mutex::new(Vec::new()));
     let listener = reported.clone();
-    config.synchronous_compilation(true).on_tier_event(move |event| {
+    config.synchronous_compilation(true);
+    let events = move |event: &TierEvent<'_>| {
         let what = match event.kind {
             TierEventKind::Compiled { by, .. } => Reported::Compiled(by),
             TierEventKind::Translated { .. } => Reported::Translated,
@@ -49,13 +50,13 @@ fn run(config: &mut Config, text: &str, args: (i32, i32)) -> (weir::Result<i32>,
             }
             _ => Reported::Other(format!("{event:?}")),
         };
-        // The callback may read the module's statistics. A panic in it would be caught.
+        // The callback may read the module's statistics.
         if event.module.stats().functions.total == 0 {
             listener.lock().unwrap().push((u32::MAX, Reported::Other("a module without functions".into())));
         }
         listener.lock().unwrap().push((event.func.unwrap_or(u32::MAX), what));
-    });
-    let engine = Engine::new(config).unwrap();
+    };
+    let engine = common::engine_with_events(config, events).unwrap();
     let module = Module::new(&engine, text).unwrap();
     let mut store = Store::new(&engine, ());
     let instance = Instance::new(&mut store, &module, &[]).unwrap();

@@ -4,7 +4,7 @@
 mod common;
 
 use common::is_built;
-use weir::{Config, Engine, Instance, Module, Store, Tier, Trap};
+use weir::{Config, Instance, Module, Store, Tier, Trap};
 
 /// The signals that some handler in this process catches, a bit each, bit 0 for signal 1.
 fn caught() -> u64 {
@@ -53,7 +53,7 @@ fn every_trap_is_one_without_a_handler() {
     for tier in [Tier::Interpreter, Tier::Native, Tier::Cranelift, Tier::Auto].into_iter().filter(|&tier| is_built(tier)) {
         let mut config = Config::new();
         config.tier(tier).signals_based_traps(false).consume_fuel(true);
-        let engine = Engine::new(config.synchronous_compilation(true).tier_up_threshold(Some(1))).unwrap();
+        let engine = common::engine(config.synchronous_compilation(true).tier_up_threshold(Some(1))).unwrap();
         for &(body, expected) in TRAPS {
             let wat = format!(
                 r#"(module

@@ -3,7 +3,7 @@
 
 mod common;
 
-use weir::{Config, Engine, FunctionStats, Stats, Tier};
+use weir::{Config, FunctionStats, Stats, Tier};
 use weir_spec::Summary;
 
 /// Functions that a back end or the baseline compiler has compiled.
@@ -19,9 +19,7 @@ fn suite(config: &Config, fuel: Option<u64>) -> Summary {
 
 /// Runs the suite with changed modules. A build without a compiler has no executable memory afterwards.
 fn suite_changed(config: &Config, fuel: Option<u64>, change: fn(Vec<u8>) -> Vec<u8>) -> Summary {
-    let mut config = config.clone();
-    common::abort_on_panics(&mut config, |_| ());
-    let engines = [Engine::new(&config).unwrap()];
+    let engines = [common::engine(config).unwrap()];
     let summary = weir_spec::run_changed(&engines, fuel, change).unwrap_or_else(|complaints| panic!("\n{complaints}"));
     let compiled = summary.count(compiled);
     println!("{} directives, {} skipped; {compiled} functions compiled", summary.directives, summary.skipped);

@@ -284,7 +284,7 @@ fn fuel_is_exact() {
             assert_eq!(store.get_fuel().unwrap(), 100 - 4 - 10, "four instructions, and 640 / 64");
         },
     );
-    let mut store = Store::new(&weir::Engine::default(), ());
+    let mut store = Store::new(&common::default_engine(), ());
     assert!(store.set_fuel(1).is_err() && store.get_fuel().is_err());
 }
 

@@ -7,7 +7,7 @@ use crate::exceptions::{self, Group};
 use crate::finding::Finding;
 use crate::graph::Graph;
 use crate::rules::arrows::{self, Layer};
-use crate::rules::{clients, commands, cycles, documents, packages, places, size, system, words};
+use crate::rules::{clients, commands, cycles, documents, engines, packages, places, size, system, words};
 use crate::workspace::{self, Files, Package, Workspace};
 
 /// The layers, from the bottom to the top.
@@ -217,6 +217,9 @@ const CHECKERS: &[&str] = &[
 /// The map of the code, which must stay short.
 const MAP: &str = "ARCHITECTURE.md";
 
+/// The tests of the packages that call the operating system, or whose library or program makes engines itself.
+const PACKAGE_TESTS: &[&str] = &["vm/tests/", "vm/cli/tests/", "vm/wasi/tests/", "vm/wast/tests/"];
+
 /// Folders that are not searched: build output and files of other projects.
 const SKIPPED: [&str; 3] = ["target", "node_modules", "downloads"];
 
@@ -297,6 +300,9 @@ impl Repository {
         }
         calls.extend(system::check_crates(sources(), "vm/src/", &["vm/src/sys/", "vm/src/sys.rs"])?);
         calls.extend(system::check_crates(sources(), "vm/wasi/src/", &["vm/wasi/src/sys/", "vm/wasi/src/sys.rs"])?);
+        for folder in PACKAGE_TESTS {
+            calls.extend(system::check_crates(sources(), folder, &[])?);
+        }
         let documents = self.texts.iter().filter(|(path, _)| path.ends_with(".md"));
         let exists = |path: &str| self.root.join(path).exists();
         let commands = documents.clone().flat_map(|(path, text)| commands::check(path, text, &self.packages, exists)).collect();
@@ -312,6 +318,7 @@ impl Repository {
             ("unsafe", places::unsafe_code(&self.graph)),
             ("machine_code", places::machine_code(&self.graph)),
             ("system", calls),
+            ("engines", engines::check(sources(), PACKAGE_TESTS)?),
             ("documents", links),
             ("commands", commands),
             ("duplicates", packages::duplicates(&self.external_packages()?)),

@@ -5,6 +5,7 @@ pub mod clients;
 pub mod commands;
 pub mod cycles;
 pub mod documents;
+pub mod engines;
 pub mod packages;
 pub mod places;
 pub mod size;

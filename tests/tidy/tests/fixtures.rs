@@ -5,7 +5,7 @@ use weir_tidy::finding::Finding;
 use weir_tidy::graph::Graph;
 use weir_tidy::rules::arrows::{self, Layer};
 use weir_tidy::rules::packages::{self, ExternalPackage};
-use weir_tidy::rules::{clients, commands, cycles, documents, places, size, system, words};
+use weir_tidy::rules::{clients, commands, cycles, documents, engines, places, size, system, words};
 use weir_tidy::workspace::{Package, Workspace};
 
 fn read(files: &[(&str, &str)]) -> Graph {
@@ -203,6 +203,30 @@ fn the_crates_of_the_operating_system_are_found_in_tests_too() {
     assert_eq!(found_in("#[test] fn f() { use rustix::fs; }"), "p/src/a.rs rustix");
     assert_eq!(found_in("//! Without libc.\nconst A: &str = \"libc\"; fn libc_of() { std::thread::spawn(f); }"), "");
     assert!(system::check_crates([("p/src/a.rs", "fn f( {")].into_iter(), "p/src/", &[]).is_err());
+}
+
+/// A package's tests are beside its sources, so they are a folder of their own.
+#[test]
+fn the_crates_of_the_operating_system_are_found_in_folders_of_tests() {
+    let files =
+        [("p/tests/a.rs", "fn f() { unsafe { libc::sigaltstack(&none, null_mut()) } }"), ("p/src/a.rs", "use libc::raise;")];
+    assert_eq!(keys(&system::check_crates(files.into_iter(), "p/tests/", &[]).unwrap()), ["p/tests/a.rs libc"]);
+}
+
+#[test]
+fn engines_that_tests_make_themselves_are_found() {
+    let found_in = |code: &str| {
+        let files = [("p/tests/a.rs", code), ("p/src/lib.rs", "fn f() { Engine::default() }")];
+        keys(&engines::check(files.into_iter(), &["p/tests/"]).unwrap()).join(", ")
+    };
+    assert_eq!(found_in("fn f() { let e = weir::Engine::new(&config).unwrap(); }"), "p/tests/a.rs Engine::new");
+    assert_eq!(found_in("fn f() { g!(Engine::default(), Engine::default()) }"), "p/tests/a.rs Engine::default");
+    assert_eq!(found_in("fn f() { configs.map(Engine::new) }"), "p/tests/a.rs Engine::new");
+    assert_eq!(found_in("fn f() { <Engine as Default>::default() }"), "p/tests/a.rs Engine::default");
+    assert_eq!(found_in("fn f() { Linker::<()>::default() }"), "p/tests/a.rs Linker::default");
+    assert_eq!(found_in("fn f(e: &Engine) -> Linker<()> { Linker::new(e); common::engine(&config) } // Engine::new()"), "");
+    assert_eq!(found_in("impl Default for Engine { fn default() -> Engine { new() } }"), "");
+    assert!(engines::check([("p/tests/a.rs", "fn f( {")].into_iter(), &["p/tests/"]).is_err());
 }
 
 #[test]

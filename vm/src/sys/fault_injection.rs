@@ -21,3 +21,5 @@
 
 pub use super::calls::functions;
 pub use super::faults::{FaultInjection, Function};
+#[cfg(all(feature = "jit", target_os = "linux", target_arch = "x86_64"))]
+pub use super::testing::remove_signal_stack;

@@ -19,6 +19,6 @@ pub(crate) mod mapping;
 pub(crate) mod memory_file;
 #[cfg(all(feature = "jit", target_os = "linux", target_arch = "x86_64"))]
 pub(crate) mod signals;
-#[cfg(all(test, feature = "jit", target_os = "linux", target_arch = "x86_64"))]
+#[cfg(all(any(test, feature = "fault-injection"), feature = "jit", target_os = "linux", target_arch = "x86_64"))]
 pub(crate) mod testing;
 pub(crate) mod thread;

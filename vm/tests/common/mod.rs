@@ -2,10 +2,10 @@
 
 #![allow(dead_code, reason = "not every test uses everything")]
 
-#[path = "../../../tests/src/panics.rs"]
-mod panics;
+#[path = "../../../tests/src/engines.rs"]
+mod engines;
 
-pub use panics::abort_on_panics;
+pub use engines::*;
 use weir::{Config, Engine, Instance, Linker, Module, Store, Tier};
 
 /// Settings under which results must not differ: interpreted only, evaluated as SSA, compiled at the first call or loop, compiled by
@@ -48,9 +48,8 @@ pub fn is_built(tier: Tier) -> bool {
 /// Runs a test under each of them, with changes of its own.
 pub fn each_engine(change: impl Fn(&mut Config), mut test: impl FnMut(&Engine)) {
     for mut config in configs() {
-        abort_on_panics(&mut config, |_| ());
         change(&mut config);
-        test(&Engine::new(&config).unwrap());
+        test(&engine(&config).unwrap());
     }
 }
 

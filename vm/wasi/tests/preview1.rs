@@ -58,7 +58,7 @@ fn each_call_uses_the_memory_of_its_instance() {
     let out = OutputBuffer::new(1000);
     let mut ctx = WasiCtx::builder().stdout(out.clone()).build();
     for round in 0..3 {
-        let engine = Engine::default();
+        let engine = default_engine();
         let mut store = Store::new(&engine, ctx);
         let mut linker = Linker::new(&engine);
         weir_wasi::add_to_linker(&mut linker, |ctx: &mut WasiCtx| ctx).unwrap();

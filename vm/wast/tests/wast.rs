@@ -1,6 +1,10 @@
 //! The runner of scripts accepts an assertion only if it is true: each directive here is right, or wrong by one detail.
 
-use weir::Engine;
+#[allow(dead_code, reason = "this test uses one kind of engine")]
+#[path = "../../../tests/src/engines.rs"]
+mod engines;
+
+use engines::default_engine;
 use weir_wast::run;
 
 const MODULE: &str = r#"
@@ -20,7 +24,7 @@ const MODULE: &str = r#"
 
 /// The messages of the failures in a script of `MODULE` and this directive.
 fn failures(directive: &str) -> Vec<String> {
-    let report = run(&Engine::default(), None, &format!("{MODULE}{directive}")).unwrap_or_else(|error| panic!("{error}"));
+    let report = run(&default_engine(), None, &format!("{MODULE}{directive}")).unwrap_or_else(|error| panic!("{error}"));
     assert_eq!((report.skipped, report.passed as usize + report.failures.len()), (0, 2), "{directive}: {report:?}");
     report.failures.into_iter().map(|failure| failure.message).collect()
 }

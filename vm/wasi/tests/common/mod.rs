@@ -4,11 +4,11 @@
 // Each test uses a part of this.
 #![allow(dead_code)]
 
-#[path = "../../../../tests/src/panics.rs"]
-mod panics;
+#[path = "../../../../tests/src/engines.rs"]
+mod engines;
 
-use panics::abort_on_panics;
-use weir::{Config, Engine, Instance, Linker, Memory, Module, Store, Val};
+pub use engines::default_engine;
+use weir::{Instance, Linker, Memory, Module, Store, Val};
 use weir_wasi::{WasiCtx, WasiCtxBuilder};
 
 pub const SUCCESS: i32 = 0;
@@ -105,9 +105,7 @@ impl Guest {
         }
         imports += r#"(import "wasi_snapshot_preview1" "proc_exit" (func $proc_exit (param i32)))"#;
         exports += r#"(func (export "proc_exit") (param i32) (call $proc_exit (local.get 0)) unreachable)"#;
-        let mut config = Config::new();
-        abort_on_panics(&mut config, |_| ());
-        let engine = Engine::new(&config).unwrap();
+        let engine = default_engine();
         let module = Module::new(&engine, format!("(module {imports} {memory} {exports})")).unwrap();
         let mut store = Store::new(&engine, ctx.build());
         let mut linker = Linker::new(&engine);
