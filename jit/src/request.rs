@@ -50,6 +50,8 @@ pub struct Options {
     pub peel_limit: u32,
     /// Whether baseline code counts ticks and is left for optimised code.
     pub ticks: bool,
+    /// Whether OSR bodies of the native back end count ticks and can be left at loop headers.
+    pub leaves: bool,
     /// Whether baseline code counts the directions of branches and the targets of indirect calls.
     pub counts: bool,
     /// The padding. Only the native back end uses it.
@@ -79,6 +81,7 @@ impl Default for Options {
             refinements: Refinements::ALL,
             peel_limit: PEEL_LIMIT,
             ticks: false,
+            leaves: false,
             counts: false,
             padding: Padding::default(),
             lines: false,

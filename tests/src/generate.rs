@@ -14,8 +14,10 @@
 
 mod body;
 mod shape;
+mod switching;
 mod value;
 
+pub use switching::switching;
 pub use value::Value;
 
 use crate::rng::Rng;

@@ -1,7 +1,12 @@
 //! Frames that move between engines at loop headers and function entries, compared with the interpreter.
 
-use weir::{Config, Engine, Instance, Module, Store, Tier, Val};
-use weir_tests::engines::engine;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use weir::{CompiledBy, Config, Engine, Instance, Module, Store, Tier, TierEventKind, Val};
+use weir_tests::crossings;
+use weir_tests::differential;
+use weir_tests::engines::{engine, engine_with_events};
+use weir_tests::generate::switching;
 
 fn engine_of(tier: Tier, configure: impl FnOnce(&mut Config)) -> Engine {
     let mut config = Config::new();
@@ -114,4 +119,129 @@ fn frames_that_resume_in_the_interpreter_compute_the_same() {
         }
     }
     assert!(resumed > 1000, "{resumed} frames continued in the interpreter");
+}
+
+/// One call, whose loop takes one arm until `switch` and the other from there on.
+const PHASES: &str = r#"(module
+    (func (export "run") (param $n i32) (param $switch i32) (result i64) (local $i i32) (local $sum i64)
+        (loop $again
+            (if (i32.lt_u (local.get $i) (local.get $switch))
+                (then (local.set $sum (i64.add (local.get $sum) (i64.extend_i32_u (local.get $i)))))
+                (else (local.set $sum (i64.xor (i64.rotl (local.get $sum) (i64.const 5)) (i64.const 0x9E3779B97F4A7C15)))))
+            (local.set $i (i32.add (local.get $i) (i32.const 1)))
+            (br_if $again (i32.lt_u (local.get $i) (local.get $n))))
+        (local.get $sum)))"#;
+
+/// The first OSR body is compiled when only one arm has been taken. Its frame leaves it, counts, and ends in a second one.
+#[test]
+fn a_loop_whose_counts_mislead_ends_in_a_second_osr_body() {
+    let run = |tier, threshold| {
+        let bodies = Arc::new(AtomicU64::new(0));
+        let compiled = bodies.clone();
+        let mut config = Config::new();
+        config.tier(tier).synchronous_compilation(true).tier_up_threshold(Some(threshold));
+        let engine = engine_with_events(&config, move |event| {
+            if let (Some(_), TierEventKind::Compiled { by: CompiledBy::Native, .. }) = (event.osr, &event.kind) {
+                compiled.fetch_add(1, Ordering::Relaxed);
+            }
+        });
+        let engine = engine.expect("the configuration is supported");
+        let module = Module::new(&engine, PHASES).expect("a valid module");
+        let mut store = Store::new(&engine, ());
+        let instance = Instance::new(&mut store, &module, &[]).expect("it imports nothing");
+        let run = instance.get_typed_func::<(i32, i32), i64>(&mut store, "run").unwrap();
+        let result = run.call(&mut store, (100_000, 1000)).unwrap();
+        (result, bodies.load(Ordering::Relaxed), module)
+    };
+    let (expected, ..) = run(Tier::Interpreter, 1);
+    for threshold in [50, 100, 300] {
+        let (result, bodies, module) = run(Tier::Auto, threshold);
+        let stats = module.stats();
+        assert_eq!((result, bodies, stats.osr_exits), (expected, 2, 1), "threshold {threshold}: {stats:?}");
+        // OSR bodies do not count, so that these are the counts with which the second was compiled.
+        let profile = module.profile(0).expect("it was profiled");
+        let [then, other] = *profile.branches[0].counts else { panic!("an `if`: {profile}") };
+        assert!(other > then, "threshold {threshold}: {profile}");
+        assert!(u64::from(then) + u64::from(other) < 10_000, "the rest ran in OSR bodies: {profile}");
+    }
+}
+
+/// `run` makes three calls whose callee makes a tail call; the callee of `fails` traps.
+const CALLS: &str = r#"(module
+    (func $triple (param i32) (result i32) (i32.mul (local.get 0) (i32.const 3)))
+    (func $jumps (param i32) (result i32) (return_call $triple (local.get 0)))
+    (func $traps (unreachable))
+    (func (export "run") (param i32) (result i32)
+        (i32.add (call $jumps (local.get 0)) (i32.add (call $jumps (local.get 0)) (call $jumps (local.get 0)))))
+    (func (export "fails") (call $traps)))"#;
+
+/// Calls, tail calls and returns are counted once each. A return is counted when its place on the native stack is used again,
+/// and a frame that a trap unwinds does not return.
+#[test]
+fn crossings_are_counted_once() {
+    const CALLS_OF_RUN: u64 = 10;
+    const CALLS_OF_FAILS: u64 = 5;
+    for (tier, name) in [(Tier::Native, "optimised"), (Tier::Baseline, "baseline")] {
+        let engine = engine_of(tier, |config| {
+            config.count_crossings(true);
+        });
+        let module = Module::new(&engine, CALLS).expect("a valid module");
+        let mut store = Store::new(&engine, ());
+        store.set_fuel(1 << 30).unwrap();
+        let instance = Instance::new(&mut store, &module, &[]).expect("it imports nothing");
+        let run = instance.get_typed_func::<i32, i32>(&mut store, "run").unwrap();
+        let fails = instance.get_typed_func::<(), ()>(&mut store, "fails").unwrap();
+        // The first call of each function compiles it.
+        assert!(fails.call(&mut store, ()).is_err());
+        assert_eq!(run.call(&mut store, 2).unwrap(), 18);
+        let before = engine.stats().crossings;
+        for _ in 0..CALLS_OF_FAILS {
+            assert!(fails.call(&mut store, ()).is_err());
+        }
+        for _ in 0..CALLS_OF_RUN {
+            assert_eq!(run.call(&mut store, 2).unwrap(), 18);
+        }
+        let stats = engine.stats();
+        let of =
+            |counts: &[(String, u64)], crossing: &str| counts.iter().find(|(name, _)| name == crossing).expect("a crossing").1;
+        let count = |crossing: &str| of(&stats.crossings, crossing) - of(&before, crossing);
+        let within = |crossing: &str| count(&format!("{crossing} {name} to {name}"));
+        assert_eq!(count(&format!("call interpreter to {name}")), CALLS_OF_RUN + CALLS_OF_FAILS, "{:?}", stats.crossings);
+        assert_eq!(within("call"), 3 * CALLS_OF_RUN + CALLS_OF_FAILS, "{:?}", stats.crossings);
+        assert_eq!(within("tail call"), 3 * CALLS_OF_RUN, "{:?}", stats.crossings);
+        // Without the last ones, but with the last ones of the first calls.
+        assert_eq!(within("return"), 3 * CALLS_OF_RUN, "{:?}", stats.crossings);
+        assert_eq!(count(&format!("return {name} to interpreter")), CALLS_OF_RUN, "{:?}", stats.crossings);
+    }
+}
+
+/// Every pair of engines at every kind of crossing, in programs whose frames change the engine at random, compared with the
+/// interpreter. `weir-fuzz --stress --switching` is the long form.
+#[test]
+fn every_engine_follows_every_other() {
+    for seed in (0..32).step_by(2) {
+        let tiers = differential::tiers(Some(seed));
+        let subjects = [tiers[0].clone(), tiers.last().expect("stress is the last tier").clone()];
+        let mut program = switching(seed);
+        if seed % 4 == 0 {
+            program.wasm = weir_spec::widen(program.wasm);
+        }
+        if let Err(mismatch) = differential::compare(&program, &subjects, (seed * 37) as u8) {
+            panic!("seed {seed}: {mismatch}");
+        }
+    }
+    let engines = ["interpreter", "baseline", "optimised"];
+    let pairs = engines.iter().flat_map(|from| engines.map(|to| (*from, to)));
+    let between = pairs
+        .filter(|&pair| pair != ("interpreter", "interpreter"))
+        .flat_map(|(from, to)| ["call", "tail call", "return"].map(|crossing| format!("{crossing} {from} to {to}")));
+    let at_loops = ["interpreter to baseline", "baseline to interpreter", "interpreter to optimised", "baseline to optimised"];
+    let of_osr_bodies = ["optimised to interpreter", "optimised to baseline", "optimised to optimised"];
+    let at_loops = at_loops.into_iter().chain(of_osr_bodies).map(|pair| format!("loop {pair}"));
+    let at_entries = ["entry baseline to interpreter", "entry baseline to optimised"].map(String::from);
+    let sums = crossings::sums();
+    for name in between.chain(at_loops).chain(at_entries) {
+        let count = sums.iter().find(|(other, _)| *other == name).map_or(0, |(_, count)| *count);
+        assert!(count > 0, "{name}: none of {sums:?}");
+    }
 }

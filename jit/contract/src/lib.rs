@@ -82,6 +82,15 @@
 //! entry block before anything that traps, calls or charges; baseline code continues to use the frame. The first instruction is
 //! the `loop` opcode: the header's fuel has *not* been charged and its poll has not been done.
 //!
+//! # Leaving an OSR body
+//!
+//! With `Options::leaves`, the native back end makes OSR bodies that can be left, at the headers of the loop of the entry and of the loops
+//! around it. Before its poll, such a header subtracts the work of an iteration from [`StoreCtx::osr_ticks`]. When that becomes negative,
+//! the code calls [`Helper::OsrTarget`]. If this returns an address, the code stores all locals and operands to their slots in the
+//! frame that it was entered with, removes its native frame, and jumps to the address: in the convention of OSR bodies, with the
+//! helper's argument in `r11`. It is that of another OSR body, of baseline code's entry for the loop, or of a `resume` stub. The
+//! frame is free to be written: `value_sp` is what it was when the body was entered, and callees of the body have returned.
+//!
 //! # Ticks of baseline code
 //!
 //! Code of the baseline compiler counts the work that it does, in a counter near its function's cell: first thing at the function's
@@ -194,6 +203,8 @@ pub struct StoreCtx {
     pub trap: u64,
     /// Detail of a trap: for [`BadSignature`](weir_bytecode::Trap::BadSignature) the address of the [`TableEntry`], written just before.
     pub operand: u64,
+    /// The ticks that OSR bodies have left: see the crate documentation.
+    pub osr_ticks: i64,
 }
 
 /// One per stack.
@@ -556,6 +567,9 @@ helpers! {
     /// `[rbp - 8]` is the address of the interpreter's frame. The helper preserves every register but `rax`, may be called with
     /// any alignment of the stack, and returns the address at which to continue, or 0.
     Tick() -> Code;
+    /// The ticks of an OSR body have run out at a loop header. u32 function and u32 loop packed as `function | loop << 32`. Returns the
+    /// address at which the frame continues, or 0. It sets [`StoreCtx::osr_ticks`].
+    OsrTarget(at) -> Code;
 }
 
 /// In place of a loop's index in the argument of [`Helper::Tick`]: the function's entry.

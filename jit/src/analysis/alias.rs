@@ -133,7 +133,10 @@ pub fn changes(func: &Func<'_>, value: Value) -> Changes {
         },
         // The callback of a poll may do anything.
         Family::Call(_) | Family::Accounting(Accounting::Poll) => Changes::Everything,
-        Family::Accounting(Accounting::Fuel) | Family::Table(_) => Changes::Nothing,
+        Family::Accounting(Accounting::Fuel | Accounting::OsrTick | Accounting::OsrTarget | Accounting::OsrStore) => {
+            Changes::Nothing
+        }
+        Family::Table(_) => Changes::Nothing,
         Family::Leaf(_) | Family::Load(_) | Family::Reference(_) | Family::Terminator(_) => Changes::Nothing,
         Family::Integer(_) | Family::Compare(_) | Family::Bits(_) | Family::Convert(_) => Changes::Nothing,
         Family::Float(_) | Family::FloatUnary(_) | Family::FloatCompare(_) | Family::Simd(_) => Changes::Nothing,

@@ -228,7 +228,7 @@ impl<'f, 'a> Verifier<'f, 'a> {
             Terminator::Jump => succs == 1,
             Terminator::Branch => succs == 2,
             Terminator::BrTable => succs >= 1,
-            Terminator::Return | Terminator::Trap => succs == 0,
+            Terminator::Return | Terminator::OsrExit | Terminator::Trap => succs == 0,
             Terminator::ReturnCall | Terminator::ReturnCallIndirect | Terminator::ReturnCallRef => succs == 0,
         };
         self.check(3, right, || format!("a wrong number of successors, {succs}"))
@@ -329,10 +329,24 @@ impl<'f, 'a> Verifier<'f, 'a> {
             Family::Global(op) => self.global(op),
             Family::Table(op) => self.table(op),
             Family::Call(_) => self.call(),
-            Family::Accounting(Accounting::Fuel | Accounting::Poll) => self.result(Type::Void),
+            Family::Accounting(op) => self.accounting(op),
             Family::Terminator(terminator) => self.terminator(terminator),
             Family::Integer(_) | Family::Compare(_) | Family::Bits(_) | Family::Convert(_) => self.numeric(),
             Family::Float(_) | Family::FloatUnary(_) | Family::FloatCompare(_) => self.numeric(),
+        }
+    }
+
+    fn accounting(&self, op: Accounting) -> Checked {
+        let inst = self.func.inst(self.value());
+        let in_osr_body = || self.check(9, matches!(self.func.entry, Entry::Osr(_)), || "only an OSR body is left".into());
+        match op {
+            Accounting::Fuel | Accounting::Poll => self.result(Type::Void),
+            Accounting::OsrTick | Accounting::OsrTarget => in_osr_body().and_then(|()| self.result(Type::I64)),
+            Accounting::OsrStore => {
+                in_osr_body()?;
+                self.check(7, self.func.ty(inst.args[0]) != Type::Void, || "a frame slot has a type".into())?;
+                self.result(Type::Void)
+            }
         }
     }
 
@@ -417,6 +431,11 @@ impl<'f, 'a> Verifier<'f, 'a> {
                 self.args(&expected)
             }
             Terminator::ReturnCall | Terminator::ReturnCallIndirect | Terminator::ReturnCallRef => self.call(),
+            Terminator::OsrExit => {
+                self.check(9, matches!(self.func.entry, Entry::Osr(_)), || "only an OSR body is left".into())?;
+                self.result(Type::Void)?;
+                self.args(&[ExpectedType::Is(Type::I64)])
+            }
         }
     }
 

@@ -72,6 +72,8 @@ pub(super) struct Builder<'a, 'm> {
     pub(super) pc: u32,
     /// Index of the next fuel segment.
     pub(super) segment: usize,
+    /// The `loop` opcodes at which the OSR body can be left, ascending.
+    pub(super) exits: Vec<u32>,
     /// State of the loops around an OSR entry.
     pub(super) peeling: Peeling,
     /// Recent pure values, direct-mapped by hash, with their block.
@@ -115,6 +117,7 @@ impl<'a, 'm> Builder<'a, 'm> {
             skipped: 0,
             pc: body.entry,
             segment: 0,
+            exits: Vec::new(),
             peeling: Peeling::default(),
             recent: vec![(Block(u32::MAX), Value(0)); RECENT].into(),
             stats: BuildStats::default(),

@@ -60,6 +60,7 @@ impl Builder<'_, '_> {
             self.ssa.begin_region(header, outside, region);
         }
         self.block = Some(header);
+        self.leave_at_header();
         if self.options.poll {
             self.emit(Op::Poll, Type::Void, 0, 0, &[]);
         }

@@ -79,6 +79,8 @@ impl Translator<'_, '_> {
             Terminator::ReturnCall => self.return_call(value)?,
             Terminator::ReturnCallIndirect => self.return_call_indirect(value)?,
             Terminator::ReturnCallRef => self.return_call_ref(value)?,
+            // It is not reached, as `osr_target` gives 0.
+            Terminator::OsrExit => self.trap(trap_code(Trap::UnreachableCodeReached)),
             Terminator::Trap => {
                 let trap = u8::try_from(inst.aux).ok().and_then(Trap::from_code).expect("`trap` names a trap");
                 // Otherwise Cranelift would merge a block that only traps into the branch to it, and give the trap the branch's

@@ -305,6 +305,9 @@ impl Translator<'_, '_> {
             Family::Accounting(op) => match op {
                 Accounting::Fuel => self.charge(inst.imm),
                 Accounting::Poll => self.poll(),
+                // Code of this back end does not leave a body: no ticks are taken, and there is no better code.
+                Accounting::OsrTick | Accounting::OsrTarget => Some(self.b.ins().iconst(clif_type(Type::I64), 0)),
+                Accounting::OsrStore => None,
             },
             Family::Terminator(op) => return self.terminator(op, block, value),
         };

@@ -296,6 +296,8 @@ impl<W: World> Machine<'_, '_, W> {
                         self.world.at(inst.pc);
                         self.world.poll()?;
                     }
+                    // The evaluator does not leave a body: no ticks are taken, and there is no better code.
+                    Accounting::OsrTick | Accounting::OsrTarget | Accounting::OsrStore => {}
                 }
                 0
             }
@@ -436,6 +438,7 @@ impl<W: World> Machine<'_, '_, W> {
             Terminator::ReturnCall => tail_call(Call::Direct),
             Terminator::ReturnCallIndirect => tail_call(Call::Indirect),
             Terminator::ReturnCallRef => tail_call(Call::Reference),
+            Terminator::OsrExit => unreachable!("`osr_target` gives 0"),
             Terminator::Trap => return Err(u8::try_from(inst.aux).ok().and_then(Trap::from_code).expect("the code of a trap")),
         })
     }

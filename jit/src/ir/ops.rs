@@ -279,14 +279,19 @@ macro_rules! for_each_op {
                 CallIndirect, "call_indirect", *, Write, mirror: none, inverse: none, gives: any, calls: function, access: none, fields: Indirect, [];
                 CallRef, "call_ref", *, Write, mirror: none, inverse: none, gives: any, calls: function, access: none, fields: Type, [];
             }
-            /// Accounting, as the contract defines it. `fuel`: imm is the cost.
+            /// Accounting, as the contract defines it. `fuel`: imm is the cost. `osr_tick`: imm is the work, the value is the number of
+            /// ticks that are left. `osr_target`: imm is the index of a loop, the value is the address at which the frame continues, or
+            /// 0. `osr_store`: imm is the frame slot, as of `osr_slot`; only before an `osr_exit`.
             Accounting {
                 Fuel, "fuel", 0, Write, mirror: none, inverse: none, gives: any, calls: none, access: none, fields: Number, [];
                 Poll, "poll", 0, Write, mirror: none, inverse: none, gives: any, calls: poll, access: none, fields: None, [];
+                OsrTick, "osr_tick", 0, Write, mirror: none, inverse: none, gives: any, calls: none, access: none, fields: Number, [];
+                OsrTarget, "osr_target", 0, Write, mirror: none, inverse: none, gives: any, calls: OsrTarget, access: none, fields: Number, [];
+                OsrStore, "osr_store", 1, Write, mirror: none, inverse: none, gives: any, calls: none, access: none, fields: Number, [];
             }
             /// The ends of blocks; the successors belong to the block. `branch`: `[condition]`, successors [if non-zero, if
             /// zero]. `br_table`: `[index]`; the last successor is the default. `trap`: aux is the trap's code. Calls have the
-            /// fields given above.
+            /// fields given above. `osr_exit`: `[address]`, where the frame continues; imm is the index of the loop.
             Terminator {
                 Jump, "jump", 0, Terminator, mirror: none, inverse: none, gives: any, calls: none, access: none, fields: None, [];
                 Branch, "branch", 1, Terminator, mirror: none, inverse: none, gives: any, calls: none, access: none, fields: Probability, [];
@@ -295,6 +300,7 @@ macro_rules! for_each_op {
                 ReturnCall, "return_call", *, Terminator, mirror: none, inverse: none, gives: any, calls: tail, access: none, fields: Func, [];
                 ReturnCallIndirect, "return_call_indirect", *, Terminator, mirror: none, inverse: none, gives: any, calls: tail, access: none, fields: Indirect, [];
                 ReturnCallRef, "return_call_ref", *, Terminator, mirror: none, inverse: none, gives: any, calls: tail, access: none, fields: Type, [];
+                OsrExit, "osr_exit", 1, Terminator, mirror: none, inverse: none, gives: any, calls: none, access: none, fields: Number, [];
                 Trap, "trap", 0, Terminator, mirror: none, inverse: none, gives: any, calls: none, access: none, fields: Trap, [];
             }
         }
@@ -630,7 +636,7 @@ pub enum Fields {
     None,
     /// `imm` holds the bits of a constant.
     Bits,
-    /// `imm` is a number: the number of a parameter, frame slot or result, or a cost.
+    /// `imm` is a number: the number of a parameter, frame slot, result or loop, or a cost.
     Number,
     /// `aux` is the memory, `imm` the offset.
     Access,

@@ -133,7 +133,8 @@ fn effects_and_calls_are_those_of_the_family() {
                 let tail = op.name().starts_with("return_call");
                 (Effect::Terminator, if tail { Calls::Tail } else { Calls::None })
             }
-            Family::Accounting(Accounting::Fuel) => (Effect::Write, Calls::None),
+            Family::Accounting(Accounting::Fuel | Accounting::OsrTick | Accounting::OsrStore) => (Effect::Write, Calls::None),
+            Family::Accounting(Accounting::OsrTarget) => (Effect::Write, helper().expect("there is one")),
             Family::Accounting(Accounting::Poll) => (Effect::Write, Calls::Poll),
             // Each calls the helper with its name, if there is one; otherwise it has inline code.
             Family::Reference(reference) => match reference {
@@ -186,7 +187,8 @@ fn fields_are_those_of_the_name() {
             Family::Global(_) => Fields::Global,
             Family::Reference(Reference::RefFunc) => Fields::Func,
             Family::Simd(_) => Fields::Vector,
-            Family::Accounting(Accounting::Fuel) => Fields::Number,
+            Family::Accounting(op) if op != Accounting::Poll => Fields::Number,
+            Family::Terminator(Terminator::OsrExit) => Fields::Number,
             Family::Call(_) | Family::Terminator(_) if name.ends_with("call_indirect") => Fields::Indirect,
             Family::Call(_) | Family::Terminator(_) if name.ends_with("call_ref") => Fields::Type,
             Family::Call(_) | Family::Terminator(_) if name.ends_with("call") => Fields::Func,

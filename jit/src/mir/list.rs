@@ -36,6 +36,8 @@ pub enum Target {
     Cell(u32),
     /// The function whose `FuncRef` or `TableEntry` is in the last register of the list.
     Reference,
+    /// The address in the second register of the list. Only for tail calls.
+    Address,
     /// A helper of the runtime.
     Helper(Helper),
 }

@@ -278,6 +278,7 @@ fn list<I: Inst>(left: Option<&str>, mut line: Line<'_>) -> Result<RegList, Stri
     let target = match word {
         "itself" => Some(Target::Itself),
         "reference" => Some(Target::Reference),
+        "address" => Some(Target::Address),
         _ => match word.strip_prefix("func").map(str::parse) {
             Some(func) => Some(Target::Cell(func.map_err(|_| "expected the function's number after `func`")?)),
             None => Helper::ALL.iter().find(|helper| format!("{helper:?}") == word).map(|&helper| Target::Helper(helper)),

@@ -84,7 +84,7 @@ fn constant_successor(func: &Func<'_>, block: Block) -> Option<usize> {
         Terminator::BrTable if let Some(index) = constant => return Some(succs.len().saturating_sub(1).min(index as usize)),
         Terminator::Branch | Terminator::BrTable => {}
         Terminator::Jump | Terminator::Return | Terminator::ReturnCall | Terminator::ReturnCallIndirect => return None,
-        Terminator::ReturnCallRef | Terminator::Trap => return None,
+        Terminator::ReturnCallRef | Terminator::OsrExit | Terminator::Trap => return None,
     }
     if succs.iter().any(|succ| *succ != succs[0]) {
         return None;

@@ -544,7 +544,7 @@ impl<'c> Emitter<'c> {
                 ; mov rax, [r15 + offset_of!(InstanceCtx, helpers) as i32]
                 ; call QWORD [rax + 8 * helper as i32]
             ),
-            Target::None => self.out.refuse("a call without a target"),
+            Target::Address | Target::None => self.out.refuse("a call without a target"),
         }
         self.calls.push((self.offset() as u32, inst.pc));
         self.shift_return(inst.pc);
@@ -568,6 +568,7 @@ impl<'c> Emitter<'c> {
                 self.load_instance();
                 dynasm!(self.out.asm; .arch x64; jmp QWORD [r11 + offset_of!(TableEntry, entry) as i32]);
             }
+            Target::Address => self.out.jump_register(abi::RAX),
             Target::Helper(_) | Target::None => self.out.refuse("a tail call of no function"),
         }
     }

@@ -9,7 +9,7 @@ use weir_tests::coverage::Coverage;
 use weir_tests::crossings;
 use weir_tests::damaged::{self, ModuleOutcome};
 use weir_tests::differential::{self, Agreement, Setup, Subject};
-use weir_tests::generate::generate;
+use weir_tests::generate::{generate, switching};
 use weir_tests::rng::Rng;
 use weir_tests::smith;
 
@@ -50,6 +50,9 @@ struct Compare {
     /// Add a tier that switches at random, with random passes
     #[arg(long)]
     stress: bool,
+    /// Compare programs of calls and loops, in which frames often change the engine under stress
+    #[arg(long, conflicts_with = "smith")]
+    switching: bool,
     /// Give every function a vector, so that the interpreter's slots have two words
     #[arg(long)]
     wide: bool,
@@ -230,7 +233,7 @@ fn fuzz(compare: &Compare) -> ExitCode {
     let (mut differences, mut long, mut total) = (0u64, 0u64, Agreement::default());
     let mut coverage = Coverage::default();
     for seed in options.seeds() {
-        let mut program = generate(seed);
+        let mut program = if compare.switching { switching(seed) } else { generate(seed) };
         if compare.wide {
             program.wasm = weir_spec::widen(program.wasm);
         }

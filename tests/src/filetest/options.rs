@@ -30,6 +30,7 @@ const CONSTPROP: &[&str] = &["constprop"];
 const ROWS: &[Row] = &[
     Row { name: "fuel", readers: BUILD, engine: true, set: Set::Flag(|o| o.fuel = true) },
     Row { name: "poll", readers: BUILD, engine: true, set: Set::Flag(|o| o.poll = true) },
+    Row { name: "leaves", readers: BUILD, engine: false, set: Set::Flag(|o| o.leaves = true) },
     Row { name: "canonical-nans", readers: BUILD, engine: false, set: Set::Flag(|o| o.canonical_nans = true) },
     Row { name: "merged", readers: BUILD, engine: false, set: Set::Flag(|o| o.peel_limit = 0) },
     Row { name: "plain", readers: BUILD, engine: false, set: Set::Flag(|o| o.refinements = Refinements::NONE) },

@@ -517,7 +517,7 @@ fn the_optimiser_can_be_restrained() {
 
 /// The names that `--stats=json` prints. Programs read them: none may change.
 const STATISTICS: &str = "wall_ms validate_ms body_bytes accepted_bytes functions compiler_panics no_native_code \
-    osr_entries resumed crossings interpreted_bytes tier_up compile_ms bytecode_bytes_compiled code_bytes recompiled retired \
+    osr_entries osr_exits resumed crossings interpreted_bytes tier_up compile_ms bytecode_bytes_compiled code_bytes recompiled retired \
     retired_bytes freed_bytes opt traps peak_memory ssa gates spills reloads copies";
 
 /// The names in an object, in order.
@@ -548,6 +548,33 @@ fn stats_go_to_standard_error() {
     let output = weir(["--stats=json", "--invoke", "divide", library.to_str().expect("UTF-8"), "1", "0"]);
     assert_eq!(output.status.code(), Some(134));
     assert!(stderr(&output).contains(r#""traps":1"#) && stderr(&output).contains("divide by zero"), "{}", stderr(&output));
+}
+
+/// A program that is one call, whose first OSR body was compiled before it took the other arm: it leaves that for a second one.
+#[test]
+fn stats_tell_that_a_loop_was_compiled_again() {
+    let text = r#"(module
+        (func (export "run") (param $n i32) (param $switch i32) (result i64) (local $i i32) (local $sum i64)
+            (loop $again
+                (if (i32.lt_u (local.get $i) (local.get $switch))
+                    (then (local.set $sum (i64.add (local.get $sum) (i64.extend_i32_u (local.get $i)))))
+                    (else (local.set $sum (i64.xor (i64.rotl (local.get $sum) (i64.const 5)) (i64.const 77)))))
+                (local.set $i (i32.add (local.get $i) (i32.const 1)))
+                (br_if $again (i32.lt_u (local.get $i) (local.get $n))))
+            (local.get $sum)))"#;
+    let module = file("phases.wat", text);
+    let run = |tier: &str| {
+        let fixed = ["--deterministic", "--stats=json", "--invoke", "run", "--tier", tier];
+        let module = module.to_str().expect("UTF-8");
+        let output = weir([&fixed[..], &[module, "20000000", "100000"]].concat());
+        let stats: serde_json::Value = serde_json::from_str(&stderr(&output)).expect("one JSON object");
+        (stdout(&output), stats)
+    };
+    let ((expected, once), (result, stats)) = (run("native"), run("auto"));
+    assert_eq!(result, expected);
+    let of = |stats: &serde_json::Value, name: &str| stats[name].as_u64();
+    assert_eq!((of(&once, "osr_exits"), of(&stats, "osr_exits")), (Some(0), Some(1)), "{stats}");
+    assert!(of(&stats, "recompiled") >= Some(1) && of(&stats, "osr_entries") >= Some(3), "{stats}");
 }
 
 /// Neither local is constant, but the same condition decides both, and the first is always greater.

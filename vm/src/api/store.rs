@@ -82,6 +82,7 @@ impl<T: 'static> Store<T> {
                 trap_pc: 0,
                 trap_fp: 0,
                 trap: 0,
+                osr_ticks: 0,
                 operand: 0,
             },
             engine: engine.clone(),

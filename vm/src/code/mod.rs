@@ -122,6 +122,7 @@ impl CodeSpace {
         helpers[Helper::Poll as usize] = common.poll.as_ptr();
         helpers[Helper::Tick as usize] = common.tick.as_ptr();
         helpers[Helper::Raise as usize] = common.raise.as_ptr();
+        helpers[Helper::OsrTarget as usize] = common.osr_target.as_ptr();
         helpers[Helper::MemoryGrow as usize] = common.memory_grow.as_ptr();
         helpers[Helper::TableGrow as usize] = common.table_grow.as_ptr();
         let (shapes, freed) = (Lock::new(Rank::Shapes, HashMap::new()), AtomicU64::new(0));

@@ -50,6 +50,10 @@ pub(crate) type Poll = unsafe extern "sysv64" fn(instance: *mut InstanceCtx) -> 
 /// value of `rbp`. Returns the address at which the code continues, or null.
 pub(crate) type Tick = unsafe extern "sysv64" fn(instance: *mut InstanceCtx, at: u64, frame: *const *mut u64) -> *const u8;
 
+/// Implements [`Helper::OsrTarget`](weir_contract::Helper::OsrTarget): the function, and in the upper half the loop. `frame` is
+/// the value of `rbp`. Returns the address at which the code continues, or null.
+pub(crate) type OsrTarget = unsafe extern "sysv64" fn(instance: *mut InstanceCtx, at: u64, frame: *const usize) -> *const u8;
+
 /// Implements a helper that grows a memory or table, given its index and two numbers.
 pub(crate) type Grow = unsafe extern "sysv64" fn(instance: *mut InstanceCtx, index: u32, a: u64, b: u64) -> Grown;
 
@@ -71,6 +75,7 @@ pub(crate) struct Hooks {
     pub on_unwind: OnUnwind,
     pub poll: Poll,
     pub tick: Tick,
+    pub osr_target: OsrTarget,
     pub memory_grow: Grow,
     pub table_grow: Grow,
 }
@@ -140,6 +145,7 @@ pub(super) struct Common {
     /// The helper `Tick`.
     pub tick: NonNull<u8>,
     /// The helper `MemoryGrow`.
+    pub osr_target: NonNull<u8>,
     pub memory_grow: NonNull<u8>,
     /// The helper `TableGrow`.
     pub table_grow: NonNull<u8>,
@@ -223,6 +229,8 @@ pub(super) fn common(arena: &CodeArena, hooks: Hooks) -> Result<Common, CodeErro
     preserving_body(&mut asm, hooks.poll as usize);
     let tick = asm.offset();
     preserving_body(&mut asm, hooks.tick as usize);
+    let osr_target = asm.offset();
+    osr_target_body(&mut asm, hooks.osr_target);
     let memory_grow = asm.offset();
     grow_body(&mut asm, hooks.memory_grow, unwind);
     let table_grow = asm.offset();
@@ -231,7 +239,8 @@ pub(super) fn common(arena: &CodeArena, hooks: Hooks) -> Result<Common, CodeErro
     let code = publish(arena, asm)?;
     let [trap, raise, unwind, reenter_osr] = [trap, raise, unwind, reenter_osr].map(|offset| at(code, offset));
     let [poll, tick, memory_grow, table_grow] = [poll, tick, memory_grow, table_grow].map(|offset| at(code, offset));
-    Ok(Common { trap, raise, unwind, reenter_osr, poll, tick, memory_grow, table_grow })
+    let osr_target = at(code, osr_target);
+    Ok(Common { trap, raise, unwind, reenter_osr, poll, tick, osr_target, memory_grow, table_grow })
 }
 
 /// Calls `hook` with the instance and the values of `r11` and `rbp`, and preserves every register but `rax`, of vector registers
@@ -257,6 +266,7 @@ pub(super) fn counting(arena: &CodeArena, crossings: &Crossings) -> Result<NonNu
         ; mov rsi, r11
         ; lea rdx, [rbp + 16]
         ; mov rcx, rax
+        ; mov r8, r15
         ; mov rax, QWORD hook
         ; call rax
     );
@@ -302,6 +312,22 @@ fn restore_registers(asm: &mut Asm) {
 const VECTORS: i32 = 16;
 /// Encodings of the caller-saved registers, except `rax`: rcx rdx rsi rdi r8–r11.
 const CALLER_SAVED: [u8; 8] = [1, 2, 6, 7, 8, 9, 10, 11];
+
+/// The stub of [`OsrTarget`], whose arguments are in place except for `rbp`.
+fn osr_target_body(asm: &mut Asm, hook: OsrTarget) {
+    dynasm!(asm
+        ; .arch x64
+        ; push rbp
+        ; mov rbp, rsp
+        ; mov rax, [r15 + STACK]
+        ; mov [rax + EXIT_FP], rbp
+        ; mov rdx, [rbp]
+        ; mov rax, QWORD hook as usize as i64
+        ; call rax
+        ; pop rbp
+        ; ret
+    );
+}
 
 /// Calls `grow`, and unwinds if its status is a trap.
 fn grow_body(asm: &mut Asm, grow: Grow, unwind: AssemblyOffset) {

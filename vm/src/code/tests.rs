@@ -87,7 +87,10 @@ const HOOKS: Hooks = {
         // SAFETY: the caller's promise.
         unsafe { to_rust(instance, at as u32, fp) }
     }
-    Hooks { to_rust, resume, on_unwind, poll, tick, memory_grow: grow, table_grow: grow }
+    unsafe extern "sysv64" fn osr_target(_: *mut InstanceCtx, _: u64, _: *const usize) -> *const u8 {
+        std::ptr::null()
+    }
+    Hooks { to_rust, resume, on_unwind, poll, tick, osr_target, memory_grow: grow, table_grow: grow }
 };
 
 const RETURN: Outcome = Outcome { status: Status::Return, target: std::ptr::null() };

@@ -4,7 +4,7 @@
 //! # Safety
 //! Only compiled code calls them, with its context and the arguments that [`Helper`] lists.
 
-use crate::code::{Crossing, Grown, Hooks, Runner};
+use crate::code::{Crossings, Grown, Hooks};
 use crate::interp::{self, Exit};
 use crate::records::bulk;
 use crate::records::config::Config;
@@ -17,10 +17,10 @@ use crate::records::stack::{is_on_stack, native_overflow};
 use crate::records::store::store_of;
 pub(super) use crate::sys::signals::has_stack as thread_is_prepared;
 pub(super) use crate::tier::engine::has_processor;
-use crate::tier::engine::reenter_stub;
+use crate::tier::engine::{cell_address, reenter_stub};
 pub(super) use crate::tier::reclaim::{enter, leave};
 use crate::tier::state::{EngineState, engine_of};
-use crate::tier::tier_up::tier_up_baseline;
+use crate::tier::tier_up::{leave_osr, tier_up_baseline};
 use crate::tier::unwind::on_unwind;
 use std::ptr;
 use std::sync::Arc;
@@ -70,25 +70,76 @@ unsafe fn outcome(exit: Exit) -> Outcome {
 /// # Safety
 /// As for [`weir_to_rust`].
 unsafe extern "sysv64" fn weir_to_rust_counted(instance: *mut InstanceCtx, func: u32, args: *mut u64) -> Outcome {
-    // SAFETY: the caller's promise: `exit_fp` is the frame of the stub, below its return address.
+    // SAFETY: the caller's promise.
     unsafe {
-        let return_address = *((*(*instance).stack).exit_fp as *const usize).add(1);
+        counted(
+            instance,
+            || weir_to_rust(instance, func, args),
+            |crossings, at, limit| {
+                let cell = cell_address(instance_of(instance).module.record(), func);
+                crossings.interprets(at, limit, cell);
+            },
+        )
+    }
+}
+
+/// [`weir_resume`] in an engine that counts crossings.
+///
+/// # Safety
+/// As for [`weir_resume`].
+unsafe extern "sysv64" fn weir_resume_counted(instance: *mut InstanceCtx, at: u64, fp: *mut u64) -> Outcome {
+    // SAFETY: the caller's promise. The frame is known: `tick` or `osr_target` has moved it.
+    unsafe { counted(instance, || weir_resume(instance, at, fp), |_, _, _| ()) }
+}
+
+/// Runs an activation that a stub begins, with calls of the crossings before and after it. `begin` has the address of the return
+/// address and the end of the native stack.
+///
+/// # Safety
+/// A stub is the caller, and the instance is live.
+unsafe fn counted(
+    instance: *mut InstanceCtx,
+    run: impl FnOnce() -> Outcome,
+    begin: impl FnOnce(&Crossings, *const usize, usize),
+) -> Outcome {
+    // SAFETY: the caller's promise. The module lives until the activation has ended.
+    unsafe {
+        let stack = (*instance).stack;
+        // The stub's frame is below its return address.
+        let at = ptr::with_exposed_provenance::<usize>((*stack).exit_fp).add(1);
         let module = instance_of(instance).module.clone();
-        let crossings = engine_of(module.engine().record()).space().ok().and_then(|space| space.crossings());
-        let caller = crossings.map(|crossings| (crossings, crossings.runner_at(return_address)));
-        if let Some((crossings, from)) = caller {
-            crossings.count(Crossing::Call, from, Runner::Interpreter);
-        }
-        let outcome = weir_to_rust(instance, func, args);
-        if let (Some((crossings, to)), Status::Return) = (caller, outcome.status) {
-            crossings.count(Crossing::Return, Runner::Interpreter, to);
+        let space = engine_of(module.engine().record()).space().ok();
+        let Some((space, crossings)) = space.and_then(|space| Some((space, space.crossings()?))) else { return run() };
+        let limit = (*stack).native_limit;
+        begin(crossings, at, limit);
+        let outcome = run();
+        match outcome.status {
+            Status::Return | Status::Trap => crossings.interpreted(at, limit, outcome.status == Status::Return),
+            Status::Dispatch if outcome.target == space.reenter_osr() => crossings.moved(at, (*stack).dispatch.code, false),
+            // The code has a counting entry.
+            Status::Dispatch => {}
         }
         outcome
     }
 }
 
+/// Notes that the frame with the return address at `at` continues at `target`, if crossings are counted.
+///
+/// # Safety
+/// Both are addresses in code.
+unsafe fn moved(ctx: *mut InstanceCtx, at: *const usize, target: *const u8, at_entry: bool) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let space = engine_of(instance_of(ctx).module.engine().record()).space().ok();
+        if let Some(crossings) = space.and_then(|space| space.crossings()) {
+            crossings.moved(at, target, at_entry);
+        }
+    }
+}
+
 /// The functions that the stubs call.
-const HOOKS: Hooks = Hooks { to_rust: weir_to_rust, resume: weir_resume, on_unwind, poll, tick, memory_grow, table_grow };
+const HOOKS: Hooks =
+    Hooks { to_rust: weir_to_rust, resume: weir_resume, on_unwind, poll, tick, osr_target, memory_grow, table_grow };
 
 /// Whether there is native code.
 pub(super) const AVAILABLE: bool = true;
@@ -98,7 +149,8 @@ pub(super) const AVAILABLE: bool = true;
 /// # Errors
 /// The profiler's file can't be written.
 pub(super) fn engines(config: &Config, quiescence: &Arc<Domain>) -> Result<Box<dyn Engines>> {
-    let hooks = if config.count_crossings { Hooks { to_rust: weir_to_rust_counted, ..HOOKS } } else { HOOKS };
+    let counting = Hooks { to_rust: weir_to_rust_counted, resume: weir_resume_counted, ..HOOKS };
+    let hooks = if config.count_crossings { counting } else { HOOKS };
     Ok(Box::new(EngineState::new(config, quiescence, hooks, table)?))
 }
 
@@ -110,7 +162,7 @@ fn table() -> [HelperAddress; Helper::COUNT] {
 fn address(helper: Helper) -> HelperAddress {
     match helper {
         // These helpers are stubs, which call the functions of `Hooks`.
-        Helper::Raise | Helper::Poll | Helper::Tick | Helper::MemoryGrow | Helper::TableGrow => ptr::null(),
+        Helper::Raise | Helper::Poll | Helper::Tick | Helper::OsrTarget | Helper::MemoryGrow | Helper::TableGrow => ptr::null(),
         Helper::MemoryFill => memory_fill as *const u8,
         Helper::MemoryCopy => memory_copy as *const u8,
         Helper::MemoryInit => memory_init as *const u8,
@@ -165,7 +217,26 @@ unsafe extern "sysv64" fn tick(ctx: *mut InstanceCtx, at: u64, frame: *const *mu
         debug_assert!(index.is_none() || is_on_stack(stack, *frame.sub(1), FRAME_HEADER as usize), "a frame of baseline code");
         (instance_of(ctx).module.record(), !native_overflow(stack))
     };
-    tier_up_baseline(module, func, index, room).unwrap_or(ptr::null())
+    let Some(target) = tier_up_baseline(module, func, index, room) else { return ptr::null() };
+    // SAFETY: at an entry, the return address is after that of the stub's call; at a loop, in the frame.
+    unsafe {
+        let exit_fp = ptr::with_exposed_provenance::<usize>((*(*ctx).stack).exit_fp);
+        let at = if index.is_some() { frame.cast::<usize>().add(1) } else { exit_fp.add(2) };
+        moved(ctx, at, target, index.is_none());
+    }
+    target
+}
+
+unsafe extern "sysv64" fn osr_target(ctx: *mut InstanceCtx, at: u64, frame: *const usize) -> *const u8 {
+    let (func, index) = unpack(at);
+    // SAFETY: see the head of this file; an OSR body that calls has a frame.
+    unsafe {
+        let (target, ticks) = leave_osr(instance_of(ctx).module.record(), func, index, !native_overflow((*ctx).stack));
+        (*(*ctx).store).osr_ticks = ticks;
+        let Some(target) = target else { return ptr::null() };
+        moved(ctx, frame.add(1), target, false);
+        target
+    }
 }
 
 /// Converts the result of growing for a stub; after `None` the reason is in the store.

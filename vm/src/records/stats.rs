@@ -33,6 +33,8 @@ statistics! {
         no_native_code: Option<String>, None;
         /// Entries of compiled code from a running loop.
         osr_entries: u64, Count;
+        /// Frames that left the optimiser's code for a loop, at a loop, to continue in other code or in the interpreter.
+        osr_exits: u64, Count;
         /// Frames of compiled code that continued in the interpreter, at a loop.
         resumed: u64, Count;
         /// With `Config::count_crossings`, how often frames of one engine followed those of another. Only of engines.
@@ -214,6 +216,7 @@ mod tests {
             compiler_panics: 10,
             no_native_code: Some("none".into()),
             osr_entries: 11,
+            osr_exits: 21,
             resumed: 19,
             crossings: vec![("loop".into(), 20)],
             interpreted_bytes: 21,
@@ -239,7 +242,7 @@ mod tests {
         for ((name, once), (_, twice)) in sums.values().into_iter().zip(twice.values()) {
             check(name, &once, &twice);
         }
-        assert_eq!((twice.compiler.spills, sums.values().len()), (6, 19));
+        assert_eq!((twice.compiler.spills, sums.values().len()), (6, 20));
         let mut from_nothing = Stats::default();
         from_nothing.add(&sums);
         assert_eq!(from_nothing, sums);

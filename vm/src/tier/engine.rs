@@ -86,15 +86,15 @@ impl Engines for EngineState {
     }
 
     fn report(&self, module: Option<&(dyn Any + Send + Sync)>, stats: &mut Stats) {
-        let (record, osr_entries, resumed) = match module {
+        let (record, osr_entries, resumed, osr_exits) = match module {
             Some(state) => {
                 let state: &ModuleState = state.downcast_ref().expect("the module's engine has this tier");
                 stats.freed_bytes += state.freed_bytes();
-                (&state.record, &state.osr_entries, &state.resumed)
+                (&state.record, &state.osr_entries, &state.resumed, &state.osr_exits)
             }
             None => {
                 stats.freed_bytes += self.space().map_or(0, |space| space.freed_bytes());
-                (&self.record, &self.osr_entries, &self.resumed)
+                (&self.record, &self.osr_entries, &self.resumed, &self.osr_exits)
             }
         };
         record.lock().unwrap_or_else(PoisonError::into_inner).report(stats);
@@ -104,6 +104,7 @@ impl Engines for EngineState {
         }
         stats.osr_entries += osr_entries.load(Ordering::Relaxed);
         stats.resumed += resumed.load(Ordering::Relaxed);
+        stats.osr_exits += osr_exits.load(Ordering::Relaxed);
     }
 }
 
@@ -116,6 +117,11 @@ fn refused(error: std::io::Error) -> Error {
 pub(crate) fn reenter_stub(module: &ModuleRecord, func: u32, osr: bool) -> *const u8 {
     let native = native_of(module);
     if osr { native.code.space().reenter_osr() } else { native.stubs(module, func).reenter.as_ptr() }
+}
+
+/// Returns the address of the entry cell of function `func` of `module`.
+pub(crate) fn cell_address(module: &ModuleRecord, func: u32) -> usize {
+    native_of(module).code.cell(func).as_ptr() as usize
 }
 
 fn native_of(module: &ModuleRecord) -> &NativeModule {

@@ -82,6 +82,10 @@ pub(super) struct Slot {
     backoffs: u32,
     /// The number of times in a row that its code did not fit.
     failures: u32,
+    /// How often the ticks of its OSR bodies ran out.
+    expiries: u32,
+    /// Whether the loop is to be compiled for good, because it has run for long in an OSR body.
+    replaced: bool,
 }
 
 /// The response to a request for an entry's code.
@@ -166,6 +170,20 @@ impl Slot {
         self.state = State::BackingOff { requests: 1 };
     }
 
+    /// The ticks of an OSR body have run out. Returns whether the body is to be replaced, which happens once, when they have run out
+    /// this number of times.
+    fn expired(&mut self, limit: u32) -> bool {
+        self.expiries = self.expiries.saturating_add(1);
+        let now = !self.replaced && self.expiries >= limit;
+        self.replaced |= now;
+        now
+    }
+
+    /// Returns whether its OSR body was replaced.
+    pub fn replaced(&self) -> bool {
+        self.replaced
+    }
+
     /// Returns the number of times that its code was retired or did not fit.
     pub fn backoffs(&self) -> u32 {
         self.backoffs
@@ -212,6 +230,11 @@ impl Entries {
     /// Returns the number of OSR bodies that a function has or waits for.
     pub fn osr_bodies(&self, func: u32) -> u32 {
         self.osr_bodies.get(&func).copied().unwrap_or_default()
+    }
+
+    /// See [`Slot::expired`].
+    pub fn expired(&mut self, key: Key, limit: u32) -> bool {
+        self.slot(key).expired(limit)
     }
 
     fn slot(&mut self, key: Key) -> &mut Slot {
@@ -277,6 +300,13 @@ impl Entries {
         }
     }
 
+    /// Ends the back-off of an entry, if it backs off: its next request is decided.
+    pub fn end_backoff(&mut self, key: Key) {
+        if let Some(State::BackingOff { requests }) = self.slots.get_mut(&key).map(|slot| &mut slot.state) {
+            *requests = 0;
+        }
+    }
+
     /// Returns the entries of `func` that have code, each with whether the code was requested since the last sweep.
     pub fn ready(&self, func: u32) -> Vec<(Key, Code, bool)> {
         let ready = |(&key, slot): (&Key, &Slot)| match slot.state {
@@ -331,6 +361,28 @@ mod tests {
         assert_eq!(entries.swept(Key::top(3, LOOP), None), Swept::Unused(code(16)));
         // The code of a call is in use if its pointers lead to it, also without a request.
         assert_eq!(entries.swept(Key::top(3, LOOP), Some(true)), Swept::Used(code(16)));
+    }
+
+    #[test]
+    fn a_back_off_can_be_ended() {
+        let mut entries = Entries::default();
+        let key = Key::baseline(3);
+        entries.end_backoff(key);
+        entries.queued(key);
+        entries.installed(key, code(16), true);
+        entries.end_backoff(key);
+        assert_eq!(entries.request(key), Action::Run(code(16)));
+        entries.retired(key, |_| 7);
+        entries.end_backoff(key);
+        assert_eq!(entries.request(key), Action::Decide);
+    }
+
+    #[test]
+    fn an_osr_body_is_replaced_once() {
+        let mut entries = Entries::default();
+        let key = Key::top(3, LOOP);
+        assert_eq!([(); 5].map(|()| entries.expired(key, 3)), [false, false, true, false, false]);
+        assert!(entries.get(key).replaced() && !entries.get(Key::top(3, Entry::Osr(9))).replaced());
     }
 
     #[test]

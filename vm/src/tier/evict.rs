@@ -6,9 +6,9 @@
 //! There is one more reference to code: a function that calls itself directly does so by a relative call. A recursion
 //! may therefore continue in retired code for any time, but no other call reaches it.
 //!
-//! Code is retired for one of four reasons: the budget is used up and the sweep found the code not in use; it is an OSR
-//! body whose function now has code for its calls; it is baseline code whose function now has optimised code; or the
-//! engine is under stress and chose it at random.
+//! Code is retired for one of five reasons: the budget is used up and the sweep found the code not in use; it is an OSR
+//! body whose function now has code for its calls; it is the first OSR body of a loop that has run for long; it is
+//! baseline code whose function now has optimised code; or the engine is under stress and chose it at random.
 
 use super::entry::{Code, Entries, Key, Level, Swept as State};
 use super::policy;
@@ -71,6 +71,20 @@ pub(super) fn ready(module: &Arc<ModuleRecord>, key: Key) {
     engine_of(module.engine.record()).bodies.lock().unwrap_or_else(PoisonError::into_inner).push_back(body);
     if key == Key::top(key.func, Entry::Call) && heavy_fence() {
         retire_all(module, key.func, |key, used| key.level == Level::Baseline || key.entry != Entry::Call && used);
+    }
+}
+
+/// Retires the code of an entry, if it has some, because the function will be compiled again for it. Without the heavy
+/// fence the code stays.
+pub(super) fn replace(module: &Arc<ModuleRecord>, key: Key) {
+    if !heavy_fence() {
+        return;
+    }
+    let mut entries = state_of(module).entries();
+    let bytes = entries.code(key).map(|code| retire(module, &mut entries, key, code));
+    drop(entries);
+    if let Some(bytes) = bytes {
+        report(module, key, bytes);
     }
 }
 
@@ -164,7 +178,13 @@ pub(super) fn at_random(module: &Arc<ModuleRecord>, func: u32, retired: bool) {
     let Ok(native) = state.native(module) else { return };
     let entries = state.entries();
     if !retired || entries.get(Key::top(func, Entry::Call)).backoffs() >= policy::MAX_STRESS_EVICTIONS {
-        return withdraw(module, native, func);
+        withdraw(module, native, func);
+        let code = module.func_code(func);
+        // A function that was never called is not ready; it has no ticks, so that its first call makes it ready.
+        if code.was_called() {
+            code.reset_ticks(engine_of(module.engine.record()).policy.next_ticks());
+        }
+        return;
     }
     drop(entries);
     retire_all(module, func, |_, _| true);

@@ -48,8 +48,10 @@ pub(super) fn compile_and_install(module: &Arc<ModuleRecord>, key: Key, backend:
         let counters = counted.directions.load(Ordering::Acquire);
         native.code.counters(func).store(counters.cast(), Ordering::Release);
     }
-    let Attempt { profile, compiled, mut refusals, panics, refused } = compile(module, key, backend, &engine.options);
     let slot = state.entries().get(key);
+    let leaves = key.level == Level::Top && entry != Entry::Call && policy.leaves_osr(!slot.replaced());
+    let options = if leaves { &engine.leaving } else { &engine.options };
+    let Attempt { profile, compiled, mut refusals, panics, refused } = compile(module, key, backend, options);
     // An entry that does not fit is reported only the first time.
     let again = slot.backoffs() > 0;
     let mut full = false;

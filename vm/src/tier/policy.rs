@@ -105,6 +105,30 @@ pub(crate) fn compiler_threads() -> usize {
     thread::parallelism().map_or(1, |cores| cores.saturating_sub(1).clamp(1, 4))
 }
 
+/// The first OSR body of a loop is replaced after this many times the heat at which the optimiser compiles the function. The body
+/// has then run for a few times as long as compiling it again takes.
+const OSR_FACTOR: u64 = 128;
+/// The ticks of OSR bodies between two calls of the runtime.
+const OSR_TICKS: i64 = 1 << 20;
+/// With a configured threshold: how often an OSR body calls the runtime before it is replaced. The ticks between two calls are the
+/// threshold.
+const OSR_EXPIRIES: u32 = 64;
+
+/// Where a frame of an OSR body continues whose ticks have run out.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Exit {
+    /// It stays.
+    Stay,
+    /// In the optimiser's code for the loop at whose header it is.
+    Code,
+    /// In the optimiser's code for the loop, which is compiled again for this frame. Only under stress.
+    NewCode,
+    /// In code that counts, while the loop is compiled again.
+    Profile,
+    /// In the interpreter.
+    Interpreter,
+}
+
 /// The decision about an entry without code.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Decision {
@@ -128,6 +152,8 @@ pub(crate) struct Policy {
     profile: bool,
     /// Whether functions get baseline code first.
     baseline: bool,
+    /// Whether loops are compiled again that have run for long in their first OSR body.
+    replaces_osr: bool,
     /// The threshold of the optimiser, unless one is configured.
     optimised: Threshold,
 }
@@ -150,6 +176,8 @@ impl Policy {
             stress: config.stress.map(|seed| Mutex::new(Rng(seed))),
             profile: config.profiles(),
             baseline: config.has_baseline(),
+            // With kept profiles, each entry is compiled once, so that its code can be shown later.
+            replaces_osr: config.has_baseline() && config.profiles() && !config.keep_profiles,
         }
     }
 
@@ -179,7 +207,7 @@ impl Policy {
     pub(crate) fn until_top(&self, bytes: u32, spent: u64, cold: impl FnOnce() -> bool) -> Option<i32> {
         match self.stress {
             _ if !self.baseline => None,
-            Some(_) => (self.random(2) == 0).then(|| self.random(12) as i32),
+            Some(_) => (self.random(2) == 0).then(|| self.stress_ticks(12)),
             None if !cold() => None,
             None => {
                 let left = i64::from(self.ticks(bytes)).saturating_sub_unsigned(spent);
@@ -227,7 +255,7 @@ impl Policy {
     /// Returns the ticks until a function checks again, if its code is being compiled or is ready for another entry.
     pub(crate) fn next_ticks(&self) -> i32 {
         match self.stress {
-            Some(_) => self.random(16) as i32,
+            Some(_) => self.stress_ticks(16),
             None if self.threshold.is_some() => self.ticks(0),
             None => POLL_TICKS,
         }
@@ -242,7 +270,7 @@ impl Policy {
             Tier::Cranelift => Decision::Compile(Backend::Cranelift),
             Tier::Baseline => Decision::Compile(Backend::Baseline),
             Tier::Auto if self.stress.is_some() => match self.random(16) {
-                0..=5 => Decision::Interpret(self.random(24) as i32),
+                0..=5 => Decision::Interpret(self.stress_ticks(24)),
                 6..=9 if cfg!(feature = "cranelift") => Decision::Compile(Backend::Cranelift),
                 10 => Decision::Refuse,
                 _ => Decision::Compile(Backend::Native),
@@ -289,15 +317,54 @@ impl Policy {
     }
 
     /// Under stress, chooses one of a module's `functions` functions at random to return to the interpreter, and
-    /// whether its code is retired. `None` most of the time.
+    /// whether its code is retired. `None` half of the time.
     pub(crate) fn stress_victim(&self, functions: usize) -> Option<(usize, bool)> {
-        let chosen = self.stress.is_some() && self.random(4) == 0;
-        chosen.then(|| (self.random(functions as u64) as usize, self.random(4) == 0))
+        let chosen = self.stress.is_some() && self.random(2) == 0;
+        chosen.then(|| (self.random(functions as u64) as usize, self.random(16) == 0))
+    }
+
+    /// Returns whether an OSR body can be left. `first` is whether it is the first one of its loop.
+    pub(crate) fn leaves_osr(&self, first: bool) -> bool {
+        match self.stress {
+            Some(_) => self.replaces_osr && self.random(8) != 0,
+            None => self.replaces_osr && first,
+        }
+    }
+
+    /// Returns the ticks of OSR bodies between two calls of the runtime.
+    pub(crate) fn osr_ticks(&self) -> i64 {
+        match self.threshold {
+            _ if self.stress.is_some() => self.random(16) as i64,
+            Some(ticks) => ticks.into(),
+            None => OSR_TICKS,
+        }
+    }
+
+    /// Returns how often the first OSR body of a loop calls the runtime before it is replaced, in a function with `bytes` of code.
+    pub(crate) fn osr_expiries(&self, bytes: u32) -> u32 {
+        match self.threshold {
+            Some(_) => OSR_EXPIRIES,
+            None => (OSR_FACTOR * self.optimised.ticks(bytes).unsigned_abs() as u64 / OSR_TICKS as u64).clamp(1, u32::MAX.into())
+                as u32,
+        }
+    }
+
+    /// Under stress, returns where a frame of an OSR body continues.
+    pub(crate) fn stress_exit(&self) -> Option<Exit> {
+        self.stress.as_ref()?;
+        Some([Exit::Stay, Exit::Code, Exit::NewCode, Exit::Profile, Exit::Interpreter][self.random(5) as usize])
     }
 
     /// Under stress, returns whether baseline code whose ticks have run out continues in the interpreter.
     pub(crate) fn stress_resumes(&self) -> bool {
         self.stress.is_some() && self.random(2) == 0
+    }
+
+    /// Returns the ticks after which a function changes the engine under stress: below `few`, or sometimes as many as many calls
+    /// take, so that functions of all engines call each other.
+    fn stress_ticks(&self, few: u64) -> i32 {
+        let bound = if self.random(64) == 0 { 1 << 11 } else { few };
+        self.random(bound) as i32
     }
 
     /// Returns a random number below `bound`; 0 without stress.

@@ -30,6 +30,8 @@ pub(crate) type HelperTable = fn() -> [HelperAddress; Helper::COUNT];
 pub(crate) struct EngineState {
     pub(super) policy: Policy,
     pub(super) options: Options,
+    /// The same for OSR bodies that can be left.
+    pub(super) leaving: Options,
     max_code_size: usize,
     count_crossings: bool,
     hooks: Hooks,
@@ -41,6 +43,7 @@ pub(crate) struct EngineState {
     pub(super) record: Mutex<Record>,
     pub(super) osr_entries: AtomicU64,
     pub(super) resumed: AtomicU64,
+    pub(super) osr_exits: AtomicU64,
     pub(super) listeners: Listeners,
     /// All ready code, in the order of the second-chance sweep.
     pub(super) bodies: Mutex<VecDeque<Body>>,
@@ -64,6 +67,7 @@ impl EngineState {
         Ok(EngineState {
             policy: Policy::new(config),
             options: options(config),
+            leaving: Options { leaves: true, ..options(config) },
             max_code_size: config.max_code_size,
             count_crossings: config.count_crossings,
             hooks,
@@ -73,6 +77,7 @@ impl EngineState {
             record: Mutex::default(),
             osr_entries: AtomicU64::new(0),
             resumed: AtomicU64::new(0),
+            osr_exits: AtomicU64::new(0),
             listeners: Listeners::new(config)?,
             bodies: Mutex::default(),
             reclaimer: Arc::new(Reclaimer::new(quiescence.clone())),
@@ -110,6 +115,8 @@ pub(super) struct ModuleState {
     pub osr_entries: AtomicU64,
     /// Frames that went from native code to the interpreter at a loop.
     pub resumed: AtomicU64,
+    /// Frames that left an OSR body at a loop.
+    pub osr_exits: AtomicU64,
 }
 
 /// A module's cells and code, and the stubs for the types of its functions.
@@ -157,6 +164,7 @@ impl Default for ModuleState {
             record: Mutex::default(),
             osr_entries: AtomicU64::new(0),
             resumed: AtomicU64::new(0),
+            osr_exits: AtomicU64::new(0),
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use super::entry::{Action, Code, Key, Level};
 use super::install::compile_and_install;
-use super::policy::{self, Decision, NEVER};
+use super::policy::{self, Decision, Exit, NEVER};
 use super::queue::{COMPILER_STACK, Job, NoThread};
 use super::state::{NativeModule, engine_of, state_of};
 use super::{evict, publish};
@@ -38,22 +38,20 @@ pub(super) fn tier_up(module: &Arc<ModuleRecord>, func: u32, at: Option<u32>) ->
         return Next::Interpret;
     }
     let bytes = body.len();
+    evict_under_stress(module);
     let cold = || state.entries().is_cold(Key::top(func, Entry::Call));
     if let Some(left) = engine.policy.until_top(bytes, code.ticks_taken(), cold) {
         // Not hot enough for the optimiser.
         code.reset_ticks(left);
-        return begin_baseline(module, func, at, left);
+        return leave_interpreter(module, at, begin_baseline(module, func, at, left), Runner::Baseline);
     }
     let (next, ticks) = request_top(module, func, at);
     code.reset_ticks(ticks);
     match next {
-        Some(code) => {
-            if at.is_some() {
-                count_crossing(module, Crossing::Loop, Runner::Interpreter, Runner::Optimised);
-            }
-            Next::Enter(code.0)
+        Some(code) => leave_interpreter(module, at, Next::Enter(code.0), Runner::Optimised),
+        None if engine.policy.bridges() => {
+            leave_interpreter(module, at, begin_baseline(module, func, at, ticks), Runner::Baseline)
         }
-        None if engine.policy.bridges() => begin_baseline(module, func, at, ticks),
         None => Next::Interpret,
     }
 }
@@ -77,7 +75,6 @@ fn begin_baseline(module: &Arc<ModuleRecord>, func: u32, at: Option<u32>, ticks:
     module.func_code(func).arm_baseline(native.code.ticks(func), ticks);
     if at.is_some() {
         count_loop_entry(module);
-        count_crossing(module, Crossing::Loop, Runner::Interpreter, Runner::Baseline);
     }
     Next::Enter(entry)
 }
@@ -93,6 +90,7 @@ fn count_loop_entry(module: &ModuleRecord) {
 /// code continues, if that is elsewhere. `room` is whether the native stack has room for an activation of the interpreter.
 #[cold]
 pub(crate) fn tier_up_baseline(module: &Arc<ModuleRecord>, func: u32, at: Option<u32>, room: bool) -> Option<*const u8> {
+    evict_under_stress(module);
     let (next, ticks) = request_top(module, func, at);
     let Ok(native) = state_of(module).native(module) else { return None };
     module.func_code(func).arm_baseline(native.code.ticks(func), ticks);
@@ -107,11 +105,72 @@ pub(crate) fn tier_up_baseline(module: &Arc<ModuleRecord>, func: u32, at: Option
     next.map(|code| code.0)
 }
 
+/// Counts that an interpreted frame continues in code of `to` at a loop, if it does.
+fn leave_interpreter(module: &ModuleRecord, at: Option<u32>, next: Next, to: Runner) -> Next {
+    if let (Some(_), Next::Enter(_)) = (at, &next) {
+        count_crossing(module, Crossing::Loop, Runner::Interpreter, to);
+    }
+    next
+}
+
 /// Counts a crossing, if the engine counts them.
 fn count_crossing(module: &ModuleRecord, crossing: Crossing, from: Runner, to: Runner) {
     if let Some(crossings) = engine_of(module.engine.record()).space().ok().and_then(|space| space.crossings()) {
         crossings.count(crossing, from, to);
     }
+}
+
+/// The ticks of an OSR body have run out at the loop with this index. Returns the address at which its frame continues, if that is elsewhere,
+/// and the ticks until this is called again. `room` is as for [`tier_up_baseline`].
+///
+/// The first body of a loop was compiled with the counts from the loop's beginning. If it has run for long, it is left for code that
+/// counts, and the loop is compiled again, to code that is not left. The loops around that of the body are entries of their own.
+#[cold]
+pub(crate) fn leave_osr(module: &Arc<ModuleRecord>, func: u32, index: u32, room: bool) -> (Option<*const u8>, i64) {
+    let (engine, state) = (engine_of(module.engine.record()), state_of(module));
+    let (policy, ticks) = (&engine.policy, engine.policy.osr_ticks());
+    let Ok(native) = state.native(module) else { return (None, ticks) };
+    let Some(body) = module.bytecode.body(func) else { return (None, ticks) };
+    let key = Key::top(func, Entry::Osr(body.loops[index as usize].pc));
+    evict_under_stress(module);
+    let exit = {
+        let mut entries = state.entries();
+        match policy.stress_exit() {
+            // Compiling it again too often would test nothing new.
+            Some(Exit::NewCode | Exit::Profile) if entries.get(key).backoffs() >= policy::MAX_STRESS_EVICTIONS => Exit::Code,
+            Some(exit) => exit,
+            None if entries.expired(key, policy.osr_expiries(body.len())) => Exit::Profile,
+            None if entries.get(key).replaced() => Exit::Code,
+            None => Exit::Stay,
+        }
+    };
+    if matches!(exit, Exit::NewCode | Exit::Profile) {
+        evict::replace(module, key);
+        // It may have been retired for the code of calls, which this frame does not run.
+        state.entries().end_backoff(Key::baseline(func));
+    }
+    let interpreted = || room.then(|| (interpreter(module, native, func, Some(index)), Runner::Interpreter));
+    let found = match exit {
+        Exit::Stay => None,
+        Exit::Code | Exit::NewCode => match find(module, key) {
+            Found::Ready(code) => {
+                count_loop_entry(module);
+                Some((code.0, Runner::Optimised))
+            }
+            Found::Later(_) => None,
+        },
+        Exit::Profile => match begin_baseline(module, func, Some(index), policy.backoff_ticks(body.len())) {
+            Next::Enter(code) => Some((code, Runner::Baseline)),
+            Next::Interpret => interpreted(),
+        },
+        Exit::Interpreter => interpreted(),
+    };
+    let Some((target, to)) = found else { return (None, ticks) };
+    for exits in [&state.osr_exits, &engine.osr_exits] {
+        exits.fetch_add(1, Ordering::Relaxed);
+    }
+    count_crossing(module, Crossing::Loop, Runner::Optimised, to);
+    (Some(target), ticks)
 }
 
 /// Returns the stub through which native code continues in the interpreter: at the entry of a function, whose calls it then interprets, or
@@ -132,9 +191,6 @@ fn interpreter(module: &Arc<ModuleRecord>, native: &NativeModule, func: u32, at:
 fn request_top(module: &Arc<ModuleRecord>, func: u32, at: Option<u32>) -> (Option<Code>, i32) {
     let engine = engine_of(module.engine.record());
     let call = find(module, Key::top(func, Entry::Call));
-    if let Some((victim, retired)) = engine.policy.stress_victim(module.code.len()) {
-        evict::at_random(module, module.bytecode.imported_funcs + victim as u32, retired);
-    }
     let pc = |at: u32| module.bytecode.body(func).map(|body| Entry::Osr(body.loops[at as usize].pc));
     let osr = at.and_then(pc).map(|entry| find(module, Key::top(func, entry)));
     match (osr, call) {
@@ -145,6 +201,13 @@ fn request_top(module: &Arc<ModuleRecord>, func: u32, at: Option<u32>) -> (Optio
         }
         (None, Found::Later(ticks)) | (Some(Found::Later(ticks)), Found::Ready(_)) => (None, ticks),
         (Some(Found::Later(ticks)), Found::Later(other)) => (None, ticks.min(other)),
+    }
+}
+
+/// Under stress, returns a function to the interpreter at random.
+fn evict_under_stress(module: &Arc<ModuleRecord>) {
+    if let Some((victim, retired)) = engine_of(module.engine.record()).policy.stress_victim(module.code.len()) {
+        evict::at_random(module, module.bytecode.imported_funcs + victim as u32, retired);
     }
 }
 

@@ -8,7 +8,7 @@ use crate::records::module::Module;
 use crate::records::module::ModuleRecord;
 use crate::records::store::store_of;
 use weir_bytecode::Trap;
-use weir_contract::{InstanceCtx, TrapSite};
+use weir_contract::{InstanceCtx, StackCtx, TrapSite};
 
 /// Called by the landing pad before it unwinds. Stores the failure for a trap in native code, and takes the backtrace
 /// if there is none yet.
@@ -29,6 +29,10 @@ pub(crate) unsafe extern "sysv64" fn on_unwind(instance: *mut InstanceCtx, pc: u
             frames.extend(store);
         }
         (*store).failure = Some(failure);
+        if let Some(crossings) = space.crossings() {
+            let StackCtx { native_limit, boundary, .. } = *(*instance).stack;
+            crossings.unwound(native_limit..boundary);
+        }
     }
 }
 

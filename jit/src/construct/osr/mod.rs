@@ -7,6 +7,7 @@
 //! - [`merged`]: all code is translated once. The loops around the entry and its own become one loop, all of which
 //!   counts as hot as the innermost. It is used if peeling would copy too much code.
 
+mod exit;
 mod merged;
 mod peeled;
 pub(super) mod state;
@@ -25,6 +26,9 @@ impl<'m> Builder<'_, 'm> {
     /// There is no such loop, or it is unreachable.
     pub(super) fn enter_osr(&mut self, pc: u32) -> Result<Instrs<'m>, Refusal> {
         let loops = enclosing_loops(self.body, pc).ok_or(Refusal::Untranslated { what: "entry at no loop" })?;
+        if self.options.leaves {
+            self.exits.clone_from(&loops);
+        }
         let peeled = self.is_small(&loops);
         let first = if peeled { pc } else { loops[0] };
         let before = Walk::to(self.module, self.body, first).ok_or(Refusal::Untranslated { what: "entry into dead code" })?;

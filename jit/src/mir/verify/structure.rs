@@ -112,7 +112,7 @@ fn check_lists<I: Inst>(code: &MachineCode<I>) -> Result<(), String> {
                 lists += 1;
                 calls |= inst.is_call();
                 restores |= list.restore;
-                if inst.is_call() && list.target == Target::None {
+                if inst.is_call() && matches!(list.target, Target::None | Target::Address) {
                     return Err(format!("{inst:?}: a call without a target"));
                 }
                 if inst.is_tail_call() && matches!(list.target, Target::None | Target::Helper(_)) {

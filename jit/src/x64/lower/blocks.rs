@@ -9,7 +9,7 @@ use crate::mir::{CodeBlock, Flow, Origin, RegList, Regs, Target, frequency};
 use crate::regalloc::{Class, RegSet};
 use crate::x64::abi::{self, ArgLocation};
 use crate::x64::code::Code;
-use crate::x64::insts::{Asm, Inst, Mem, Width};
+use crate::x64::insts::{Asm, Inst, Width};
 use smallvec::SmallVec;
 
 impl Lower<'_, '_> {
@@ -62,7 +62,7 @@ impl Lower<'_, '_> {
         self.code.loops = flow.loops;
         let func = self.func;
         frequency::estimate(&mut self.code, |node| match flow.origins[node] {
-            Origin::Block(block) => func.terminator(block).is_some_and(|last| func.op(last) == Op::Trap),
+            Origin::Block(block) => func.terminator(block).is_some_and(|last| matches!(func.op(last), Op::Trap | Op::OsrExit)),
             Origin::Edge(..) => false,
         });
         self.code.raises = !self.request.options.signals;
@@ -198,16 +198,11 @@ impl Lower<'_, '_> {
             Family::Accounting(op) => match op {
                 Accounting::Fuel => self.lower_fuel(value),
                 Accounting::Poll => self.lower_poll(),
+                Accounting::OsrTick => self.lower_osr_tick(value),
+                Accounting::OsrTarget => self.lower_osr_target(value),
+                Accounting::OsrStore => self.lower_osr_store(value),
             },
             Family::Terminator(op) => self.lower_terminator(op, value, flow, node),
         }
-    }
-
-    fn lower_osr_slot(&mut self, value: Value) {
-        if self.frame.is_none() {
-            self.frame = self.code.new_reg(Class::Int);
-        }
-        let mem = Mem::at(self.frame, 8 * self.func.inst(value).imm as i32);
-        self.load(value, mem);
     }
 }

@@ -30,6 +30,7 @@ impl Lower<'_, '_> {
             Terminator::ReturnCall => self.lower_tail_call(value, CallBy::Index),
             Terminator::ReturnCallIndirect => self.lower_tail_call(value, CallBy::Element),
             Terminator::ReturnCallRef => self.lower_tail_call(value, CallBy::Reference),
+            Terminator::OsrExit => self.lower_osr_exit(value),
             // Its arguments are those of the edge.
             Terminator::Jump => self.push(Inst::new(Asm::Jmp, Width::Q)),
             Terminator::Trap => self.push(Inst::new(Asm::Ud2, Width::Q).imm(inst.aux.into())),

@@ -20,6 +20,7 @@ mod control;
 mod division;
 mod memory;
 mod numeric;
+mod osr;
 mod selection;
 mod tables;
 mod value_info;

@@ -71,8 +71,16 @@ impl World {
         let mut values = vec![0; 8192];
         let mut overflow = vec![0; OVERFLOW_SLOTS];
         let epoch = Box::new(AtomicU64::new(0));
-        let mut store =
-            Box::new(StoreCtx { fuel: 0, epoch: &*epoch, deadline: u64::MAX, trap_pc: 0, trap_fp: 0, trap: 0, operand: 0 });
+        let mut store = Box::new(StoreCtx {
+            fuel: 0,
+            epoch: &*epoch,
+            deadline: u64::MAX,
+            trap_pc: 0,
+            trap_fp: 0,
+            trap: 0,
+            osr_ticks: 0,
+            operand: 0,
+        });
         let mut stack = Box::new(StackCtx {
             native_limit: 0,
             value_sp: values.as_mut_ptr(),

@@ -299,7 +299,10 @@ const HOOKS: Hooks = {
     unsafe extern "sysv64" fn resume(_: *mut InstanceCtx, _: u64, _: *mut u64) -> weir_contract::Outcome {
         unreachable!()
     }
-    Hooks { to_rust, resume, on_unwind, poll, tick, memory_grow, table_grow }
+    unsafe extern "sysv64" fn osr_target(_: *mut InstanceCtx, _: u64, _: *const usize) -> *const u8 {
+        std::ptr::null()
+    }
+    Hooks { to_rust, resume, on_unwind, poll, tick, osr_target, memory_grow, table_grow }
 };
 
 /// Helpers that only note that they were called.
@@ -314,7 +317,7 @@ fn helpers() -> [HelperAddress; Helper::COUNT] {
     }
     let noted: [Noted; Helper::COUNT] = [
         note::<0>, note::<1>, note::<2>, note::<3>, note::<4>, note::<5>, note::<6>, note::<7>, note::<8>, note::<9>, note::<10>,
-        note::<11>, note::<12>, note::<13>, note::<14>,
+        note::<11>, note::<12>, note::<13>, note::<14>, note::<15>,
     ];
     noted.map(|noted| noted as HelperAddress)
 }

@@ -1,0 +1,77 @@
+//! Leaving an OSR body at a loop header for other code, whose convention is that of an OSR body.
+//!
+//! ```text
+//! header: left = osr_tick work; branch left < 0, ask, on
+//! ask:    target = osr_target loop; branch target != 0, leave, on
+//! leave:  osr_store slot, value …; osr_exit target
+//! on:     the rest of the header
+//! ```
+//!
+//! Every local is stored, whether it will be read or not, so that all of them are live at these headers. Bodies that can be
+//! left run for a bounded time, so that this matters little.
+
+use super::super::builder::Builder;
+use super::state::frame_slot;
+use crate::ir::{Block, Op, Probability, Type, Value};
+
+impl Builder<'_, '_> {
+    /// If the body can be left at the loop at the current pc, whose header is the current block, adds the exit.
+    pub(in crate::construct) fn leave_at_header(&mut self) {
+        if self.exits.binary_search(&self.pc).is_err() {
+            return;
+        }
+        let Ok(index) = self.body.loops.binary_search_by_key(&self.pc, |info| info.pc) else { return };
+        let work = self.body.branches[self.body.loops[index].stp as usize].drop.min(i32::MAX as u32);
+        let zero = self.constant(Type::I64, 0);
+        let left = self.emit(Op::OsrTick, Type::I64, 0, work.into(), &[]);
+        let ran_out = self.emit(Op::LtS, Type::I32, 0, 0, &[left, zero]);
+        let header = self.branch_rarely(ran_out);
+        let ask = self.enter_after(header);
+        let target = self.emit(Op::OsrTarget, Type::I64, 0, index as u64, &[]);
+        let found = self.emit(Op::Ne, Type::I32, 0, 0, &[target, zero]);
+        self.terminate(Op::Branch, 0, 0, &[found]);
+        self.enter_after(ask);
+        self.store_frame();
+        self.terminate(Op::OsrExit, 0, index as u64, &[target]);
+        let on = self.func.create_block();
+        self.func.add_edge(header, on);
+        self.func.add_edge(ask, on);
+        self.ssa.seal_block(&mut self.func, &mut self.vars, on);
+        self.block = Some(on);
+    }
+
+    /// Ends the current block with a branch whose first successor is unlikely; returns the block.
+    fn branch_rarely(&mut self, condition: Value) -> Block {
+        let block = self.here();
+        let branch = self.emit(Op::Branch, Type::Void, 0, 0, &[condition]);
+        self.func.set_probability(branch, Some(Probability::of_counts(0, 1)));
+        self.func.extend(block, &self.insts);
+        self.insts.clear();
+        block
+    }
+
+    /// Makes the first successor of `from` the current block.
+    fn enter_after(&mut self, from: Block) -> Block {
+        let block = self.func.create_block();
+        self.func.add_edge(from, block);
+        self.ssa.seal_block(&mut self.func, &mut self.vars, block);
+        self.block = Some(block);
+        block
+    }
+
+    /// Stores all locals and operands to their slots in the interpreter's frame.
+    fn store_frame(&mut self) {
+        let block = self.here();
+        for (local, &ty) in (0..).zip(&self.body.locals) {
+            let value = self.ssa.read_variable(&mut self.func, &mut self.vars, local, block, ty.into());
+            self.emit(Op::OsrStore, Type::Void, 0, frame_slot(self.body, local), &[value]);
+        }
+        // In the peeled form, an operand below the entry has never been assigned, but frames of callees may have overwritten its
+        // slot.
+        for i in 0..self.stack.len() {
+            let value = self.operand(i);
+            let slot = frame_slot(self.body, self.slot_variable(i));
+            self.emit(Op::OsrStore, Type::Void, 0, slot, &[value]);
+        }
+    }
+}
