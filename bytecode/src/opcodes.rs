@@ -530,6 +530,17 @@ pub enum Effect {
     Control(Control),
 }
 
+impl Effect {
+    /// The number of operands and that of results, or `None` if they depend on more than the opcode.
+    pub const fn arity(self) -> Option<(usize, usize)> {
+        match self {
+            Effect::Fixed { operands, results } => Some((operands.len(), results.len())),
+            Effect::Typed { operands, results } => Some((operands.len(), results.len())),
+            Effect::Control(_) => None,
+        }
+    }
+}
+
 /// A type in an [`Effect`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum StackType {

@@ -267,6 +267,38 @@ const _: () = {
     assert!(ROWS[Opcode::V128Load16Lane as usize].alignment == 1 && ROWS[Opcode::V128Load16Lane as usize].lanes == 8);
 };
 
+// The acceptor marks the bottom of a block by `NONE`: popping an operand of type `NONE` would be accepted where the block has
+// no operand.
+const _: () = {
+    let mut i = 0;
+    while i < Opcode::ALL.len() {
+        assert!(is_complete(Opcode::ALL[i]));
+        i += 1;
+    }
+};
+
+/// Whether the row has a type for each operand and result in TABLE 1, and for no other. True for instructions that the acceptor
+/// does not know, or whose types depend on the module.
+const fn is_complete(op: Opcode) -> bool {
+    let row = &ROWS[op as usize];
+    match row.kind {
+        Kind::Unary | Kind::Binary | Kind::I32Const | Kind::I64Const | Kind::F32Const | Kind::F64Const => {}
+        Kind::Load | Kind::Store | Kind::MemorySize | Kind::MemoryGrow | Kind::Prefixed(_) => {}
+        Kind::Unknown | Kind::LocalGet | Kind::LocalSet | Kind::LocalTee | Kind::GlobalGet | Kind::GlobalSet => return true,
+        Kind::Drop | Kind::Select | Kind::SelectTyped | Kind::RefNull | Kind::RefIsNull => return true,
+        Kind::Prefix | Kind::Control(_) => return true,
+    }
+    let Some((operands, results)) = op.effect().arity() else { return false };
+    let mut i = 0;
+    while i < row.operands.len() {
+        if (row.operands[i] == NONE) != (i >= operands) {
+            return false;
+        }
+        i += 1;
+    }
+    operands <= row.operands.len() && results <= 1 && (row.result == NONE) == (results == 0)
+}
+
 /// Parameters and results of a function or block, as ranges of [`Signatures::bytes`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(super) struct Signature {
