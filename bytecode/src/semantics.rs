@@ -463,6 +463,16 @@ pub const I64_RANGE: TruncRange = (-9223372036854777856.0, 9223372036854775808.0
 /// The range of i64, unsigned.
 pub const U64_RANGE: TruncRange = (-1.0, 18446744073709551616.0);
 
+/// The range of the integer type with 32 or 64 bits.
+pub const fn trunc_range(bits: u32, signed: bool) -> TruncRange {
+    match (bits == 32, signed) {
+        (true, true) => I32_RANGE,
+        (true, false) => U32_RANGE,
+        (false, true) => I64_RANGE,
+        (false, false) => U64_RANGE,
+    }
+}
+
 #[inline(always)]
 fn within(a: f64, (above, below): TruncRange) -> Result<f64, Trap> {
     if a > above && a < below {

@@ -11,6 +11,13 @@ use crate::regalloc::{Class, Reg};
 use crate::request::Refusal;
 use crate::x64::insts::{Asm, Cond, Inst, Rm};
 use weir_bytecode::Opcode;
+use weir_bytecode::semantics::trunc_range;
+
+/// The greatest f32 that is not above `bound`. The f32s above it are those above `bound`.
+fn at_most(bound: f64) -> f32 {
+    let nearest = bound as f32;
+    if f64::from(nearest) > bound { nearest.next_down() } else { nearest }
+}
 
 impl Compiler<'_> {
     /// A float as a right operand: in memory if it is a constant or only in its slot.
@@ -88,21 +95,13 @@ impl Compiler<'_> {
 
     /// Traps unless the float on top of the stack, truncated, is an integer of type `result`.
     fn check_range(&mut self, signed: bool, operand: Type, result: Type) {
-        // The exclusive bounds of the float.
-        let (least, most) = match (signed, result, operand) {
-            (true, Type::I32, Type::F32) => (-2_147_483_904.0, 2_147_483_648.0),
-            (true, Type::I32, _) => (-2_147_483_649.0, 2_147_483_648.0),
-            (true, _, Type::F32) => (-9_223_373_136_366_403_584.0, 9_223_372_036_854_775_808.0),
-            (true, ..) => (-9_223_372_036_854_777_856.0, 9_223_372_036_854_775_808.0),
-            (false, Type::I32, _) => (-1.0, 4_294_967_296.0),
-            (false, ..) => (-1.0, 18_446_744_073_709_551_616.0),
-        };
+        let (least, most) = trunc_range(if result == Type::I32 { 32 } else { 64 }, signed);
         let width = width(operand);
         let mut popped = self.pop();
         let reg = self.reg(&mut popped);
         let kind = popped.kind;
         let bound = |compiler: &mut Self, value: f64| {
-            let bits = if kind == Kind::F32 { (value as f32).to_bits().into() } else { value.to_bits() };
+            let bits = if kind == Kind::F32 { at_most(value).to_bits().into() } else { value.to_bits() };
             compiler.float_constant(kind, bits)
         };
         let least = bound(self, least);
@@ -138,5 +137,20 @@ impl Compiler<'_> {
             Class::Float => self.emit(&Inst::new(Asm::ToFloat, kind.width()).dst(dst).reg(src)),
         }
         self.push(kind, dst);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bounds_of_f32_exclude_the_floats_that_the_bounds_of_f64_exclude() {
+        for (bits, signed) in [(32, true), (32, false), (64, true), (64, false)] {
+            let (above, below) = trunc_range(bits, signed);
+            let (least, most) = (at_most(above), at_most(below));
+            assert!(f64::from(least) <= above && f64::from(least.next_up()) > above, "{bits} {signed}");
+            assert!(f64::from(most) >= below && f64::from(most.next_down()) < below, "{bits} {signed}");
+        }
     }
 }

@@ -70,20 +70,11 @@ impl Translator<'_, '_> {
         let a = if from == types::F32 { self.b.ins().fpromote(types::F64, a) } else { a };
         let is_nan = self.b.ins().fcmp(FloatCC::Unordered, a, a);
         self.trap_if(is_nan, trap_code(Trap::BadConversionToInteger));
-        let (above, below) = truncation_range(signed, ty);
+        let (above, below) = semantics::trunc_range(ty.bits(), signed);
         for (condition, bound) in [(FloatCC::LessThanOrEqual, above), (FloatCC::GreaterThanOrEqual, below)] {
             let bound = self.b.ins().f64const(bound);
             let outside = self.b.ins().fcmp(condition, a, bound);
             self.trap_if(outside, trap_code(Trap::IntegerOverflow));
         }
-    }
-}
-
-fn truncation_range(signed: bool, ty: clif::Type) -> (f64, f64) {
-    match (signed, ty == types::I32) {
-        (true, true) => semantics::I32_RANGE,
-        (false, true) => semantics::U32_RANGE,
-        (true, false) => semantics::I64_RANGE,
-        (false, false) => semantics::U64_RANGE,
     }
 }
