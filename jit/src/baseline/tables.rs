@@ -8,7 +8,7 @@ use crate::regalloc::{Class, Reg};
 use crate::x64::abi;
 use crate::x64::insts::{Asm, Cond, Inst, Mem, Width};
 use std::mem::offset_of;
-use weir_bytecode::Trap;
+use weir_bytecode::{Opcode, Trap};
 use weir_contract::{Helper, TableCtx, TableEntry};
 
 /// Two indices in the form that a helper takes.
@@ -39,45 +39,46 @@ impl Compiler<'_> {
 
     pub fn table_grow(&mut self, table: u32) {
         let kind = index_kind(self.module.tables[table as usize].ty.table64);
-        self.growing_helper(Helper::TableGrow, table, 2, kind);
+        self.growing_helper(Opcode::TableGrow, Helper::TableGrow, table, kind);
     }
 
     pub fn memory_grow(&mut self, memory: u32) {
         let kind = index_kind(self.module.memories[memory as usize].memory64);
-        self.growing_helper(Helper::MemoryGrow, memory, 1, kind);
+        self.growing_helper(Opcode::MemoryGrow, Helper::MemoryGrow, memory, kind);
     }
 
-    /// An instruction with an index as immediate and `count` operands, which a helper executes.
-    pub fn helper_with_index(&mut self, helper: Helper, count: usize) {
+    /// An instruction with an index as immediate, which a helper executes.
+    pub fn helper_with_index(&mut self, op: Opcode, helper: Helper) {
         let index = self.reader.u32();
-        self.checked_helper(helper, index.into(), count);
+        self.checked_helper(op, helper, index.into());
     }
 
-    /// A copy with three operands. The immediates are the destination and the source.
-    pub fn helper_to_from(&mut self, helper: Helper) {
+    /// A copy, which a helper executes. The immediates are the destination and the source.
+    pub fn helper_to_from(&mut self, op: Opcode, helper: Helper) {
         let (to, from) = (self.reader.u32(), self.reader.u32());
-        self.checked_helper(helper, pair(to, from), 3);
+        self.checked_helper(op, helper, pair(to, from));
     }
 
-    /// An initialisation with three operands. The immediates are the segment and the destination.
-    pub fn helper_with_segment(&mut self, helper: Helper) {
+    /// An initialisation, which a helper executes. The immediates are the segment and the destination.
+    pub fn helper_with_segment(&mut self, op: Opcode, helper: Helper) {
         let (segment, to) = (self.reader.u32(), self.reader.u32());
-        self.checked_helper(helper, pair(to, segment), 3);
+        self.checked_helper(op, helper, pair(to, segment));
     }
 
-    /// The arguments of a helper: `selector`, then the top `count` operands.
-    fn arguments(&mut self, selector: i64, count: usize) -> Vec<Arg> {
+    /// The arguments of the helper that executes `op`: `selector`, then the operands.
+    fn arguments(&mut self, op: Opcode, selector: i64) -> Vec<Arg> {
+        let (count, _) = op.effect().arity().expect("no helper executes a control instruction");
         let operands = self.pop_list(count);
         std::iter::once(Arg::Const(selector)).chain(operands.into_iter().map(Arg::Operand)).collect()
     }
 
-    fn checked_helper(&mut self, helper: Helper, selector: i64, count: usize) {
-        let args = self.arguments(selector, count);
+    fn checked_helper(&mut self, op: Opcode, helper: Helper, selector: i64) {
+        let args = self.arguments(op, selector);
         self.call_checked_helper(helper, &args);
     }
 
-    fn growing_helper(&mut self, helper: Helper, index: u32, count: usize, kind: Kind) {
-        let args = self.arguments(index.into(), count);
+    fn growing_helper(&mut self, op: Opcode, helper: Helper, index: u32, kind: Kind) {
+        let args = self.arguments(op, index.into());
         self.call_helper(helper, &args);
         if kind == Kind::I32 { self.push_unextended(abi::RAX) } else { self.push(kind, abi::RAX) }
     }
