@@ -85,6 +85,12 @@ impl<T: Slot, S: DerefMut<Target = [T]>> HashTable<S> {
     }
 }
 
+/// Adds a word to a hash of words that need no key. The upper bits of the result depend on all bits of the last word.
+#[inline]
+pub fn mix(hash: u64, word: u64) -> u64 {
+    (hash.rotate_left(5) ^ word).wrapping_mul(0x9E37_79B9_7F4A_7C15)
+}
+
 /// A hash of numbers that come from the program. It is fast, and it is keyed because a guest chooses the numbers.
 #[derive(Clone, Copy, Debug)]
 pub struct NumberHash(u64);

@@ -1,6 +1,7 @@
 //! Numeric instructions: folded, simplified and shared as they are emitted.
 
 use super::builder::{Builder, RECENT};
+use crate::hash_table::mix;
 use crate::ir::fold::fold;
 use crate::ir::rules::{self, Kind, Rewrite};
 use crate::ir::{Block, Effect, Op, Type, Value};
@@ -138,9 +139,7 @@ impl Builder<'_, '_> {
         if op.effect() != Effect::Pure || !self.options.refinements.number {
             return self.emit(op, ty, 0, 0, args);
         }
-        let hash = args.iter().fold(op as u64 ^ (ty as u64) << 8, |hash, arg| {
-            (hash.rotate_left(5) ^ u64::from(arg.0)).wrapping_mul(0x9E37_79B9_7F4A_7C15)
-        });
+        let hash = args.iter().fold(op as u64 ^ (ty as u64) << 8, |hash, arg| mix(hash, arg.0.into()));
         let slot = (hash >> (u64::BITS - RECENT.ilog2())) as usize;
         let (block, value): (Block, Value) = self.recent[slot];
         if block == self.here() {

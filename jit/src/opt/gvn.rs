@@ -22,7 +22,7 @@
 //! subtree and is overwritten. Cost: O(instructions), expected.
 
 use super::pass::{Analysis, Changed, Context, Pass};
-use crate::hash_table::{HashTable, Slot};
+use crate::hash_table::{HashTable, Slot, mix};
 use crate::ir::{Block, Effect, Func, Op, Type, Value};
 
 /// Global value numbering.
@@ -175,7 +175,6 @@ fn hash(func: &Func<'_>, value: Value, block: Block) -> u64 {
     let inst = func.inst(value);
     let (op, a, b) = canonical(func, value);
     let number = |value: Option<Value>| value.map_or(u64::MAX, |value| value.0.into());
-    let mix = |hash: u64, word: u64| (hash.rotate_left(5) ^ word).wrapping_mul(0x9E37_79B9_7F4A_7C15);
     let place = if op == Op::Phi { u64::from(block.0) } else { 0 };
     let start = u64::from(inst.aux) << 16 | (op as u64) << 8 | inst.ty as u64;
     let mut mixed = mix(mix(start, inst.imm), number(a) << 32 ^ number(b) ^ place << 20);
