@@ -9,6 +9,7 @@ use crate::ir::{Op, Type};
 use crate::regalloc::{Class, Reg};
 use crate::request::{Backend, Refusal};
 use crate::x64::abi;
+use crate::x64::condition::integer_condition;
 use crate::x64::insts::{Asm, Cond, Inst, Mem, Rm, Width};
 use weir_bytecode::opcodes::{Control, Effect};
 use weir_bytecode::{Opcode, Trap, ValType};
@@ -352,18 +353,6 @@ impl Compiler<'_> {
             }
             return self.condition(Cond::E);
         }
-        let cond = match op {
-            Compare::Eq | Compare::Eqz => Cond::E,
-            Compare::Ne => Cond::NE,
-            Compare::LtS => Cond::L,
-            Compare::LtU => Cond::B,
-            Compare::GtS => Cond::G,
-            Compare::GtU => Cond::A,
-            Compare::LeS => Cond::LE,
-            Compare::LeU => Cond::BE,
-            Compare::GeS => Cond::GE,
-            Compare::GeU => Cond::AE,
-        };
         let (mut b, mut a) = (self.pop(), self.pop());
         match self.immediate(b) {
             Some(imm) => {
@@ -376,7 +365,7 @@ impl Compiler<'_> {
                 self.emit(&Inst::new(Asm::Cmp, width).src(src).rm(rm));
             }
         }
-        self.condition(cond);
+        self.condition(integer_condition(op));
     }
 
     pub fn bits(&mut self, op: Bits, ty: Type) {

@@ -9,6 +9,7 @@
 
 pub(crate) mod abi;
 mod code;
+pub(crate) mod condition;
 mod disassemble;
 #[cfg(test)]
 mod effects;

@@ -4,6 +4,7 @@ use super::selection::{Lower, class, width};
 use crate::ir::family::{Bits, Compare, Convert, Family, Float, FloatCompare, FloatUnary, Integer, Reference};
 use crate::ir::{Op, Type, Value};
 use crate::regalloc::{Class, Reg};
+use crate::x64::condition::integer_condition;
 use crate::x64::insts::{Asm, Cond, FloatEquality, Inst, Mem, Rm, Trunc, Width};
 use weir_bytecode::Trap;
 
@@ -223,6 +224,7 @@ impl Lower<'_, '_> {
                 let mem = Mem::indexed(src, src, (factor - 1).trailing_zeros() as u8, 0);
                 self.push(Inst::new(Asm::Lea, width(ty)).dst(dst).mem(mem));
             }
+            // `ir::rules` makes this a shift, too, but constant propagation, which finds more constants, runs after it.
             _ if factor > 0 && factor & (factor - 1) == 0 => {
                 let src = self.reg(a);
                 self.push(Inst::new(Asm::Shl, width(ty)).dst(dst).src(src).imm(factor.trailing_zeros().into()));
@@ -471,21 +473,7 @@ impl Lower<'_, '_> {
                 self.test_zero(a, ty, Cond::E);
                 Cond::E
             }
-            Comparison::Integers(op) => {
-                let cond = match op {
-                    Compare::Eq | Compare::Eqz => Cond::E,
-                    Compare::Ne => Cond::NE,
-                    Compare::LtS => Cond::L,
-                    Compare::LtU => Cond::B,
-                    Compare::GtS => Cond::G,
-                    Compare::GtU => Cond::A,
-                    Compare::LeS => Cond::LE,
-                    Compare::LeU => Cond::BE,
-                    Compare::GeS => Cond::GE,
-                    Compare::GeU => Cond::AE,
-                };
-                self.compare_integers(a, inst.args[1], ty, cond)
-            }
+            Comparison::Integers(op) => self.compare_integers(a, inst.args[1], ty, integer_condition(op)),
             Comparison::Floats(op) => {
                 let b = inst.args[1];
                 match op {
