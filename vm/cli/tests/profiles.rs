@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::weir;
+use common::{assert_fails_after, stderr, weir};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Output, Stdio};
@@ -27,14 +27,10 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8(bytes.to_vec()).expect("UTF-8")
 }
 
-/// Asserts that the command failed with this status and one line that contains all of these texts.
-fn assert_fails(output: &Output, status: i32, says: &[&str]) {
-    let message = text(&output.stderr);
-    assert_eq!(output.status.code(), Some(status), "{message}");
-    assert!(message.starts_with("weir: ") && message.lines().count() == 1, "{message}");
-    for part in says {
-        assert!(message.contains(part), "`{part}` is missing in: {message}");
-    }
+/// Asserts that the command printed `printed` and failed with this status and one line that contains all of these texts.
+fn assert_fails_in_one_line(output: &Output, printed: &str, status: i32, says: &[&str]) {
+    assert_fails_after(output, printed, status, says);
+    assert_eq!(stderr(output).lines().count(), 1, "{output:?}");
 }
 
 /// Returns the code in a file of `--profile jitdump`, by name, in the order of installation. The format is Linux's,
@@ -137,7 +133,7 @@ fn explore_shows_the_code_that_quickjs_ran_in() {
 fn tiers_without_a_back_end_are_explored_as_far_as_they_go() {
     let module = program("fib");
     let stages = |tier: &str| weir(["explore", "--tier", tier, "--func", "fib", &module]);
-    assert_fails(&stages("interp"), 2, &["compiles nothing"]);
+    assert_fails_in_one_line(&stages("interp"), "", 2, &["compiles nothing"]);
     let ssa = text(&stages("ssa").stdout);
     assert!(ssa.contains(";; build") && !ssa.contains(";; lower") && !ssa.contains(";; bytes"), "{ssa}");
 }
@@ -184,22 +180,20 @@ fn a_profile_that_is_not_of_the_module_or_damaged_is_refused() {
         let file = file(name, contents);
         for run in [&["run", "--profile-use", path(&file), &module][..], &["explore", "--profile-use", path(&file), &module]] {
             let output = weir(run);
-            assert_fails(&output, 2, &["--profile-use", path(&file), says]);
-            assert!(output.stdout.is_empty(), "{name}");
+            assert_fails_in_one_line(&output, "", 2, &["--profile-use", path(&file), says]);
         }
     }
     let other = program("hello");
-    assert_fails(&weir(["--profile-use", path(&profile), &other]), 2, &["line 2", "another module"]);
+    assert_fails_in_one_line(&weir(["--profile-use", path(&profile), &other]), "", 2, &["line 2", "another module"]);
     let missing = folder.join("none");
-    assert_fails(&weir(["--profile-use", path(&missing), &module]), 2, &["--profile-use", path(&missing)]);
+    assert_fails_in_one_line(&weir(["--profile-use", path(&missing), &module]), "", 2, &["--profile-use", path(&missing)]);
 }
 
 #[test]
 fn a_profile_that_cannot_be_written_is_an_error_after_the_run() {
     let target = folder("unwritable").join("none/fib.prof");
     let ran = weir(["--profile-save", path(&target), &program("fib"), "15"]);
-    assert_eq!(text(&ran.stdout), "fib 15: 610\n");
-    assert_fails(&ran, 1, &["--profile-save", path(&target)]);
+    assert_fails_in_one_line(&ran, "fib 15: 610\n", 1, &["--profile-save", path(&target)]);
     // The program's own failure is the status; both are reported.
     let trap = folder("trap").join("trap.wat");
     fs::write(&trap, r#"(module (func (export "f") unreachable))"#).expect("a writable folder");

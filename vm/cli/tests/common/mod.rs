@@ -63,10 +63,16 @@ pub fn stderr(output: &Output) -> String {
 /// Asserts that the command failed with this status and printed nothing but one message, which contains all of these
 /// texts.
 pub fn assert_fails(output: &Output, status: i32, says: &[&str]) {
+    assert_fails_after(output, "", status, says);
+}
+
+/// The same for a command that first printed `printed`.
+pub fn assert_fails_after(output: &Output, printed: &str, status: i32, says: &[&str]) {
     let message = stderr(output);
     assert_eq!(output.status.code(), Some(status), "{message}");
-    assert_eq!(stdout(output), "");
+    assert_eq!(stdout(output), printed);
     assert_eq!(message.matches("weir: ").count(), 1, "{message}");
+    assert!(message.starts_with("weir: "), "{message}");
     for text in says {
         assert!(message.contains(text), "`{text}` is missing in: {message}");
     }
