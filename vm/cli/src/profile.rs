@@ -6,6 +6,7 @@ use std::fs;
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 use weir::{Module, Profile};
+use weir_bytecode::opcodes::{Control, Effect};
 use weir_bytecode::{Instrs, Opcode};
 
 /// Makes `module` use the profile in `file`, if one is given.
@@ -73,14 +74,25 @@ fn counts(module: &Module, profile: &Profile, pc: u32, op: Opcode) -> Option<Str
     if counts.iter().all(|&count| count == 0) {
         return None;
     }
-    Some(match (op, counts) {
-        (Opcode::BrTable, [labels @ .., default]) => {
+    let Effect::Control(control) = op.effect() else { panic!("{op:?} is no branch, and has counts: {counts:?}") };
+    let two = || <[u32; 2]>::try_from(counts).expect("such a branch has two successors");
+    Some(match control {
+        Control::BrTable => {
+            let (default, labels) = counts.split_last().expect("a br_table has a default label");
             let labels = labels.iter().enumerate().filter(|&(_, &count)| count > 0);
             let labels: String = labels.map(|(label, count)| format!("{label}: {count}, ")).collect();
             format!("{labels}default: {default}")
         }
-        (Opcode::If, [then, otherwise]) => format!("true {then}, false {otherwise}"),
-        (_, [taken, passed]) => format!("taken {taken}, not taken {passed}"),
-        _ => return None,
+        Control::If => {
+            let [then, otherwise] = two();
+            format!("true {then}, false {otherwise}")
+        }
+        Control::BrIf | Control::BrOnNull | Control::BrOnNonNull => {
+            let [taken, passed] = two();
+            format!("taken {taken}, not taken {passed}")
+        }
+        Control::Unreachable | Control::Nop | Control::Block | Control::Loop => panic!("{op:?} has counts: {counts:?}"),
+        Control::Else | Control::End | Control::Br | Control::Return => panic!("{op:?} has counts: {counts:?}"),
+        Control::Call(_) | Control::ReturnCall(_) => panic!("{op:?} has counts of a branch: {counts:?}"),
     })
 }

@@ -169,6 +169,7 @@ unsafe fn access_lane(code: u16, sp: *mut u64, view: View, offset: u64, lane: us
                         arms!(@$kind $width, $name, bytes)
                     }
                 )*
+                // The constant assertion on `arms_of` below proves that each vector instruction has exactly one arm in this file.
                 _ => unreachable!("no vector instruction {code:#x} in validated code"),
             }
         };

@@ -13,6 +13,7 @@ use std::ops::Range;
 use std::slice;
 use std::sync::atomic::{AtomicU32, Ordering};
 use weir_bytecode::instrs::{Instr, Instrs};
+use weir_bytecode::opcodes::{Control, Effect};
 use weir_bytecode::{FuncBody, Module as Bytecode, Opcode};
 use weir_contract::profile::{BranchProfile, CallCounters, CallProfile, Counted, Profile};
 
@@ -59,8 +60,37 @@ pub(crate) struct Directions {
 #[derive(Debug)]
 struct Owner {
     pc: u32,
-    op: Opcode,
+    order: Order,
     entries: Range<u32>,
+}
+
+/// The order of a branch's counts: see [`BranchProfile::counts`].
+#[derive(Clone, Copy, Debug)]
+enum Order {
+    /// Each entry is taken for a label.
+    Labels,
+    /// Not taken, taken: an `if` branches where its condition is false.
+    PassedFirst,
+    /// Taken, not taken.
+    TakenFirst,
+}
+
+impl Order {
+    /// Returns the order for an instruction that is [`Counted::Branch`].
+    fn of(op: Opcode) -> Order {
+        let Effect::Control(control) = op.effect() else { panic!("{op:?} is no branch") };
+        match control {
+            Control::BrTable => Order::Labels,
+            Control::If => Order::PassedFirst,
+            Control::BrIf | Control::BrOnNull | Control::BrOnNonNull => Order::TakenFirst,
+            Control::Unreachable | Control::Nop | Control::Block | Control::Loop | Control::Else | Control::End => {
+                panic!("{op:?} is no conditional branch")
+            }
+            Control::Br | Control::Return | Control::Call(_) | Control::ReturnCall(_) => {
+                panic!("{op:?} is no conditional branch")
+            }
+        }
+    }
 }
 
 /// A target of an indirect call.
@@ -98,7 +128,7 @@ impl Counters {
             let entries = next..next + instr.branch_entries() as u32;
             next = entries.end;
             match Counted::of(&instr) {
-                Some(Counted::Branch { .. }) => owners.push(Owner { pc, op, entries }),
+                Some(Counted::Branch { .. }) => owners.push(Owner { pc, order: Order::of(op), entries }),
                 Some(Counted::Call) => calls.push(pc),
                 None => (),
             }
@@ -163,13 +193,10 @@ impl Counters {
         let all = self.branches();
         let branch = |owner: &Owner| {
             let own = &all[owner.entries.start as usize..owner.entries.end as usize];
-            let counts = if owner.op == Opcode::BrTable {
-                own.iter().map(|label| label.taken.get()).collect()
-            } else if owner.op == Opcode::If {
-                // It is taken where the condition is false.
-                own.iter().flat_map(|of| [of.passed.get(), of.taken.get()]).collect()
-            } else {
-                own.iter().flat_map(|of| [of.taken.get(), of.passed.get()]).collect()
+            let counts = match owner.order {
+                Order::Labels => own.iter().map(|label| label.taken.get()).collect(),
+                Order::PassedFirst => own.iter().flat_map(|of| [of.passed.get(), of.taken.get()]).collect(),
+                Order::TakenFirst => own.iter().flat_map(|of| [of.taken.get(), of.passed.get()]).collect(),
             };
             BranchProfile { pc: owner.pc, counts }
         };
