@@ -137,6 +137,8 @@ pub struct TierUse {
     pub native: u64,
     /// Functions compiled by Cranelift.
     pub cranelift: u64,
+    /// Functions compiled by the baseline compiler.
+    pub baseline: u64,
     /// Loops that continued in compiled code.
     pub osr_entries: u64,
     /// The number of times that code was retired.
@@ -151,6 +153,7 @@ impl std::ops::AddAssign for TierUse {
     fn add_assign(&mut self, other: TierUse) {
         self.native += other.native;
         self.cranelift += other.cranelift;
+        self.baseline += other.baseline;
         self.osr_entries += other.osr_entries;
         self.retired += other.retired;
         self.recompiled += other.recompiled;
@@ -402,6 +405,7 @@ fn weir_outcome(program: &Program, module: &Module, fuel: u64) -> weir::Result<O
     let tiers_used = TierUse {
         native: stats.functions.native,
         cranelift: stats.functions.cranelift,
+        baseline: stats.functions.baseline,
         osr_entries: stats.osr_entries,
         retired: stats.retired,
         recompiled: stats.recompiled,

@@ -12,7 +12,7 @@ use crate::side_tables;
 use arbitrary::Unstructured;
 use std::collections::BTreeSet;
 use wasm_smith::{Config, Module as Smith};
-use weir::{Extern, Ref, Store, Trap, Val, ValType};
+use weir::{Extern, FunctionStats, Ref, Store, Trap, Val, ValType};
 
 /// The number of bytes from which a module is made: enough for a few hundred instructions.
 const SEED_BYTES: usize = 4096;
@@ -111,8 +111,14 @@ pub struct Agreement {
     pub values: usize,
     /// The number of compared bytes of memory.
     pub bytes: usize,
-    /// The number of compiled functions. One that several compilers compiled counts for each of them.
-    pub compiled: u64,
+    /// The number of functions that the native back end compiled.
+    pub native: u64,
+    /// The number of functions that Cranelift compiled.
+    pub cranelift: u64,
+    /// The number of functions that the baseline compiler compiled.
+    pub baseline: u64,
+    /// The number of functions that were evaluated as SSA.
+    pub evaluated: u64,
 }
 
 impl std::ops::AddAssign for Agreement {
@@ -123,7 +129,10 @@ impl std::ops::AddAssign for Agreement {
         self.both_returned += other.both_returned;
         self.values += other.values;
         self.bytes += other.bytes;
-        self.compiled += other.compiled;
+        self.native += other.native;
+        self.cranelift += other.cranelift;
+        self.baseline += other.baseline;
+        self.evaluated += other.evaluated;
     }
 }
 
@@ -139,9 +148,12 @@ pub fn compare(wasm: &[u8], seed: u64, configs: &[weir::Config]) -> Result<Agree
     for config in configs {
         let mut config = config.clone();
         config.max_wasm_stack(STACK).value_stack_size(STACK);
-        let (found, compiled) = on_weir(wasm, seed, &config).map_err(|error| format!("{config:?}: {error:?}"))?;
+        let (found, functions) = on_weir(wasm, seed, &config).map_err(|error| format!("{config:?}: {error:?}"))?;
         agreement += compare_outcomes(&expected, &found).map_err(|what| format!("{config:?}: {what}"))?;
-        agreement.compiled += compiled;
+        agreement.native += functions.native;
+        agreement.cranelift += functions.cranelift;
+        agreement.baseline += functions.baseline;
+        agreement.evaluated += functions.evaluated;
     }
     Ok(agreement)
 }
@@ -200,7 +212,7 @@ fn argument(ty: ValType, rng: &mut Rng) -> Value {
     }
 }
 
-fn on_weir(wasm: &[u8], seed: u64, config: &weir::Config) -> weir::Result<(Outcome, u64)> {
+fn on_weir(wasm: &[u8], seed: u64, config: &weir::Config) -> weir::Result<(Outcome, FunctionStats)> {
     let engine = engine(config)?;
     let module = weir::Module::new(&engine, wasm)?;
     let limits = weir::StoreLimitsBuilder::new().memory_size(MAX_MEMORY_BYTES).table_elements(MAX_TABLE_ELEMENTS).build();
@@ -211,7 +223,7 @@ fn on_weir(wasm: &[u8], seed: u64, config: &weir::Config) -> weir::Result<(Outco
         Ok(instance) => instance,
         Err(error) => {
             outcome.calls.push(weir_failure(&error));
-            return Ok((outcome, 0));
+            return Ok((outcome, FunctionStats::default()));
         }
     };
     let mut rng = Rng::new(seed);
@@ -234,8 +246,7 @@ fn on_weir(wasm: &[u8], seed: u64, config: &weir::Config) -> weir::Result<(Outco
     weir_state(&mut store, instance, &names, &mut outcome);
     let stats = engine.stats();
     crossings::add(&weir::Stats::default(), &stats);
-    let functions = stats.functions;
-    Ok((outcome, functions.native + functions.cranelift + functions.baseline))
+    Ok((outcome, stats.functions))
 }
 
 /// Adds the exported globals and memories of an instance.

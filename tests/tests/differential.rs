@@ -48,7 +48,8 @@ fn tiers_agree_on_random_programs() {
     assert_eq!(runs.len(), differential::tiers(Some(0)).len());
     assert!(runs.values().all(|&programs| programs >= count / 10), "programs by tier: {runs:?}");
     let tiers_used = total.tiers_used;
-    assert!(tiers_used.native > count && tiers_used.cranelift > count && tiers_used.osr_entries > count, "{tiers_used:?}");
+    let compiled = [tiers_used.native, tiers_used.cranelift, tiers_used.baseline];
+    assert!(compiled.iter().all(|&functions| functions > count) && tiers_used.osr_entries > count, "{tiers_used:?}");
     assert!(tiers_used.retired > count / 4 && tiers_used.recompiled > 0 && tiers_used.freed_bytes > 0, "{tiers_used:?}");
 }
 

@@ -26,5 +26,8 @@ fn tiers_agree_on_modules_of_wasm_smith() {
     println!("{total:?}");
     // Each call is compared for both configurations of Weir.
     assert_eq!((total.compared, total.both_returned), (2 * total.calls, 2 * total.returned), "{total:?}");
-    assert!(total.returned > 1000 && total.returned * 5 > total.calls * 2 && total.compiled > 1000, "{total:?}");
+    assert!(total.returned > 1000 && total.returned * 5 > total.calls * 2, "{total:?}");
+    // Each of them runs a quarter of the modules.
+    let by_engine = [total.native, total.cranelift, total.baseline, total.evaluated];
+    assert!(by_engine.iter().all(|&functions| functions > 300), "{total:?}");
 }

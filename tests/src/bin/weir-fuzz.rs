@@ -161,7 +161,11 @@ fn fuzz_smith(compare: &Compare) -> ExitCode {
     progress("");
     println!("{modules} modules, {differences} differences; {} of {} calls returned", total.returned, total.calls);
     println!("compared {} calls, {} of which returned on both engines", total.compared, total.both_returned);
-    println!("compared {} values and {} bytes of memory; compiled {} functions", total.values, total.bytes, total.compiled);
+    println!("compared {} values and {} bytes of memory", total.values, total.bytes);
+    println!(
+        "compiled {} functions native, {} with Cranelift, {} by the baseline compiler",
+        total.native, total.cranelift, total.baseline
+    );
     print_crossings();
     println!("{coverage}");
     if differences == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
@@ -255,8 +259,8 @@ fn fuzz(compare: &Compare) -> ExitCode {
     println!("{on_wasmi} calls were made on wasmi too; {compared} runs of programs were compared");
     println!("{long} programs executed 1,000 instructions or more, all together {executed}");
     println!(
-        "compiled {} functions native, {} with Cranelift; {} loops continued in compiled code",
-        tiers_used.native, tiers_used.cranelift, tiers_used.osr_entries
+        "compiled {} functions native, {} with Cranelift, {} by the baseline compiler; {} loops continued in compiled code",
+        tiers_used.native, tiers_used.cranelift, tiers_used.baseline, tiers_used.osr_entries
     );
     println!(
         "retired code {} times, freed {} bytes of it; compiled {} times again",
