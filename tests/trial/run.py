@@ -210,6 +210,11 @@ def omit(tree):
 def wrong_value(key, value):
     """The wrong value in place of this one."""
     if key == "1.effect" and value[0] in "([":
+        operands = value[1:].split("=>")[0].split()
+        if operands:
+            # Another type of the last operand. The number of operands stays, because the compiler checks it and stops at one row.
+            other = "F32" if operands[-1] != "F32" else "I32"
+            return value[0] + " ".join([*operands[:-1], other]) + " " + value[value.index("=>") :]
         # One operand more, of a type that is not there.
         return value[0] + ("F32 " if "F32 =>" not in value else "I32 ") + value[1:].lstrip()
     label, _, bare = value.rpartition(": ")
@@ -224,7 +229,8 @@ def sections(output):
 
 
 def try_rows(tree, key, changed, test):
-    """Gives these rows wrong values. Returns the rows that are found, by the error or test that finds them."""
+    """Gives these rows wrong values. Returns the rows that are found, by the error or test that finds them; `None` if there are
+    several and they do not compile, because the compiler does not name all of them."""
     number, column = key.split(".")
     table = Table(tree, number)
     names = table.values("mnemonic") if number == "1" else {}
@@ -235,7 +241,7 @@ def try_rows(tree, key, changed, test):
         return {}
     if "test result" not in output:
         # With one row, the compiler's errors are those of that row.
-        return {errors(output)[0]: list(changed)} if len(changed) == 1 else {}
+        return {errors(output)[0]: list(changed)} if len(changed) == 1 else None
     pattern = NAMED.get(key, NAMED.get(number))
     named = lambda row: re.escape(names.get(row, "")[1:-1])
     stopped = {}
@@ -246,6 +252,17 @@ def try_rows(tree, key, changed, test):
         if found:
             stopped[name] = found
     return stopped
+
+
+def try_halves(tree, key, changed, test):
+    """Gives these rows wrong values, in halves if they do not compile together. Yields as `try_rows` returns."""
+    found = try_rows(tree, key, changed, test)
+    if found is not None:
+        yield from found.items()
+        return
+    rows = list(changed)
+    for half in (rows[: len(rows) // 2], rows[len(rows) // 2 :]):
+        yield from try_halves(tree, key, {row: changed[row] for row in half}, test)
 
 
 def wrong_rows(tree, key):
@@ -261,7 +278,7 @@ def wrong_rows(tree, key):
     left, test = dict(changed), ROW_TESTS.get(key, ROW_TESTS.get(number))
     groups = [[row for row in changed if row not in control], sorted(control)]
     for group in filter(None, groups):
-        for name, found in try_rows(tree, key, {row: changed[row] for row in group}, test).items():
+        for name, found in try_halves(tree, key, {row: changed[row] for row in group}, test):
             print(f"    {name} names {len(found)}", flush=True)
             for row in found:
                 left.pop(row, None)
