@@ -53,7 +53,7 @@ macro_rules! charged {
 
 /// Leaves if the frame of `rcx` that begins at `$fp` overflows the stack or has another width, if there is native code, without
 /// enough fuel, at the deadline, or if the ticks have run out. Otherwise the call does not leave any more: it is charged.
-/// [`no_ticks!`] is the out-of-line half.
+/// `no_ticks!` is the out-of-line half.
 macro_rules! admit {
     ($fp:literal, $check:expr, $commit:expr) => {
         concat!(
