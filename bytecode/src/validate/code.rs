@@ -71,7 +71,7 @@ impl Unvalidated {
         }
     }
 
-    /// The types that the acceptor needs, if it is to be used.
+    /// The types of the module's items for the acceptor; `None` if wasmparser validates all bodies.
     pub(super) fn signatures(&self) -> Option<&Signatures> {
         self.signatures.as_ref()
     }

@@ -391,7 +391,7 @@ impl Builder<'_, '_> {
     }
 
     /// Continues in a block that only `from` leads to, as its last successor.
-    fn continue_in_new_block(&mut self, from: Block) -> Block {
+    pub(super) fn continue_in_new_block(&mut self, from: Block) -> Block {
         let block = self.func.create_block();
         self.func.add_edge(from, block);
         self.ssa.seal_block(&mut self.func, &mut self.vars, block);

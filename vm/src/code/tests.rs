@@ -303,7 +303,8 @@ fn osr_bodies_get_the_frame() {
     assert_eq!(code.cell(0).load(Ordering::Relaxed).cast_const(), code.thunk(0), "the function itself stays interpreted");
 }
 
-/// Code that was entered at a loop jumps to the stub, which calls Rust with the frame and returns what is there afterwards.
+/// Code that was entered at a loop jumps to the stub. The stub calls Rust with the frame, and returns the results that Rust has
+/// written there.
 #[test]
 fn frames_resume_in_rust() {
     let space = space();

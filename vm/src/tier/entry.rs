@@ -84,7 +84,7 @@ pub(super) struct Slot {
     failures: u32,
     /// How often the ticks of its OSR bodies ran out.
     expiries: u32,
-    /// Whether the loop is to be compiled for good, because it has run for long in an OSR body.
+    /// Whether the first OSR body ran for long and was replaced. The next one cannot be left.
     replaced: bool,
 }
 
@@ -170,8 +170,8 @@ impl Slot {
         self.state = State::BackingOff { requests: 1 };
     }
 
-    /// The ticks of an OSR body have run out. Returns whether the body is to be replaced, which happens once, when they have run out
-    /// this number of times.
+    /// Counts that the ticks of an OSR body have run out. Returns true once: when they have run out `limit` times, and the body must
+    /// be replaced.
     fn expired(&mut self, limit: u32) -> bool {
         self.expiries = self.expiries.saturating_add(1);
         let now = !self.replaced && self.expiries >= limit;

@@ -77,14 +77,8 @@ pub(super) fn ready(module: &Arc<ModuleRecord>, key: Key) {
 /// Retires the code of an entry, if it has some, because the function will be compiled again for it. Without the heavy
 /// fence the code stays.
 pub(super) fn replace(module: &Arc<ModuleRecord>, key: Key) {
-    if !heavy_fence() {
-        return;
-    }
-    let mut entries = state_of(module).entries();
-    let bytes = entries.code(key).map(|code| retire(module, &mut entries, key, code));
-    drop(entries);
-    if let Some(bytes) = bytes {
-        report(module, key, bytes);
+    if heavy_fence() {
+        retire_all(module, key.func, |other, _| other == key);
     }
 }
 

@@ -365,7 +365,7 @@ mod tests {
         values.iter().enumerate().map(request).unzip()
     }
 
-    /// Runs the job that is chosen. Returns its number, what was dropped, and the others.
+    /// Runs the best job. Returns its number, the outcomes of dropped jobs, and the jobs that still wait.
     fn run_best(waiting: Vec<Waiting>, now: Instant, receive: &Receiver<Outcome>) -> (Option<u64>, Vec<Outcome>, Vec<Waiting>) {
         let (job, rest) = choose(waiting, now);
         let dropped = receive.try_iter().collect();

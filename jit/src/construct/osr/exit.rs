@@ -26,11 +26,11 @@ impl Builder<'_, '_> {
         let left = self.emit(Op::OsrTick, Type::I64, 0, work.into(), &[]);
         let ran_out = self.emit(Op::LtS, Type::I32, 0, 0, &[left, zero]);
         let header = self.branch_rarely(ran_out);
-        let ask = self.enter_after(header);
+        let ask = self.continue_in_new_block(header);
         let target = self.emit(Op::OsrTarget, Type::I64, 0, index as u64, &[]);
         let found = self.emit(Op::Ne, Type::I32, 0, 0, &[target, zero]);
         self.terminate(Op::Branch, 0, 0, &[found]);
-        self.enter_after(ask);
+        self.continue_in_new_block(ask);
         self.store_frame();
         self.terminate(Op::OsrExit, 0, index as u64, &[target]);
         let on = self.func.create_block();
@@ -47,15 +47,6 @@ impl Builder<'_, '_> {
         self.func.set_probability(branch, Some(Probability::of_counts(0, 1)));
         self.func.extend(block, &self.insts);
         self.insts.clear();
-        block
-    }
-
-    /// Makes the first successor of `from` the current block.
-    fn enter_after(&mut self, from: Block) -> Block {
-        let block = self.func.create_block();
-        self.func.add_edge(from, block);
-        self.ssa.seal_block(&mut self.func, &mut self.vars, block);
-        self.block = Some(block);
         block
     }
 
