@@ -27,7 +27,9 @@ const INITIALIZE: &str = "_initialize";
 pub(crate) fn run(args: Run) -> Done {
     let started = Instant::now();
     let guest = std::thread::Builder::new().name("guest".into()).stack_size(GUEST_STACK + HOST_STACK);
-    let run = move || std::process::exit(failure::status(run_here(&args, started)).into());
+    // The engine is made first, because it prepares the process for barriers: that takes long once there are threads.
+    let engine = engine(&args)?;
+    let run = move || std::process::exit(failure::status(run_here(&args, engine, started)).into());
     let thread = guest.spawn(run).map_err(|error| Failure::Module(error.into()))?;
     thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
 }
@@ -38,7 +40,8 @@ struct Host {
     memory: MemoryBudget,
 }
 
-fn run_here(args: &Run, started: Instant) -> Done {
+/// Creates the engine with the settings of the arguments.
+fn engine(args: &Run) -> Result<Engine, Failure> {
     let mut config = args.code.config(args.profile_save.is_some());
     config.max_wasm_stack(GUEST_STACK).value_stack_size(VALUE_STACK);
     match args.profile {
@@ -47,7 +50,10 @@ fn run_here(args: &Run, started: Instant) -> Done {
         Some(ProfileKind::Jitdump) => _ = config.profiler(Some(Profiler::JitDump)),
         None => (),
     }
-    let engine = Engine::new(&config).map_err(Failure::of_engine)?;
+    Engine::new(&config).map_err(Failure::of_engine)
+}
+
+fn run_here(args: &Run, engine: Engine, started: Instant) -> Done {
     if args.profile.is_none() {
         // Dropping an engine waits for its compiler threads; a program that has finished need not wait.
         std::mem::forget(engine.clone());

@@ -6,11 +6,28 @@ use std::sync::LazyLock;
 /// Makes every thread of the process execute a memory barrier and a serialising instruction. After it, each thread has
 /// seen the earlier writes of this thread, has made its own writes visible, and fetches instructions anew. Returns
 /// whether this happened; on a system without such a barrier it always returns false. Takes a few microseconds, but ten
-/// milliseconds or more the first time, because the kernel then waits until all threads are registered.
+/// milliseconds or more the first time, because the kernel then waits until all threads are registered; see [`prepare`].
 pub(crate) fn all_threads() -> bool {
-    static REGISTERED: LazyLock<bool> = LazyLock::new(register);
     *REGISTERED && barrier()
 }
+
+/// Whether the process is registered for the barrier.
+static REGISTERED: LazyLock<bool> = LazyLock::new(register);
+
+/// Registers the process for the barrier if it has only one thread, because that takes no time then. Registered later, the
+/// first barrier would wait, and so would the end of the process if it came meanwhile.
+#[cfg(target_os = "linux")]
+pub(crate) fn prepare() {
+    use std::os::unix::fs::MetadataExt;
+    /// Links of a directory without subdirectories.
+    const LINKS: u64 = 2;
+    if std::fs::metadata("/proc/self/task").is_ok_and(|threads| threads.nlink() == LINKS + 1) {
+        LazyLock::force(&REGISTERED);
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+pub(crate) fn prepare() {}
 
 #[cfg(target_os = "linux")]
 fn register() -> bool {

@@ -13,6 +13,7 @@ use crate::records::engine::EngineRecord;
 use crate::records::error::Result;
 use crate::records::module::ModuleRecord;
 use crate::records::quiescence::Domain;
+use crate::sys::barrier;
 use crate::sys::lock::{Guard, Lock, Rank};
 use std::any::Any;
 use std::collections::VecDeque;
@@ -64,6 +65,8 @@ impl EngineState {
     /// # Errors
     /// The profiler's file can't be written.
     pub fn new(config: &Config, quiescence: &Arc<Domain>, hooks: Hooks, helpers: HelperTable) -> Result<EngineState> {
+        // Often there are no other threads yet.
+        barrier::prepare();
         Ok(EngineState {
             policy: Policy::new(config),
             options: options(config),
