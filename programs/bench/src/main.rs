@@ -15,6 +15,7 @@ mod curve;
 mod document;
 mod figures;
 mod fit;
+mod in_store;
 mod liftoff;
 mod measure;
 mod options;
@@ -23,6 +24,7 @@ mod programs;
 mod ratio;
 mod report;
 mod run;
+mod seeds;
 mod stores;
 mod table;
 
@@ -49,6 +51,7 @@ fn main() -> ExitCode {
         Some(Task::Fit(options)) => fit::fit(options),
         Some(Task::Liftoff(options)) => liftoff::liftoff(options),
         Some(Task::Stores(options)) => stores::stores(options),
+        Some(Task::Seeds(options)) => seeds::seeds(options),
         Some(Task::Counts(options)) => counts(options),
         Some(Task::Calls(options)) => calls(options),
         Some(Task::Figures(options)) => figures(options),

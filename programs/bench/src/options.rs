@@ -45,6 +45,7 @@ pub enum Task {
     Fit(Fit),
     Liftoff(Liftoff),
     Stores(Stores),
+    Seeds(Seeds),
     Compare(Compare),
     Counts(Counts),
     Calls(Calls),
@@ -195,6 +196,26 @@ pub struct Stores {
     /// Rounds
     #[arg(long, value_name = "N", default_value_t = 15, value_parser = clap::value_parser!(u32).range(6..))]
     pub rounds: u32,
+}
+
+/// Prints the time of each program under the slowest of several layouts over that under the fastest, and how many addresses modulo 64
+/// its switches' arms have
+#[derive(Debug, Args)]
+pub struct Seeds {
+    #[command(flatten)]
+    pub selection: Selection,
+    /// The number of layouts
+    #[arg(long, value_name = "N", default_value_t = 60, value_parser = clap::value_parser!(u64).range(1..))]
+    pub seeds: u64,
+    /// Rounds, of which the best counts
+    #[arg(long, value_name = "N", default_value_t = 15, value_parser = clap::value_parser!(u32).range(1..))]
+    pub rounds: u32,
+    /// The work of each program, as a share of the large work; real programs do their small work
+    #[arg(long, value_name = "SHARE", default_value_t = 0.1)]
+    pub share: f64,
+    /// Use all tiers instead of the native one
+    #[arg(long)]
+    pub auto: bool,
 }
 
 /// A quantity of a run.

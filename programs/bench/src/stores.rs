@@ -4,19 +4,14 @@
 //! Baseline code is shared by all stores of an engine. Data that it writes, as its counters, must not slow the other store down.
 
 use crate::document::summarize;
+use crate::in_store::run;
 use crate::options::Stores;
-use crate::programs::{Program, Work};
 use crate::ratio::Ratio;
-use crate::run::{milliseconds, progress};
+use crate::run::progress;
 use std::fs;
 use std::sync::Barrier;
 use std::thread::ScopedJoinHandle;
-use std::time::Instant;
-use weir::{Config, Engine, Linker, Module, Store, Tier};
-use weir_wasi::{I32Exit, OutputBuffer, WasiCtx};
-
-/// Bytes of output that are kept.
-const OUTPUT: usize = 64 << 20;
+use weir::{Config, Engine, Module, Tier};
 
 /// Measures each program, and prints a line for it. The time of a round with two stores is that of the slower one.
 ///
@@ -57,38 +52,6 @@ pub fn stores(options: &Stores) -> Result<bool, String> {
 
 fn joined<T>(thread: ScopedJoinHandle<'_, T>) -> T {
     thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
-}
-
-/// Runs the program in a new store; starts when the other thread is ready, if there is one. Returns the time of the call in
-/// milliseconds, and the output.
-fn run(program: &Program, module: &Module, work: &Work, barrier: Option<&Barrier>) -> Result<(f64, Vec<u8>), String> {
-    let failed = |error: &dyn std::fmt::Display| format!("{}: {error}", program.name);
-    let output = OutputBuffer::new(OUTPUT);
-    let args = std::iter::once(program.name.as_str()).chain(work.args.iter().map(String::as_str));
-    let context = WasiCtx::builder().args(args).map_err(|error| failed(&error))?.stdout(output.clone()).build();
-    let prepared = || {
-        let mut store = Store::new(module.engine(), context);
-        let mut linker = Linker::new(module.engine());
-        weir_wasi::add_to_linker(&mut linker, |context| context)?;
-        let instance = linker.instantiate(&mut store, module)?;
-        let start = instance.get_typed_func::<(), ()>(&mut store, "_start")?;
-        Ok::<_, weir::Error>((store, start))
-    };
-    let prepared = prepared().map_err(|error| failed(&error));
-    // The other thread waits for this one even if it fails.
-    if let Some(barrier) = barrier {
-        barrier.wait();
-    }
-    let (mut store, start) = prepared?;
-    let begun = Instant::now();
-    let result = start.call(&mut store, ());
-    let ms = milliseconds(begun.elapsed());
-    match result {
-        Ok(()) => {}
-        Err(error) if error.downcast_ref() == Some(&I32Exit(0)) => {}
-        Err(error) => return Err(failed(&error)),
-    }
-    Ok((ms, output.contents()))
 }
 
 #[cfg(test)]
