@@ -73,7 +73,7 @@ pub struct FuncBody {
     pub branches: Box<[BranchEntry]>,
     /// Loops, ascending by pc.
     pub loops: Box<[LoopInfo]>,
-    /// Fuel segments, ascending by pc.
+    /// Fuel segments, ascending by pc; none if [`Options::segments`](crate::validate::Options::segments) is off.
     pub segments: Box<[Segment]>,
 }
 

@@ -5,9 +5,9 @@
 //! by the others. These are never targets of branches, because labels are instructions of their own.
 
 use crate::Opcode;
-use crate::instrs::Instrs;
 use crate::module::{FuncBody, Module};
 use crate::opcodes::{Effect, StackType};
+use crate::reader::Reader;
 use crate::types::ValType;
 
 macro_rules! superinstructions {
@@ -167,11 +167,14 @@ pub type Patch = (u32, u8);
 
 /// Finds the superinstructions of a body.
 pub fn find(module: &Module, body: &FuncBody) -> Vec<Patch> {
-    let mut fusion = Fusion::default();
-    let mut instrs = Instrs::new(module, body.entry, body.end);
-    while let Some((pc, op)) = instrs.opcode() {
-        instrs.reader.skip(op);
-        fusion.instruction(&module.bytes, pc, instrs.pc());
+    let bytes = &module.bytes[..body.end as usize];
+    // Most bodies have fewer.
+    let mut fusion = Fusion { patches: Vec::with_capacity(body.len() as usize / 8), ..Fusion::default() };
+    let mut reader = Reader { bytes, at: body.entry as usize };
+    while reader.at < bytes.len() {
+        let pc = reader.at as u32;
+        reader.skip_instruction();
+        fusion.instruction(bytes, pc, reader.at as u32);
     }
     fusion.patches
 }
@@ -232,7 +235,7 @@ impl Role {
     }
 
     /// Returns the superinstruction for an instruction of this role followed by one of role `next`. For comparisons and
-    /// blocks it is the first of a family, from which [`Fusion::found`] selects.
+    /// blocks it is the first of a family, from which [`Fusion::instruction`] selects.
     const fn with(self, next: Role) -> Option<Fused> {
         Some(match (self, next) {
             (_, Role::Block) => Fused::Blocks4,
@@ -357,15 +360,53 @@ const ROLE_OF: [(Role, u8); 256] = {
     table
 };
 
-/// [`Role::with`] as a table.
-const FUSED: [[Option<Fused>; ROLES]; ROLES] = {
+/// What follows from two roles.
+#[derive(Clone, Copy)]
+struct Found {
+    /// [`Role::with`]
+    code: Option<Fused>,
+    /// Whether the superinstruction takes operands for its last instruction, with which it may be another one.
+    is_operand: bool,
+    /// Whether its code is that of the first comparison with a branch.
+    is_comparison: bool,
+    /// Whether it takes the place of the one before, whose last instruction is its first.
+    replaces: bool,
+    /// The role of its last instruction as the first of the next superinstruction.
+    next: Role,
+}
+
+impl Found {
+    /// What follows from an instruction of role `first`, followed by one of role `second`.
+    const fn of(first: Role, second: Role) -> Found {
+        let code = first.with(second);
+        let next = match second {
+            // An instruction whose superinstruction only takes operands from registers may itself begin one.
+            Role::Pair | Role::Compare | Role::Add => second,
+            Role::Get => Role::Second,
+            Role::Other | Role::Const | Role::Set | Role::Tee | Role::BrIf | Role::Eqz | Role::Block | Role::Second => {
+                Role::Other
+            }
+            Role::LoadI32 | Role::LoadI32U8 | Role::LoadI64 | Role::LoadF64 => Role::Other,
+        };
+        Found {
+            code,
+            is_operand: matches!(code, Some(Fused::TopGet | Fused::TopConst)),
+            is_comparison: matches!(code, Some(Fused::EqzBrIf)),
+            replaces: code.is_some() && matches!(first, Role::Second),
+            next: if code.is_some() { next } else { second },
+        }
+    }
+}
+
+/// [`Found::of`] as a table.
+const FOUND: [[Found; ROLES]; ROLES] = {
     use Role::*;
     let roles = [Other, Get, Const, Set, Tee, BrIf, LoadI32, LoadI32U8, LoadI64, LoadF64, Pair, Compare, Add, Eqz, Block, Second];
-    let mut table = [[None; ROLES]; ROLES];
+    let mut table = [[Found::of(Other, Other); ROLES]; ROLES];
     let mut i = 0;
     while i < ROLES * ROLES {
         let (first, second) = (roles[i / ROLES], roles[i % ROLES]);
-        table[first as usize][second as usize] = first.with(second);
+        table[first as usize][second as usize] = Found::of(first, second);
         i += 1;
     }
     table
@@ -391,49 +432,39 @@ const I32_GE_U: u8 = Opcode::I32GeU as u8;
 
 impl Fusion {
     /// Processes the next instruction, which is at `pc` in a module with these bytes, and ends before `next`.
-    #[inline]
+    #[inline(always)]
     fn instruction(&mut self, bytes: &[u8], pc: u32, next: u32) {
         let opcode = bytes[pc as usize];
         let (role, length) = ROLE_OF[opcode as usize];
         let role = if length == 0 || next - pc == u32::from(length) { role } else { Role::Other };
-        if let Some(code) = self.last.take().and_then(|last| last.and(opcode, role))
+        if let Some(last) = self.last.take()
+            && matches!(role, Role::Pair | Role::Add | Role::Set | Role::Tee)
+            && let Some(code) = last.and(opcode, role)
             && let Some((start, _)) = self.patches.pop()
         {
             return self.whole(start, code);
         }
-        match FUSED[self.before as usize][role as usize] {
-            None => (self.before, self.pc) = (role, pc),
-            Some(code) => self.found(code, role, bytes, pc),
-        }
-    }
-
-    /// Records a superinstruction that ends with the instruction of this role at `pc`.
-    fn found(&mut self, code: Fused, role: Role, bytes: &[u8], pc: u32) {
+        let found = &FOUND[self.before as usize][role as usize];
+        let start = std::mem::replace(&mut self.pc, pc);
+        self.before = found.next;
+        let Some(code) = found.code else { return };
         if role == Role::Block {
             return self.block(bytes, pc);
         }
-        if self.before == Role::Second {
+        if found.replaces {
             self.patches.pop();
         }
-        let is_operand = matches!(code, Fused::TopGet | Fused::TopConst);
-        if is_operand && let Some(code) = code.and(bytes[pc as usize], role) {
-            return self.whole(self.pc, code);
-        }
-        let is_comparison = role == Role::BrIf && code as u8 == Fused::EqzBrIf as u8;
-        // Superinstructions on comparisons have the order of the opcodes.
-        let offset = if is_comparison { bytes[self.pc as usize] - I32_EQZ } else { 0 };
-        self.patches.push((self.pc, code as u8 + offset));
-        self.last = (!is_operand).then_some(code);
-        self.pc = pc;
-        self.before = match role {
-            // An instruction whose superinstruction only takes operands from registers may itself begin one.
-            Role::Pair | Role::Compare | Role::Add => role,
-            Role::Get => Role::Second,
-            Role::Other | Role::Const | Role::Set | Role::Tee | Role::BrIf | Role::Eqz | Role::Block | Role::Second => {
-                Role::Other
+        if found.is_operand {
+            match code.and(opcode, role) {
+                Some(code) => self.whole(start, code),
+                None => self.patches.push((start, code as u8)),
             }
-            Role::LoadI32 | Role::LoadI32U8 | Role::LoadI64 | Role::LoadF64 => Role::Other,
-        };
+            return;
+        }
+        // Superinstructions on comparisons have the order of the opcodes.
+        let offset = if found.is_comparison { bytes[start as usize] - I32_EQZ } else { 0 };
+        self.patches.push((start, code as u8 + offset));
+        self.last = Some(code);
     }
 
     /// Records a superinstruction that begins at `start` and ends with the current instruction.
@@ -444,7 +475,6 @@ impl Fusion {
 
     /// Counts a block at `pc`, if it has no result.
     fn block(&mut self, bytes: &[u8], pc: u32) {
-        self.before = Role::Other;
         if bytes[pc as usize + 1] != NO_RESULT {
             return;
         }
@@ -466,6 +496,7 @@ const NO_RESULT: u8 = 0x40;
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::instrs::Instrs;
     use crate::validate::parse;
 
     #[test]

@@ -95,6 +95,31 @@ impl<'a> Instrs<'a> {
         let pc = self.pc();
         (self.reader.at < self.end).then(|| (pc, self.reader.opcode()))
     }
+
+    /// Returns the next instruction whose effect is [`Effect::Control`], and skips those before it. Several times as fast as
+    /// the iterator where they are few.
+    pub fn next_control(&mut self) -> Option<Instr<'a>> {
+        const IS_CONTROL: [bool; 256] = {
+            let mut table = [false; 256];
+            let mut i = 0;
+            while i < Opcode::ALL.len() {
+                let op = Opcode::ALL[i];
+                if let Effect::Control(_) = op.effect() {
+                    assert!((op as usize) < 0x100, "the first byte tells instructions of control apart");
+                    table[op as usize] = true;
+                }
+                i += 1;
+            }
+            table
+        };
+        while self.reader.at < self.end {
+            if IS_CONTROL[self.reader.bytes[self.reader.at] as usize] {
+                return self.next();
+            }
+            self.reader.skip_instruction();
+        }
+        None
+    }
 }
 
 impl<'a> Iterator for Instrs<'a> {
@@ -192,6 +217,22 @@ mod tests {
     }
 
     #[test]
+    fn skipped_instructions_end_where_decoded_ones_do() {
+        let module = crate::validate::parse(wat::parse_str(SOURCE).unwrap().into()).unwrap();
+        let body = &module.bodies[0];
+        let instrs = Instrs::new(&module, body.entry, body.end);
+        let (mut reader, mut controls) = (instrs.reader.clone(), instrs.clone());
+        for instr in instrs {
+            assert_eq!(reader.at, instr.pc as usize);
+            reader.skip_instruction();
+            if let Effect::Control(_) = instr.op.effect() {
+                assert_eq!(controls.next_control(), Some(instr));
+            }
+        }
+        assert_eq!((reader.at, controls.next_control()), (body.end as usize, None));
+    }
+
+    #[test]
     fn an_encoded_opcode_is_read_back() {
         for &op in Opcode::ALL {
             let mut bytes = Vec::new();
@@ -240,5 +281,10 @@ mod tests {
         let ops: Vec<Opcode> = instrs.by_ref().map(|instr| instr.op).collect();
         assert_eq!(ops, Opcode::ALL);
         assert_eq!(instrs.pc(), end);
+        let mut reader = Reader { bytes: &module.bytes, at: 0 };
+        for _ in Opcode::ALL {
+            reader.skip_instruction();
+        }
+        assert_eq!(reader.at, module.bytes.len());
     }
 }

@@ -126,6 +126,48 @@ impl<'a> Labels<'a> {
     }
 }
 
+/// The shortest form of an instruction that has an opcode of one byte, and immediates that are numbers.
+#[derive(Clone, Copy)]
+struct Short {
+    /// Its length, 0 if it has none.
+    len: u8,
+    /// The bits that the two bytes after the opcode have in longer forms only.
+    longer: u16,
+}
+
+/// By opcode.
+const SHORT: [Short; 256] = {
+    let mut short = [Short { len: 0, longer: 0 }; 256];
+    let mut byte = 0;
+    while byte < 256 {
+        if let Some(op) = Opcode::from_code(byte as u16) {
+            short[byte] = Short::of(op.immediates());
+        }
+        byte += 1;
+    }
+    short
+};
+
+impl Short {
+    const fn of(immediates: Immediates) -> Short {
+        match immediates {
+            Immediates::None => Short { len: 1, longer: 0 },
+            Immediates::Label | Immediates::Func | Immediates::Type | Immediates::Local | Immediates::Global => Short::NUMBER,
+            Immediates::Table | Immediates::Memory | Immediates::Data | Immediates::Elem => Short::NUMBER,
+            Immediates::I32 | Immediates::I64 => Short::NUMBER,
+            // Bit 6 of the alignment says that a memory index follows.
+            Immediates::MemArg => Short { len: 3, longer: 0x80C0 },
+            Immediates::Block | Immediates::Labels | Immediates::CallIndirect | Immediates::Types => Short::NONE,
+            Immediates::HeapType | Immediates::MemArgLane | Immediates::DataMemory | Immediates::MemoryMemory => Short::NONE,
+            Immediates::ElemTable | Immediates::TableTable | Immediates::F32 | Immediates::F64 => Short::NONE,
+            Immediates::V128 | Immediates::Lane | Immediates::Shuffle => Short::NONE,
+        }
+    }
+
+    const NUMBER: Short = Short { len: 2, longer: 0x80 };
+    const NONE: Short = Short { len: 0, longer: 0 };
+}
+
 /// Reads the binary format where validation has already proved it well formed.
 ///
 /// # Panics
@@ -275,6 +317,20 @@ impl<'a> Reader<'a> {
                 self.immediates(op);
             }
         }
+    }
+
+    /// Skips an instruction. Faster than reading its opcode and skipping the immediates.
+    #[inline]
+    pub fn skip_instruction(&mut self) {
+        if let Some(&[byte, first, second]) = self.bytes.get(self.at..).and_then(|rest| rest.first_chunk()) {
+            let Short { len, longer } = SHORT[byte as usize];
+            if len > 0 && u16::from_le_bytes([first, second]) & longer == 0 {
+                self.at += usize::from(len);
+                return;
+            }
+        }
+        let op = self.opcode();
+        self.skip(op);
     }
 
     /// Skips a LEB128 number.

@@ -98,7 +98,7 @@ fn with_bodies(
 ) -> Result<Module, InvalidModule> {
     let Module { types, globals, tables, memories, .. } = &module;
     let signatures = options.accept.then(|| Signatures::new(types, globals, tables.iter().map(|table| &table.ty), memories));
-    let unvalidated = Unvalidated::new(resources, types, globals, signatures, options.work);
+    let unvalidated = Unvalidated::new(resources, types, globals, signatures, options);
     if options.lazy {
         module.bodies = ranges.into_iter().map(Body::unvalidated).collect();
         module.foreign_tail_calls = true;

@@ -209,3 +209,16 @@ fn tables_without_work() {
     verify(&module).unwrap();
     assert!(module.bodies.iter().all(|body| body.work == 1));
 }
+
+/// Without fuel segments the tables are otherwise the same.
+#[test]
+fn tables_without_segments() {
+    let bytes = wat::parse_str(BRANCHES).unwrap();
+    let module = parse_with(bytes.clone().into(), Options { segments: false, ..Options::default() }).unwrap();
+    let with = validate::parse(bytes.into()).unwrap();
+    assert!(with.bodies.iter().any(|body| !body.segments.is_empty()));
+    for (body, with) in module.bodies.iter().zip(&with.bodies) {
+        assert!(body.segments.is_empty());
+        assert_eq!(FuncBody { segments: with.segments.clone(), ..(**body).clone() }, **with);
+    }
+}

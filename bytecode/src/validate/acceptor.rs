@@ -14,7 +14,7 @@
 
 use super::builder::{Builder, Class, Step};
 use super::code::Code;
-use super::signatures::{EXTERNREF, FUNCREF, I32, Kind, NONE, ROWS, Row, Signature, Signatures, V128, value_type};
+use super::signatures::{CONTROLS, EXTERNREF, FUNCREF, I32, Kind, NONE, ROWS, Row, Signature, Signatures, V128, value_type};
 use crate::opcodes::{CallKind, Control, Immediates};
 use crate::types::ValType;
 use std::ops::Range;
@@ -90,7 +90,7 @@ impl Acceptor {
         self.locals.extend_from_slice(&signatures.bytes[signature.params()]);
         self.declarations(&mut at, locals)?;
         let entry = at.at as u32;
-        builder.begin(ty, locals, entry, range.end - entry);
+        builder.begin(code, ty, locals, entry, range.end - entry);
         self.len = 0;
         self.blocks.clear();
         self.open(signatures, BlockKind::Block, signature.of_body());
@@ -113,153 +113,140 @@ impl Acceptor {
     }
 
     /// Validates the instructions from `at` up to the end of its bytes.
-    fn instructions(
-        &mut self,
-        code: &Code<'_>,
-        signatures: &Signatures,
-        mut at: Cursor<'_>,
-        builder: &mut Builder,
-    ) -> Option<()> {
+    fn instructions(&mut self, code: &Code<'_>, signatures: &Signatures, at: Cursor<'_>, builder: &mut Builder) -> Option<()> {
+        let mut run = Straight::enter(self, builder, at);
         loop {
-            let pc = at.at as u32;
-            let opcode = at.byte()?;
+            let pc = run.at.at as u32;
+            let opcode = run.at.byte()?;
             let row = &ROWS[opcode as usize];
+            run.cost += 1;
             match row.kind {
                 Kind::Unary => {
-                    self.pop(row.operands[0])?;
-                    self.push(row.result);
-                    builder.plain();
+                    run.pop(self, row.operands[0])?;
+                    run.push(self, row.result);
                 }
                 Kind::Binary => {
-                    self.pop(row.operands[1])?;
-                    self.pop(row.operands[0])?;
-                    self.push(row.result);
-                    builder.plain();
+                    run.pop(self, row.operands[1])?;
+                    run.pop(self, row.operands[0])?;
+                    run.push(self, row.result);
                 }
                 Kind::LocalGet => {
-                    let ty = *self.locals.get(at.u32()? as usize)?;
-                    self.push_one(ty, builder)?;
+                    let ty = *self.locals.get(run.at.u32()? as usize)?;
+                    run.push_one(self, ty, builder)?;
                 }
                 Kind::LocalSet => {
-                    let local = at.u32()?;
-                    self.pop(*self.locals.get(local as usize)?)?;
+                    let local = run.at.u32()?;
+                    run.pop(self, *self.locals.get(local as usize)?)?;
                     builder.local_write(local);
                 }
                 Kind::LocalTee => {
-                    let local = at.u32()?;
+                    let local = run.at.u32()?;
                     let ty = *self.locals.get(local as usize)?;
-                    self.pop(ty)?;
-                    self.push(ty);
+                    run.pop(self, ty)?;
+                    run.push(self, ty);
                     builder.local_write(local);
                 }
                 Kind::I32Const => {
-                    at.signed(5, 0x7)?;
-                    self.push_one(row.result, builder)?;
+                    run.at.signed(5, 0x7)?;
+                    run.push_one(self, row.result, builder)?;
                 }
                 Kind::I64Const => {
-                    at.signed(10, 0x0)?;
-                    self.push_one(row.result, builder)?;
+                    run.at.signed(10, 0x0)?;
+                    run.push_one(self, row.result, builder)?;
                 }
                 Kind::F32Const => {
-                    at.skip(4);
-                    self.push_one(row.result, builder)?;
+                    run.at.skip(4);
+                    run.push_one(self, row.result, builder)?;
                 }
                 Kind::F64Const => {
-                    at.skip(8);
-                    self.push_one(row.result, builder)?;
+                    run.at.skip(8);
+                    run.push_one(self, row.result, builder)?;
                 }
                 Kind::Load => {
-                    at.mem_arg(signatures, row.alignment)?;
-                    self.pop(I32)?;
-                    self.push(row.result);
-                    builder.plain();
+                    run.at.mem_arg(signatures, row.alignment)?;
+                    run.pop(self, I32)?;
+                    run.push(self, row.result);
                 }
                 Kind::Store => {
-                    at.mem_arg(signatures, row.alignment)?;
-                    self.pop(row.operands[1])?;
-                    self.pop(I32)?;
-                    builder.plain();
+                    run.at.mem_arg(signatures, row.alignment)?;
+                    run.pop(self, row.operands[1])?;
+                    run.pop(self, I32)?;
                 }
                 Kind::GlobalGet => {
-                    let (ty, _) = *signatures.globals.get(at.u32()? as usize)?;
+                    let (ty, _) = *signatures.globals.get(run.at.u32()? as usize)?;
                     if ty == NONE {
                         return None;
                     }
-                    self.push_one(ty, builder)?;
+                    run.push_one(self, ty, builder)?;
                     builder.global(ty == V128);
                 }
                 Kind::GlobalSet => {
-                    let (ty, mutable) = *signatures.globals.get(at.u32()? as usize)?;
+                    let (ty, mutable) = *signatures.globals.get(run.at.u32()? as usize)?;
                     if !mutable || ty == NONE {
                         return None;
                     }
-                    self.pop(ty)?;
-                    builder.plain();
+                    run.pop(self, ty)?;
                     builder.global(ty == V128);
                 }
-                Kind::Drop => {
-                    self.pop_any()?;
-                    builder.plain();
-                }
+                Kind::Drop => run.pop_any(self)?,
                 Kind::Select => {
-                    self.pop(I32)?;
-                    let ty = self.top();
+                    run.pop(self, I32)?;
+                    let ty = run.top(self);
                     if !(V128..=I32).contains(&ty) {
                         return None;
                     }
-                    self.pop(ty)?;
-                    self.pop(ty)?;
-                    self.push(ty);
-                    builder.plain();
+                    run.pop(self, ty)?;
+                    run.pop(self, ty)?;
+                    run.push(self, ty);
                 }
                 Kind::SelectTyped => {
-                    let (count, ty) = (at.byte()?, at.byte()?);
+                    let (count, ty) = (run.at.byte()?, run.at.byte()?);
                     if count != 1 || value_type(ty).is_none() {
                         return None;
                     }
-                    self.pop(I32)?;
-                    self.pop(ty)?;
-                    self.pop(ty)?;
-                    self.push(ty);
-                    builder.plain();
+                    run.pop(self, I32)?;
+                    run.pop(self, ty)?;
+                    run.pop(self, ty)?;
+                    run.push(self, ty);
                 }
                 Kind::MemorySize => {
-                    at.memory(signatures)?;
-                    self.push_one(I32, builder)?;
+                    run.at.memory(signatures)?;
+                    run.push_one(self, I32, builder)?;
                 }
                 Kind::MemoryGrow => {
-                    at.memory(signatures)?;
-                    self.pop(I32)?;
-                    self.push(I32);
-                    builder.plain();
+                    run.at.memory(signatures)?;
+                    run.pop(self, I32)?;
+                    run.push(self, I32);
                 }
                 Kind::RefNull => {
-                    let ty = at.byte()?;
+                    let ty = run.at.byte()?;
                     if ty != FUNCREF && ty != EXTERNREF {
                         return None;
                     }
-                    self.push_one(ty, builder)?;
+                    run.push_one(self, ty, builder)?;
                 }
                 Kind::RefIsNull => {
-                    let ty = self.top();
+                    let ty = run.top(self);
                     if ty != FUNCREF && ty != EXTERNREF {
                         return None;
                     }
-                    self.pop(ty)?;
-                    self.push(I32);
-                    builder.plain();
+                    run.pop(self, ty)?;
+                    run.push(self, I32);
                 }
                 Kind::Prefix => {
                     let (class, rows) = if opcode == 0xFC { (Class::Plain, 0x100..0x200) } else { (Class::Vector, 0x200..0x400) };
-                    let row = ROWS[rows].get(at.u32()? as usize)?;
+                    let row = ROWS[rows].get(run.at.u32()? as usize)?;
+                    let mut at = run.leave(self, builder);
                     let before = self.height();
                     self.prefixed(signatures, &mut at, row)?;
                     builder.instruction(code, Step { class, pc, next: at.at as u32, before });
                     self.grown(builder)?;
+                    run = Straight::enter(self, builder, at);
                 }
-                Kind::Control(control) => {
+                Kind::Control => {
+                    let mut at = run.leave(self, builder);
                     let before = self.height();
-                    let class = self.control(code, signatures, &mut at, control)?;
+                    let class = self.control(code, signatures, &mut at, CONTROLS[opcode as usize])?;
                     builder.instruction(code, Step { class, pc, next: at.at as u32, before });
                     self.grown(builder)?;
                     if self.blocks.is_empty() {
@@ -269,16 +256,19 @@ impl Acceptor {
                     if self.blocks.len() > LIMIT {
                         return None;
                     }
+                    run = Straight::enter(self, builder, at);
                 }
-                Kind::Unknown | Kind::Prefixed(_) => return None,
+                Kind::Unknown | Kind::Prefixed => return None,
             }
         }
     }
 
     /// An instruction after a prefix, whose immediates are at `at`.
     fn prefixed(&mut self, signatures: &Signatures, at: &mut Cursor<'_>, row: &Row) -> Option<()> {
-        let Kind::Prefixed(immediates) = row.kind else { return None };
-        match immediates {
+        if row.kind != Kind::Prefixed {
+            return None;
+        }
+        match row.immediates {
             Immediates::None => {}
             Immediates::MemArg => at.mem_arg(signatures, row.alignment)?,
             Immediates::MemArgLane => {
@@ -419,24 +409,10 @@ impl Acceptor {
         (self.len - self.blocks.len()) as u32
     }
 
-    /// The type of the top operand of the innermost block, or [`BASE`] if it has none.
-    #[inline]
-    fn top(&self) -> u8 {
-        self.operands[(self.len - 1) % CAPACITY]
-    }
-
     #[inline]
     fn push(&mut self, ty: u8) {
         self.operands[self.len % CAPACITY] = ty;
         self.len += 1;
-    }
-
-    /// Processes an instruction that only pushes an operand.
-    #[inline]
-    fn push_one(&mut self, ty: u8, builder: &mut Builder) -> Option<()> {
-        self.push(ty);
-        builder.plain();
-        self.grown(builder)
     }
 
     /// After an instruction that may push more operands than it pops, records their number if it is the highest so far.
@@ -460,8 +436,9 @@ impl Acceptor {
 
     #[inline]
     fn pop(&mut self, ty: u8) -> Option<()> {
-        if self.top() != ty {
-            return self.missing();
+        let top = self.operands[(self.len - 1) % CAPACITY];
+        if top != ty {
+            return self.missing(top);
         }
         self.len -= 1;
         Some(())
@@ -471,18 +448,10 @@ impl Acceptor {
         types.iter().rev().try_for_each(|&ty| self.pop(ty))
     }
 
-    fn pop_any(&mut self) -> Option<()> {
-        if self.top() == BASE {
-            return self.missing();
-        }
-        self.len -= 1;
-        Some(())
-    }
-
-    /// The operand to be popped is not on the stack: in dead code it has any type.
+    /// The operand to be popped is not at the top, where this is: in dead code it has any type.
     #[cold]
-    fn missing(&self) -> Option<()> {
-        (self.top() == BASE && self.blocks.last()?.dead).then_some(())
+    fn missing(&self, top: u8) -> Option<()> {
+        (top == BASE && self.blocks.last()?.dead).then_some(())
     }
 
     /// Ends the live code of the innermost block.
@@ -548,6 +517,78 @@ impl Acceptor {
             return None;
         }
         self.stop();
+        Some(())
+    }
+}
+
+/// The state of a run of straight-line code. It is copied out of the stacks and back for each instruction that opens, ends or
+/// leaves a block, or calls, because a local variable whose address is not taken has a register: in memory, each instruction would
+/// wait for the stores of the one before.
+struct Straight<'a> {
+    at: Cursor<'a>,
+    /// [`Acceptor::len`]
+    len: usize,
+    /// The length beyond which the stack has more operands than ever before in this body.
+    highest: usize,
+    /// Instructions since its beginning.
+    cost: u32,
+}
+
+impl<'a> Straight<'a> {
+    /// Begins at `at`.
+    #[inline(always)]
+    fn enter(stacks: &Acceptor, builder: &Builder, at: Cursor<'a>) -> Straight<'a> {
+        Straight { at, len: stacks.len, highest: builder.max_operands() as usize + stacks.blocks.len(), cost: 0 }
+    }
+
+    /// Ends before the instruction whose opcode has been read; returns the place after the opcode.
+    #[inline(always)]
+    fn leave(self, stacks: &mut Acceptor, builder: &mut Builder) -> Cursor<'a> {
+        stacks.len = self.len;
+        builder.plain(self.cost - 1);
+        self.at
+    }
+
+    /// The type of the top operand of the innermost block, or [`BASE`] if it has none.
+    #[inline(always)]
+    fn top(&self, stacks: &Acceptor) -> u8 {
+        stacks.operands[(self.len - 1) % CAPACITY]
+    }
+
+    #[inline(always)]
+    fn push(&mut self, stacks: &mut Acceptor, ty: u8) {
+        stacks.operands[self.len % CAPACITY] = ty;
+        self.len += 1;
+    }
+
+    /// Processes an instruction that only pushes an operand.
+    #[inline(always)]
+    fn push_one(&mut self, stacks: &mut Acceptor, ty: u8, builder: &mut Builder) -> Option<()> {
+        self.push(stacks, ty);
+        if self.len > self.highest {
+            stacks.higher((self.len - stacks.blocks.len()) as u32, builder)?;
+            self.highest = builder.max_operands() as usize + stacks.blocks.len();
+        }
+        Some(())
+    }
+
+    #[inline(always)]
+    fn pop(&mut self, stacks: &Acceptor, ty: u8) -> Option<()> {
+        let top = self.top(stacks);
+        if top != ty {
+            return stacks.missing(top);
+        }
+        self.len -= 1;
+        Some(())
+    }
+
+    #[inline(always)]
+    fn pop_any(&mut self, stacks: &Acceptor) -> Option<()> {
+        let top = self.top(stacks);
+        if top == BASE {
+            return stacks.missing(top);
+        }
+        self.len -= 1;
         Some(())
     }
 }

@@ -147,7 +147,7 @@ impl Worker {
             let message = format!("more than {MAX_LOCALS} locals in all functions together are not supported");
             return Err(InvalidModule::new(message, range.start.into()));
         }
-        let side_table = self.builder.finish(code.unvalidated.work);
+        let side_table = self.builder.finish(code.unvalidated.options.work);
         Ok(FuncBody { entry, end: range.end, locals: self.locals.as_slice().into(), ..side_table })
     }
 
@@ -177,7 +177,7 @@ impl Worker {
         read_locals(&mut reader, &mut validator, &mut self.locals)?;
 
         let (entry, end) = (reader.original_position() as u32, range.end);
-        self.builder.begin(ty, &self.locals, entry, end - entry);
+        self.builder.begin(code, ty, &self.locals, entry, end - entry);
         // After one instruction the stack is as it is before the next.
         let (mut pc, mut before) = (entry, 0);
         while pc < end {

@@ -152,6 +152,8 @@ pub(super) struct Builder {
     labels: Vec<Label>,
     /// Whether the next instruction is not dead.
     live: bool,
+    /// Whether fuel segments are to be found.
+    segmented: bool,
     /// Head and cost so far of the current segment.
     segment_pc: u32,
     segment_cost: u32,
@@ -212,10 +214,11 @@ const SET_MEMBERS_PER_BYTE: usize = 4;
 
 impl Builder {
     /// Begins a body of type `ty` with these locals, `len` bytes of code from `entry` on.
-    pub fn begin(&mut self, ty: &FuncType, locals: &[ValType], entry: u32, len: u32) {
+    pub fn begin(&mut self, code: &Code<'_>, ty: &FuncType, locals: &[ValType], entry: u32, len: u32) {
         self.branches.clear();
         self.loops.clear();
         self.segments.clear();
+        self.segmented = code.unvalidated.options.segments;
         self.max_operands = 0;
         self.wide = has_vector(locals) || has_vector(&ty.results);
         self.labels.clear();
@@ -236,22 +239,21 @@ impl Builder {
     #[inline]
     pub fn instruction(&mut self, code: &Code<'_>, step: Step) {
         if step.class == Class::Plain {
-            self.plain();
+            self.charge();
         } else {
             self.special(code, step);
         }
     }
 
-    /// Processes an instruction of class [`Class::Plain`].
+    /// Processes this many instructions of class [`Class::Plain`], or that [write a local](Self::local_write).
     #[inline]
-    pub fn plain(&mut self) {
-        self.charge();
+    pub fn plain(&mut self, count: u32) {
+        self.segment_cost += if self.live { count } else { 0 };
     }
 
-    /// Processes an instruction that writes a local.
+    /// Records that an instruction writes a local.
     #[inline]
     pub fn local_write(&mut self, local: u32) {
-        self.charge();
         if self.live {
             self.write(|| local);
         }
@@ -365,7 +367,7 @@ impl Builder {
 
     /// Ends the current segment; the next one begins at `pc`.
     fn begin_segment(&mut self, pc: u32) {
-        if self.segment_cost > 0 {
+        if self.segmented && self.segment_cost > 0 {
             self.segments.push(Segment { pc: self.segment_pc, cost: self.segment_cost });
         }
         (self.segment_pc, self.segment_cost) = (pc, 0);

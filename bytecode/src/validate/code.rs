@@ -1,5 +1,6 @@
 //! The data of a module that the validation of bodies needs.
 
+use super::options::Options;
 use super::signatures::Signatures;
 use crate::types::{FuncType, GlobalType, ValType};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -39,8 +40,8 @@ pub struct Unvalidated {
     vector_types: bool,
     /// Whether some global is a v128.
     vector_globals: bool,
-    /// See [`Options::work`](super::Options).
-    pub(super) work: bool,
+    /// Also for bodies that are validated later.
+    pub(super) options: Options,
     /// The types that the acceptor needs; `None` if wasmparser validates all bodies.
     signatures: Option<Signatures>,
     /// The number of locals of the bodies validated so far.
@@ -56,7 +57,7 @@ impl Unvalidated {
         types: &[FuncType],
         globals: &[GlobalType],
         signatures: Option<Signatures>,
-        work: bool,
+        options: Options,
     ) -> Unvalidated {
         let vector_types = types.iter().any(FuncType::has_vector);
         let vector_globals = globals.iter().any(|global| global.value == ValType::V128);
@@ -64,7 +65,7 @@ impl Unvalidated {
             resources,
             vector_types,
             vector_globals,
-            work,
+            options,
             signatures,
             locals: AtomicUsize::new(0),
             accepted: AtomicU64::new(0),

@@ -33,10 +33,12 @@ pub struct Options {
     /// Whether to estimate the work of calls and loop iterations, also in bodies that are validated later; otherwise
     /// each counts 1.
     pub work: bool,
+    /// Whether to find the [fuel segments](crate::sidetable::Segment), which only engines that meter fuel need.
+    pub segments: bool,
 }
 
 impl Default for Options {
     fn default() -> Options {
-        Options { threads: 1, lazy: false, accept: true, work: true }
+        Options { threads: 1, lazy: false, accept: true, work: true, segments: true }
     }
 }

@@ -78,8 +78,9 @@ pub(super) enum Kind {
     /// The first byte of an instruction that has a prefix.
     Prefix,
     /// An instruction after a prefix. Operands, result and immediates are in its row.
-    Prefixed(Immediates),
-    Control(Control),
+    Prefixed,
+    /// One of [`CONTROLS`].
+    Control,
 }
 
 /// The kind of an instruction, and the types of its operands and result if they do not depend on the module.
@@ -94,9 +95,12 @@ pub(super) struct Row {
     pub alignment: u8,
     /// Number of lanes to choose from.
     pub lanes: u8,
+    /// After a prefix; elsewhere the kind decides.
+    pub immediates: Immediates,
 }
 
-const UNKNOWN: Row = Row { kind: Kind::Unknown, operands: [NONE; 3], result: NONE, alignment: 0, lanes: 0 };
+const UNKNOWN: Row =
+    Row { kind: Kind::Unknown, operands: [NONE; 3], result: NONE, alignment: 0, lanes: 0, immediates: Immediates::None };
 
 /// One row for each code of TABLE 1. Addresses have 32 bits.
 pub(super) const ROWS: [Row; 0x400] = {
@@ -112,10 +116,24 @@ pub(super) const ROWS: [Row; 0x400] = {
     rows
 };
 
+/// By opcode of one byte; `Nop` if the instruction is not of kind [`Kind::Control`].
+pub(super) const CONTROLS: [Control; 256] = {
+    let mut controls = [Control::Nop; 256];
+    let mut i = 0;
+    while i < Opcode::ALL.len() {
+        let op = Opcode::ALL[i];
+        if let (Effect::Control(control), 0..0x100) = (op.effect(), op as usize) {
+            controls[op as usize] = control;
+        }
+        i += 1;
+    }
+    controls
+};
+
 /// The row of an opcode of one byte.
 const fn row(op: Opcode) -> Row {
     match op.effect() {
-        Effect::Control(control) => Row { kind: Kind::Control(control), ..UNKNOWN },
+        Effect::Control(_) => Row { kind: Kind::Control, ..UNKNOWN },
         Effect::Fixed { operands, results } => {
             let kind = match (operands, results, op.immediates()) {
                 ([_], [_], Immediates::None) => Kind::Unary,
@@ -185,7 +203,7 @@ const fn prefixed(op: Opcode) -> Row {
         // Of an access to one lane.
         None => 16 >> alignment,
     };
-    Row { kind: Kind::Prefixed(immediates), alignment, lanes, ..row }
+    Row { kind: Kind::Prefixed, alignment, lanes, immediates, ..row }
 }
 
 /// The types of at most three operands and at most one result.
@@ -261,7 +279,7 @@ const fn number(text: &[u8], mut at: usize) -> (u32, usize) {
 
 // A direct, an indirect and a reference's call are different instructions in the acceptor, too.
 const _: () = {
-    assert!(matches!(ROWS[Opcode::Call as usize].kind, Kind::Control(Control::Call(CallKind::Direct))));
+    assert!(matches!(CONTROLS[Opcode::Call as usize], Control::Call(CallKind::Direct)));
     assert!(ROWS[Opcode::I64Load32U as usize].alignment == 2 && ROWS[Opcode::F64Store as usize].alignment == 3);
     assert!(ROWS[Opcode::V128Load8x8S as usize].alignment == 3 && ROWS[Opcode::V128Load as usize].alignment == 4);
     assert!(ROWS[Opcode::V128Load16Lane as usize].alignment == 1 && ROWS[Opcode::V128Load16Lane as usize].lanes == 8);
@@ -283,10 +301,10 @@ const fn is_complete(op: Opcode) -> bool {
     let row = &ROWS[op as usize];
     match row.kind {
         Kind::Unary | Kind::Binary | Kind::I32Const | Kind::I64Const | Kind::F32Const | Kind::F64Const => {}
-        Kind::Load | Kind::Store | Kind::MemorySize | Kind::MemoryGrow | Kind::Prefixed(_) => {}
+        Kind::Load | Kind::Store | Kind::MemorySize | Kind::MemoryGrow | Kind::Prefixed => {}
         Kind::Unknown | Kind::LocalGet | Kind::LocalSet | Kind::LocalTee | Kind::GlobalGet | Kind::GlobalSet => return true,
         Kind::Drop | Kind::Select | Kind::SelectTyped | Kind::RefNull | Kind::RefIsNull => return true,
-        Kind::Prefix | Kind::Control(_) => return true,
+        Kind::Prefix | Kind::Control => return true,
     }
     let Some((operands, results)) = op.effect().arity() else { return false };
     let mut i = 0;

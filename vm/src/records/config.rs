@@ -149,7 +149,8 @@ impl Config {
     /// Returns the options for validating a module.
     pub(crate) fn validation(&self, lazy: bool) -> validate::Options {
         let threads = if self.parallel_validation { crate::sys::thread::parallelism().unwrap_or(1) } else { 1 };
-        validate::Options { threads, lazy, accept: true, work: self.tier_up_threshold.is_none() && self.stress.is_none() }
+        let work = self.tier_up_threshold.is_none() && self.stress.is_none();
+        validate::Options { threads, lazy, accept: true, work, segments: self.consume_fuel }
     }
 
     /// Returns whether the interpreter executes superinstructions.

@@ -123,7 +123,9 @@ impl Counters {
     /// Creates the counters of a function of `module`, all 0.
     pub fn new(module: &Bytecode, body: &FuncBody) -> Counters {
         let (mut owners, mut calls, mut next) = (Vec::new(), Vec::new(), 0);
-        for instr in Instrs::new(module, body.entry, body.end) {
+        let mut instrs = Instrs::new(module, body.entry, body.end);
+        // Only instructions of control have entries or are counted.
+        while let Some(instr) = instrs.next_control() {
             let Instr { pc, op, .. } = instr;
             let entries = next..next + instr.branch_entries() as u32;
             next = entries.end;
