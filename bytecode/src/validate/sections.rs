@@ -205,10 +205,21 @@ fn data_segment(data: wasmparser::Data<'_>) -> Result<DataSegment> {
     Ok(DataSegment { range: end - data.data.len() as u32..end, active })
 }
 
+/// The value of an expression that consists of `i32.const`.
+fn i32_const(expr: &wasmparser::ConstExpr<'_>) -> Option<i32> {
+    let mut reader = expr.get_binary_reader();
+    (reader.read_u8().ok()? == Opcode::I32Const as u8).then_some(())?;
+    let value = reader.read_var_i32().ok()?;
+    (reader.read_u8().ok()? == Opcode::End as u8).then_some(value)
+}
+
 #[expect(clippy::wildcard_enum_match_arm, reason = "these are the parser's operators, and an unknown one is an error")]
 fn const_expr(expr: &wasmparser::ConstExpr<'_>) -> Result<ConstExpr> {
     // Nearly all are one instruction, and a module may have tens of thousands of them.
-    let mut ops = Vec::with_capacity(1);
+    if let Some(value) = i32_const(expr) {
+        return Ok(ConstExpr([ConstOp::I32(value)].into()));
+    }
+    let mut ops = Vec::new();
     for op in expr.get_operators_reader().into_iter_with_offsets() {
         let (op, offset) = op?;
         ops.push(match op {

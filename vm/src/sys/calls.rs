@@ -11,6 +11,7 @@ crate::__call_table! {
     Zero = "mapping::zero",
     MapFileOver = "mapping::map_file_over",
     Discard = "mapping::discard",
+    Populate = "mapping::populate",
     KeepFromForks = "mapping::keep_from_forks",
     Unmap = "mapping::unmap",
     FileInMemory = "file::in_memory",

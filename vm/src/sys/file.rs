@@ -1,7 +1,7 @@
 //! Files that the user names.
 
 use super::calls::Call;
-use super::mapping::{Access, Mapping};
+use super::mapping::{self, Access, Mapping};
 use std::fs;
 use std::io::{self, Read as _, Write as _};
 use std::os::unix::fs::FileExt;
@@ -62,7 +62,10 @@ pub(crate) fn read(path: &Path, parts: impl FnOnce(usize, &ReadAt<'_>) -> io::Re
     let mut file = fs::File::open(path)?;
     let metadata = file.metadata()?;
     match u32::try_from(metadata.len()) {
-        Ok(len @ 1..) if metadata.is_file() => parts(len as usize, &|into, at| file.read_exact_at(into, at as u64)),
+        Ok(len @ 1..) if metadata.is_file() => parts(len as usize, &|into, at| {
+            mapping::populate(into);
+            file.read_exact_at(into, at as u64)
+        }),
         _ => {
             let mut bytes = Vec::new();
             file.read_to_end(&mut bytes)?;
