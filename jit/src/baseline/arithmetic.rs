@@ -43,7 +43,7 @@ impl Compiler<'_> {
         let src = self.reg(&mut a);
         let rm = self.float_rm(&mut b);
         let dst = self.result_like(a);
-        self.emit(&Inst::new(op, width(ty)).dst(dst).src(src).rm(rm));
+        self.emit_any(&Inst::new(op, width(ty)).dst(dst).src(src).rm(rm));
         self.push(a.kind, dst);
         Ok(())
     }

@@ -335,7 +335,7 @@ impl<'c> Compiler<'c> {
                 Class::Float => (Asm::VmovTo, FLOAT_SCRATCH),
             };
             self.load_slot(scratch, kind, self.locals + i);
-            self.emit(&Inst::new(op, kind.width()).src(scratch).mem(Mem::at(abi::RAX, 8 * slot as i32)));
+            self.emit_any(&Inst::new(op, kind.width()).src(scratch).mem(Mem::at(abi::RAX, 8 * slot as i32)));
         }
         for (i, location) in abi::results(types).enumerate() {
             let ArgLocation::Reg(reg) = location else { continue };

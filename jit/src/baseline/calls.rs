@@ -196,7 +196,7 @@ impl<'c> Compiler<'c> {
         match arg.at {
             At::Reg(reg) => {
                 let op = if reg.class() == Class::Float { Asm::VmovTo } else { Asm::MovTo };
-                self.emit(&Inst::new(op, width).src(reg).mem(mem));
+                self.emit_any(&Inst::new(op, width).src(reg).mem(mem));
             }
             At::Const(bits) if arg.kind != Kind::V128 => {
                 let half =

@@ -119,7 +119,14 @@ impl<'c> Compiler<'c> {
         compiler
     }
 
+    /// Emits an instruction whose row of TABLE 3 is known when Weir is compiled.
+    #[inline(always)]
     pub fn emit(&mut self, inst: &Inst) {
+        self.out.encode_known(inst);
+    }
+
+    /// Emits an instruction.
+    pub fn emit_any(&mut self, inst: &Inst) {
         self.out.encode(inst);
     }
 

@@ -79,9 +79,9 @@ impl<'c> Compiler<'c> {
                         Class::Float => (Asm::Vmov, Asm::VmovTo, frame::FLOAT_SCRATCH),
                     };
                     let mem = Mem::at(frame::SCRATCH, 8 * slot as i32);
-                    self.emit(&Inst::new(op, kind.width()).dst(via).mem(mem));
+                    self.emit_any(&Inst::new(op, kind.width()).dst(via).mem(mem));
                     let slot = self.slots.mem(index);
-                    self.emit(&Inst::new(op_to, kind.width()).src(via).mem(slot));
+                    self.emit_any(&Inst::new(op_to, kind.width()).src(via).mem(slot));
                     At::Slot
                 }
             };

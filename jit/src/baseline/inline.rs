@@ -116,7 +116,7 @@ impl Compiler<'_> {
 
     /// Writes a simple instruction: see `stencil`.
     fn write(&mut self, inst: &Inst) {
-        let Encoding::Sequence(sequence) = inst.op.encoding() else { return self.emit(inst) };
+        let Encoding::Sequence(sequence) = inst.op.encoding() else { return self.emit_any(inst) };
         match SimpleSequence::of(sequence) {
             Some(SimpleSequence::Constant) => self.out.constant(inst.dst, inst.imm),
             Some(SimpleSequence::Zero) => self.out.clear(inst.dst),
@@ -128,7 +128,7 @@ impl Compiler<'_> {
                 Rm::None | Rm::Mem(_) | Rm::Slot(_) => self.emit(&Inst::new(Asm::Mov, inst.width).dst(inst.dst).rm(inst.rm)),
             },
             // It is not simple: `encode` refuses it.
-            None => self.emit(inst),
+            None => self.emit_any(inst),
         }
     }
 

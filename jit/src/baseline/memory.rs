@@ -91,7 +91,7 @@ impl Compiler<'_> {
 
     /// Emits an access that may fault if its address is not checked.
     fn faulting(&mut self, inst: &Inst) {
-        self.emit(inst);
+        self.emit_any(inst);
         let crate::x64::insts::Rm::Mem(mem) = inst.rm else { return };
         if mem.pc != Mem::SAFE {
             let offset = self.out.last as u32;

@@ -70,7 +70,7 @@ impl Compiler<'_> {
         let reg = self.result(kind.class());
         let mem = self.global(global);
         let op = if kind.class() == Class::Float { Asm::Vmov } else { Asm::Mov };
-        self.emit(&Inst::new(op, kind.width()).dst(reg).mem(mem));
+        self.emit_any(&Inst::new(op, kind.width()).dst(reg).mem(mem));
         self.push(kind, reg);
     }
 
@@ -81,7 +81,7 @@ impl Compiler<'_> {
         let mem = self.global(global);
         let op = if popped.kind.class() == Class::Float { Asm::VmovTo } else { Asm::MovTo };
         let inst = Inst::new(op, popped.kind.width()).mem(mem);
-        self.emit(&match reg {
+        self.emit_any(&match reg {
             Some(reg) => inst.src(reg),
             None => inst.imm(immediate.unwrap_or_default()),
         });
@@ -138,7 +138,7 @@ impl Compiler<'_> {
                 };
                 self.out.set(ordered, other);
                 self.out.set(equal, reg);
-                self.emit(&Inst::new(op, Width::D).dst(reg).src(reg).reg(other));
+                self.emit_any(&Inst::new(op, Width::D).dst(reg).src(reg).reg(other));
             }
             Cond::O | Cond::NO | Cond::B | Cond::AE | Cond::E | Cond::NE | Cond::BE | Cond::A => self.out.set(cond, reg),
             Cond::S | Cond::NS | Cond::P | Cond::NP | Cond::L | Cond::GE | Cond::LE | Cond::G => self.out.set(cond, reg),
@@ -245,7 +245,7 @@ impl Compiler<'_> {
         let immediate = self.immediate(b);
         let rm = if immediate.is_none() { self.rm(&mut b) } else { Rm::None };
         let reg = self.overwritten(&mut a);
-        self.emit(&Inst::new(op, width).dst(reg).src(reg).rm(rm).imm(immediate.unwrap_or_default()));
+        self.emit_any(&Inst::new(op, width).dst(reg).src(reg).rm(rm).imm(immediate.unwrap_or_default()));
         self.registers.unextended.remove(reg);
         self.push(a.kind, reg);
     }
@@ -268,7 +268,7 @@ impl Compiler<'_> {
         if let Some(count) = self.constant(count) {
             let reg = self.overwritten(&mut a);
             let count = (count % bits) as i64;
-            self.emit(&Inst::new(by_constant, width(ty)).dst(reg).src(reg).imm(count));
+            self.emit_any(&Inst::new(by_constant, width(ty)).dst(reg).src(reg).imm(count));
             // A shift by 0 does not clear the upper half.
             if count != 0 {
                 self.registers.unextended.remove(reg);
@@ -278,7 +278,7 @@ impl Compiler<'_> {
         let by = self.reg(&mut count);
         let rm = self.rm(&mut a);
         let dst = self.result_like(a);
-        self.emit(&Inst::new(by_register, width(ty)).dst(dst).src(by).rm(rm));
+        self.emit_any(&Inst::new(by_register, width(ty)).dst(dst).src(by).rm(rm));
         self.push(a.kind, dst);
     }
 
@@ -300,7 +300,7 @@ impl Compiler<'_> {
         let op = if left { Asm::RolCl } else { Asm::RorCl };
         // A shift by 0 does not clear the upper half.
         let reg = self.extended(&mut Popped { at: At::Reg(reg), ..a });
-        self.emit(&Inst::new(op, width(ty)).dst(reg).src(reg).reg(abi::RCX));
+        self.emit_any(&Inst::new(op, width(ty)).dst(reg).src(reg).reg(abi::RCX));
         self.push(a.kind, reg);
     }
 
@@ -380,7 +380,7 @@ impl Compiler<'_> {
         let mut a = self.pop();
         let src = self.reg(&mut a);
         let dst = self.result_like(a);
-        self.emit(&Inst::new(op, width(ty)).dst(dst).reg(src));
+        self.emit_any(&Inst::new(op, width(ty)).dst(dst).reg(src));
         self.push(a.kind, dst);
     }
 

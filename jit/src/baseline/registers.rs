@@ -324,17 +324,21 @@ impl Compiler<'_> {
 
     /// Loads a value from the slot with this index.
     pub fn load_slot(&mut self, reg: Reg, kind: Kind, index: usize) {
-        let op = if kind.class() == Class::Float { Asm::Vmov } else { Asm::Mov };
         let mem = self.slots.mem(index);
-        self.emit(&Inst::new(op, kind.width()).dst(reg).mem(mem));
+        match kind.class() {
+            Class::Int => self.emit(&Inst::new(Asm::Mov, kind.width()).dst(reg).mem(mem)),
+            Class::Float => self.emit(&Inst::new(Asm::Vmov, kind.width()).dst(reg).mem(mem)),
+        }
         self.registers.unextended.remove(reg);
     }
 
     /// Stores a register to the slot with this index.
     pub fn store_slot(&mut self, reg: Reg, kind: Kind, index: usize) {
-        let op = if kind.class() == Class::Float { Asm::VmovTo } else { Asm::MovTo };
         let mem = self.slots.mem(index);
-        self.emit(&Inst::new(op, kind.width()).src(reg).mem(mem));
+        match kind.class() {
+            Class::Int => self.emit(&Inst::new(Asm::MovTo, kind.width()).src(reg).mem(mem)),
+            Class::Float => self.emit(&Inst::new(Asm::VmovTo, kind.width()).src(reg).mem(mem)),
+        }
     }
 
     fn store_owned(&mut self, index: usize, reg: Reg) {

@@ -267,7 +267,7 @@ impl<'c> Emitter<'c> {
     }
 
     fn offset(&self) -> usize {
-        self.out.asm.offset().0
+        self.out.offset()
     }
 
     /// Emits the block at this position of the layout.

@@ -4,10 +4,9 @@
 //! size at Rust's compile time, always spends a SIB byte and a displacement on a register known only at run time, and
 //! needs one macro call per instruction and operand form. Here one function serves every row of TABLE 3.
 
+use super::assembler::{Assembler, ROOM};
 use super::insts::{Asm, Encoding, Inst, Mem, Opcode, Rm, Shape, Width};
 use crate::regalloc::{Class, Reg};
-use dynasmrt::x64::X64Relocation;
-use dynasmrt::{DynasmApi, VecAssembler};
 
 /// A displacement that refers to a constant; it is filled in when the pool has its place.
 #[derive(Clone, Copy, Debug)]
@@ -24,13 +23,127 @@ pub struct PoolField {
 #[derive(Debug)]
 pub struct Bytes {
     /// The bytes.
-    pub(super) asm: VecAssembler<X64Relocation>,
+    pub(super) asm: Assembler,
     /// References to the pool.
     pub fields: Vec<PoolField>,
     /// The offset of the last instruction.
     pub last: usize,
     /// The error in the first instruction that cannot be encoded. That instruction was left out, so the bytes must not be used.
     pub refused: Option<&'static str>,
+}
+
+/// An instruction that is being written to the room after the code.
+struct Line<'r> {
+    room: &'r mut [u8; ROOM],
+    /// The number of bytes so far, at most 15.
+    at: usize,
+}
+
+impl Line<'_> {
+    #[inline(always)]
+    fn put(&mut self, byte: u8) {
+        self.put_if(true, byte);
+    }
+
+    /// Appends a byte if `present`; otherwise the next one takes its place.
+    #[inline(always)]
+    fn put_if(&mut self, present: bool, byte: u8) {
+        debug_assert!(self.at < 16);
+        self.room[self.at & 15] = byte;
+        self.at += usize::from(present);
+    }
+
+    /// Appends the lowest `bytes` of at most 4 bytes.
+    #[inline(always)]
+    fn put_number(&mut self, value: u32, bytes: u32) {
+        debug_assert!(self.at < 16);
+        self.room[self.at & 15..][..4].copy_from_slice(&value.to_le_bytes());
+        self.at += bytes as usize;
+    }
+
+    /// Appends the escape bytes of an opcode map.
+    #[inline(always)]
+    fn map(&mut self, map: u8) {
+        if map != 0 {
+            self.put(0x0F);
+        }
+        match map {
+            0 | 1 => {}
+            2 => self.put(0x38),
+            _ => self.put(0x3A),
+        }
+    }
+
+    /// Appends ModRM for a register.
+    #[inline(always)]
+    fn register(&mut self, reg: u8, rm: Reg) {
+        self.put(0xC0 | (reg & 7) << 3 | rm.encoding() & 7);
+    }
+
+    /// Appends ModRM, SIB and displacement of an address. That of a constant is 0.
+    #[inline(always)]
+    fn address(&mut self, reg: u8, mem: &Mem) {
+        if mem.base.is_none() {
+            return self.address_without_base((reg & 7) << 3, mem);
+        }
+        let base = mem.base.encoding() & 7;
+        if mem.index.is_none() && base != 4 {
+            return self.base(reg, base, mem.disp);
+        }
+        // Index 4, rsp, means none.
+        let index = if mem.index.is_none() { 4 } else { mem.index.encoding() & 7 };
+        let (mode, size) = Line::displacement(base, mem.disp);
+        self.put(mode | (reg & 7) << 3 | 4);
+        self.put(mem.shift << 6 | index << 3 | base);
+        self.put_number(mem.disp as u32, size);
+    }
+
+    /// Appends ModRM and displacement of an address whose base has these lower bits, which are not 4.
+    #[inline(always)]
+    fn base(&mut self, reg: u8, base: u8, disp: i32) {
+        let (mode, size) = Line::displacement(base, disp);
+        self.put(mode | (reg & 7) << 3 | base);
+        self.put_number(disp as u32, size);
+    }
+
+    /// The mode of a displacement from a base, and its number of bytes. Base rbp or r13 without one has another meaning.
+    #[inline(always)]
+    fn displacement(base: u8, disp: i32) -> (u8, u32) {
+        match disp {
+            0 if base != 5 => (0, 0),
+            -128..=127 => (0x40, 1),
+            _ => (0x80, 4),
+        }
+    }
+
+    #[cold]
+    fn address_without_base(&mut self, reg: u8, mem: &Mem) {
+        if mem.pooled {
+            self.put(reg | 5);
+            return self.put_number(0, 4);
+        }
+        self.put(reg | 4);
+        self.put(mem.shift << 6 | (mem.index.encoding() & 7) << 3 | 5);
+        self.put_number(mem.disp as u32, 4);
+    }
+}
+
+/// The last bytes of an instruction, at most 4.
+#[derive(Clone, Copy)]
+struct Immediate {
+    value: i64,
+    bytes: u32,
+}
+
+impl Immediate {
+    const NONE: Immediate = Immediate { value: 0, bytes: 0 };
+
+    #[inline(always)]
+    fn new(value: i64, bytes: u32) -> Immediate {
+        debug_assert!(bytes <= 4);
+        Immediate { value, bytes }
+    }
+
 }
 
 /// An instruction without a VEX prefix.
@@ -46,7 +159,7 @@ struct Legacy<'r> {
     /// Whether `reg`, or `rm` if it is a register, is a byte register. Without REX, the numbers 4 to 7 would be ah to bh.
     byte_reg: bool,
     byte_rm: bool,
-    immediate: usize,
+    immediate: Immediate,
 }
 
 /// An instruction with a VEX prefix, scalar or of 128 bits.
@@ -58,28 +171,25 @@ struct Vex<'r> {
     reg: u8,
     left: u8,
     rm: &'r Rm,
-    immediate: usize,
+    immediate: Immediate,
 }
 
 impl Bytes {
     /// No bytes, with room for about this many bytes and labels.
     pub fn with_capacity(bytes: usize, labels: usize) -> Bytes {
-        Bytes {
-            asm: VecAssembler::new_with_capacity(0, bytes, 0, 0, labels, 0, labels),
-            fields: Vec::new(),
-            last: 0,
-            refused: None,
-        }
+        Bytes { asm: Assembler::with_capacity(bytes, labels), fields: Vec::new(), last: 0, refused: None }
     }
 
     /// The offset of the next byte.
+    #[inline]
     pub fn offset(&self) -> usize {
-        self.asm.offset().0
+        self.asm.len()
     }
 
     /// Appends machine code. Nothing checks the bytes here, so `tests/tidy` lists the files that may call this method.
+    #[inline]
     pub fn machine_code(&mut self, bytes: &[u8]) {
-        self.asm.extend(bytes);
+        self.asm.write_all(bytes);
     }
 
     /// Takes the bytes.
@@ -87,32 +197,29 @@ impl Bytes {
     /// # Errors
     /// If a jump that dynasm wrote is too short for its distance.
     pub fn take_code(&mut self) -> Result<Vec<u8>, dynasmrt::DynasmError> {
-        std::mem::replace(&mut self.asm, VecAssembler::new(0)).finalize()
+        self.asm.take()
     }
 
     /// Writes a 32-bit field in code that is already written.
+    #[inline]
     pub fn patch(&mut self, field: usize, value: i32) {
-        let mut modifier = self.asm.alter();
-        modifier.goto(dynasmrt::AssemblyOffset(field));
-        modifier.push_i32(value);
+        self.asm.patch(field, value);
     }
 
     /// `call` (2) or `jmp` (4) through memory.
     pub fn indirect(&mut self, extension: u8, mem: Mem) {
-        let inst = Inst::new(Asm::Mov, Width::D).mem(mem);
-        self.legacy(&Legacy { reg: extension, ..simple(&inst, 0, 0xFF) });
+        self.plain(0xFF, false, extension, &Rm::Mem(mem), Immediate::NONE);
     }
 
     /// `jmp reg`
     pub fn jump_register(&mut self, reg: Reg) {
-        let inst = Inst::new(Asm::Mov, Width::D).reg(reg);
-        self.legacy(&Legacy { reg: 4, ..simple(&inst, 0, 0xFF) });
+        self.plain(0xFF, false, 4, &Rm::Reg(reg), Immediate::NONE);
     }
 
     /// Copies the bits of a float to a general-purpose register: 32 bits, with zeros above, or 64.
     pub fn float_bits(&mut self, dst: Reg, src: Reg, width: Width) {
-        let (reg, rm) = (src.encoding(), Rm::Reg(dst));
-        self.vex(&Vex { pp: 1, map: 1, opcode: 0x7E, wide: width == Width::Q, reg, left: 0, rm: &rm, immediate: 0 });
+        let (reg, rm, immediate) = (src.encoding(), Rm::Reg(dst), Immediate::NONE);
+        self.vex(&Vex { pp: 1, map: 1, opcode: 0x7E, wide: width == Width::Q, reg, left: 0, rm: &rm, immediate });
     }
 
     /// Records that an instruction has no bytes, and the reason.
@@ -121,88 +228,144 @@ impl Bytes {
         self.refused.get_or_insert(what);
     }
 
-    fn put(&mut self, byte: u8) {
-        self.asm.push(byte);
+    /// An instruction of one opcode byte, without prefixes besides REX.
+    #[inline(always)]
+    fn plain(&mut self, opcode: u8, wide: bool, reg: u8, rm: &Rm, immediate: Immediate) {
+        match rm {
+            Rm::Reg(rm) => self.plain_registers(opcode, wide, reg, *rm, immediate),
+            // The base that would mean a SIB byte, or another operand, is rare.
+            Rm::Mem(mem) if mem.index.is_none() && !mem.base.is_none() && mem.base.encoding() & 7 != 4 => {
+                self.plain_base(opcode, wide, reg, mem.base, mem.disp, immediate)
+            }
+            Rm::Mem(mem) => self.plain_memory(opcode, wide, reg, mem, immediate),
+            Rm::None | Rm::Slot(_) => self.refuse_operand(rm),
+        }
     }
 
-    fn put_imm(&mut self, imm: i64, bytes: usize) {
-        self.asm.extend(&imm.to_le_bytes()[..bytes]);
+    fn plain_registers(&mut self, opcode: u8, wide: bool, reg: u8, rm: Reg, immediate: Immediate) {
+        let mut line = self.line();
+        let rex = rex(wide, reg, 0, high(rm));
+        line.put_if(rex != 0, 0x40 | rex);
+        line.put(opcode);
+        line.register(reg, rm);
+        line.put_number(immediate.value as u32, immediate.bytes);
+        let bytes = line.at;
+        self.asm.advance(bytes);
     }
 
+    /// [`Bytes::plain_memory`] for a base, which takes no SIB byte, and a displacement.
+    fn plain_base(&mut self, opcode: u8, wide: bool, reg: u8, base: Reg, disp: i32, immediate: Immediate) {
+        let mut line = self.line();
+        let rex = rex(wide, reg, 0, base.encoding() >> 3);
+        line.put_if(rex != 0, 0x40 | rex);
+        line.put(opcode);
+        line.base(reg, base.encoding() & 7, disp);
+        line.put_number(immediate.value as u32, immediate.bytes);
+        let bytes = line.at;
+        self.asm.advance(bytes);
+    }
+
+    fn plain_memory(&mut self, opcode: u8, wide: bool, reg: u8, mem: &Mem, immediate: Immediate) {
+        let mut line = self.line();
+        let rex = rex(wide, reg, high(mem.index), high(mem.base));
+        line.put_if(rex != 0, 0x40 | rex);
+        line.put(opcode);
+        line.address(reg, mem);
+        line.put_number(immediate.value as u32, immediate.bytes);
+        let bytes = line.at;
+        self.asm.advance(bytes);
+        self.refer(mem, immediate);
+    }
+
+    #[inline(always)]
     fn legacy(&mut self, inst: &Legacy<'_>) {
-        self.last = self.asm.offset().0;
-        if inst.prefix != 0 {
-            self.put(inst.prefix);
-        }
-        let (x, b) = extensions(inst.rm);
-        let rex = u8::from(inst.wide) << 3 | inst.reg >> 3 << 2 | x << 1 | b;
-        let byte_rm = inst.byte_rm && matches!(inst.rm, Rm::Reg(reg) if reg.encoding() >= 4);
-        if rex != 0 || byte_rm || inst.byte_reg && inst.reg >= 4 {
-            self.put(0x40 | rex);
-        }
-        match inst.map {
-            0 => {}
-            1 => self.put(0x0F),
-            2 => self.asm.extend([0x0F, 0x38]),
-            _ => self.asm.extend([0x0F, 0x3A]),
-        }
-        self.put(inst.opcode);
-        self.modrm(inst.reg, inst.rm, inst.immediate);
+        let byte_reg = inst.byte_reg && inst.reg >= 4;
+        let (rex, byte_rm) = match inst.rm {
+            Rm::Reg(rm) => (rex(inst.wide, inst.reg, 0, high(*rm)), inst.byte_rm && rm.encoding() >= 4),
+            Rm::Mem(mem) => (rex(inst.wide, inst.reg, high(mem.index), high(mem.base)), false),
+            Rm::None | Rm::Slot(_) => return self.refuse_operand(inst.rm),
+        };
+        let mut line = self.line();
+        line.put_if(inst.prefix != 0, inst.prefix);
+        line.put_if(rex != 0 || byte_reg || byte_rm, 0x40 | rex);
+        line.map(inst.map);
+        line.put(inst.opcode);
+        let at = line.at;
+        self.operand(at, inst.reg, inst.rm, inst.immediate);
     }
 
+    #[inline(always)]
     fn vex(&mut self, inst: &Vex<'_>) {
-        self.last = self.asm.offset().0;
-        let (x, b) = extensions(inst.rm);
+        let (x, b) = match inst.rm {
+            Rm::Reg(rm) => (0, high(*rm)),
+            Rm::Mem(mem) => (high(mem.index), high(mem.base)),
+            Rm::None | Rm::Slot(_) => return self.refuse_operand(inst.rm),
+        };
         let last = (!inst.left & 15) << 3 | inst.pp;
         let r = !inst.reg >> 3 << 7;
+        let mut line = self.line();
         if x == 0 && b == 0 && !inst.wide && inst.map == 1 {
-            self.asm.extend([0xC5, r | last]);
+            line.put(0xC5);
+            line.put(r | last);
         } else {
-            self.asm.extend([0xC4, r | (x ^ 1) << 6 | (b ^ 1) << 5 | inst.map, u8::from(inst.wide) << 7 | last]);
+            line.put(0xC4);
+            line.put(r | (x ^ 1) << 6 | (b ^ 1) << 5 | inst.map);
+            line.put(u8::from(inst.wide) << 7 | last);
         }
-        self.put(inst.opcode);
-        self.modrm(inst.reg, inst.rm, inst.immediate);
+        line.put(inst.opcode);
+        let at = line.at;
+        self.operand(at, inst.reg, inst.rm, inst.immediate);
     }
 
-    /// `immediate` is the number of bytes that follow, which count in rip-relative displacements.
-    fn modrm(&mut self, reg: u8, rm: &Rm, immediate: usize) {
-        let reg = (reg & 7) << 3;
-        let mem = match rm {
-            Rm::Reg(rm) => return self.put(0xC0 | reg | rm.encoding() & 7),
-            Rm::Mem(mem) => mem,
-            Rm::None => return self.refuse("an instruction without one of its operands"),
-            Rm::Slot(_) => return self.refuse("a spill slot without address"),
-        };
+    /// Completes the instruction whose bytes up to ModRM, `at` of them, have been written.
+    fn operand(&mut self, at: usize, reg: u8, rm: &Rm, immediate: Immediate) {
+        let mut line = Line { room: self.asm.room(), at };
+        match rm {
+            Rm::Reg(rm) => line.register(reg, *rm),
+            Rm::Mem(mem) => line.address(reg, mem),
+            Rm::None | Rm::Slot(_) => return,
+        }
+        line.put_number(immediate.value as u32, immediate.bytes);
+        let bytes = line.at;
+        self.asm.advance(bytes);
+        if let Rm::Mem(mem) = rm {
+            self.refer(mem, immediate);
+        }
+    }
+
+    /// Begins an instruction.
+    #[inline(always)]
+    fn line(&mut self) -> Line<'_> {
+        self.last = self.asm.len();
+        Line { room: self.asm.room(), at: 0 }
+    }
+
+    #[cold]
+    fn refuse_operand(&mut self, rm: &Rm) {
+        self.refuse(match rm {
+            Rm::Slot(_) => "a spill slot without address",
+            Rm::None | Rm::Reg(_) | Rm::Mem(_) => "an instruction without one of its operands",
+        });
+    }
+
+    /// Records that the last instruction refers to the pool, if it does.
+    #[inline(always)]
+    fn refer(&mut self, mem: &Mem, immediate: Immediate) {
         if mem.pooled {
-            self.put(reg | 5);
-            let field = self.asm.offset().0;
-            self.fields.push(PoolField { field, constant: mem.disp as u32, end: field + 4 + immediate });
-            return self.put_imm(0, 4);
+            let end = self.asm.len();
+            // The displacement is relative to the instruction's end.
+            self.fields.push(PoolField { field: end - immediate.bytes as usize - 4, constant: mem.disp as u32, end });
         }
-        if mem.base.is_none() {
-            self.asm.extend([reg | 4, mem.shift << 6 | (mem.index.encoding() & 7) << 3 | 5]);
-            return self.put_imm(mem.disp.into(), 4);
-        }
-        let (base, index) = (mem.base.encoding(), mem.index);
-        // Base rbp or r13 without a displacement has another meaning.
-        let size = match mem.disp {
-            0 if base & 7 != 5 => 0,
-            -128..=127 => 1,
-            _ => 4,
-        };
-        let mode = [0, 0x40, 0, 0, 0x80][size];
-        if index.is_none() && base & 7 != 4 {
-            self.put(mode | reg | base & 7);
-        } else {
-            // Index 4, rsp, means none.
-            let index = if index.is_none() { 4 } else { index.encoding() & 7 };
-            self.asm.extend([mode | reg | 4, mem.shift << 6 | index << 3 | base & 7]);
-        }
-        self.put_imm(mem.disp.into(), size);
     }
 
     /// Encodes `inst`, which must have physical registers. An [`Encoding::Sequence`] is refused.
     pub fn encode(&mut self, inst: &Inst) {
+        self.encode_known(inst);
+    }
+
+    /// [`Bytes::encode`] where the row is known when Weir is compiled, so that only the code for its encoding is left.
+    #[inline(always)]
+    pub fn encode_known(&mut self, inst: &Inst) {
         match inst.op.encoding() {
             Encoding::Opcode(opcode) => self.encode_as(opcode, inst),
             Encoding::Sequence(_) => self.refuse("a sequence in the place of one instruction"),
@@ -210,22 +373,17 @@ impl Bytes {
     }
 
     /// Encodes `inst`, whose row has this encoding.
-    #[inline]
+    #[inline(always)]
     pub fn encode_as(&mut self, opcode: Opcode, inst: &Inst) {
         debug_assert!(!matches!(inst.rm, Rm::Mem(Mem { index, .. }) if index == super::abi::RSP));
         match opcode {
             Opcode::Legacy(prefix, map, opcode) => self.encode_legacy(inst, prefix, map, opcode),
-            Opcode::ByteSource(opcode) => {
-                self.legacy(&Legacy { reg: inst.dst.encoding(), byte_rm: true, ..simple(inst, 1, opcode) });
-            }
+            Opcode::ByteSource(opcode) => self.encode_byte_source(inst, opcode),
             Opcode::Alu(n) => self.encode_alu(inst, n),
             Opcode::Test => self.encode_test(inst),
             Opcode::Store(reg, imm) => self.encode_store(inst, reg, imm),
             Opcode::Group(opcode, extension) => self.encode_group(inst, opcode, extension),
-            Opcode::Cond(opcode) => {
-                let opcode = opcode + inst.cond as u8;
-                self.legacy(&Legacy { reg: inst.dst.encoding(), ..simple(inst, 1, opcode) });
-            }
+            Opcode::Cond(opcode) => self.encode_cond(inst, opcode + inst.cond as u8),
             Opcode::Vex(pp, map, opcode) => self.encode_vex(inst, pp, map, opcode),
             Opcode::HighProduct(pp, map, opcode) => self.encode_vex(&inst.src(inst.dst), pp, map, opcode),
             Opcode::FromInteger(pp) => {
@@ -233,45 +391,67 @@ impl Bytes {
                 self.encode_vex(&inst.src(inst.dst), pp, 1, 0x2A);
             }
             Opcode::Scalar(map, opcode) => self.encode_scalar(inst, map, opcode),
-            Opcode::Merge(map, opcode) => self.encode_merge(inst, 2 + double(inst), map, opcode, None),
-            Opcode::Round => self.encode_merge(inst, 1, 3, 0x0A + double(inst), Some(inst.imm)),
+            Opcode::Merge(map, opcode) => self.encode_merge(inst, 2 + double(inst), map, opcode, Immediate::NONE),
+            Opcode::Round => self.encode_merge(inst, 1, 3, 0x0A + double(inst), Immediate::new(inst.imm, 1)),
             Opcode::Packed(opcode) => self.encode_shape(inst, double(inst), 1, opcode, false),
             Opcode::Lanes(bytes, words, doubles, quads) => {
                 let [opcode, map] = [bytes, words, doubles, quads][inst.width as usize].to_le_bytes();
                 debug_assert_ne!(map, 0, "{:?} has no lanes of this width", inst.op);
                 self.encode_shape(inst, 1, map, opcode, false);
             }
-            Opcode::LaneShift(extension) => {
-                let opcode = 0x70 + inst.width as u8;
-                let (left, rm) = (inst.dst.encoding(), &inst.rm);
-                self.vex(&Vex { pp: 1, map: 1, opcode, wide: false, reg: extension, left, rm, immediate: 1 });
-                self.put_imm(inst.imm, 1);
-            }
+            Opcode::LaneShift(extension) => self.encode_lane_shift(inst, extension),
             Opcode::Insert => {
                 let (map, opcode) = [(3, 0x20), (1, 0xC4), (3, 0x22), (3, 0x22)][inst.width as usize];
                 self.encode_shape(inst, 1, map, opcode, inst.width == Width::Q);
             }
-            Opcode::Extract => {
-                let opcode = [0x14, 0x15, 0x16, 0x16][inst.width as usize];
-                let dst = Rm::Reg(inst.dst);
-                let rm = if inst.op.shape() == Shape::StoreLane { &inst.rm } else { &dst };
-                let (reg, wide) = (inst.src.encoding(), inst.width == Width::Q);
-                self.vex(&Vex { pp: 1, map: 3, opcode, wide, reg, left: 0, rm, immediate: 1 });
-                self.put_imm(inst.imm, 1);
-            }
+            Opcode::Extract => self.encode_extract(inst),
         }
     }
 
+    #[inline(always)]
     fn encode_legacy(&mut self, inst: &Inst, prefix: u8, map: u8, opcode: u8) {
-        let legacy = Legacy { prefix, reg: inst.dst.encoding(), ..simple(inst, map, opcode) };
-        if inst.op.shape() != Shape::MoveImm {
-            return self.legacy(&legacy);
+        let reg = inst.dst.encoding();
+        if inst.op.shape() == Shape::MoveImm {
+            return self.encode_product(inst, opcode);
         }
-        // `imul`: the opcode for a byte is 2 higher.
+        match (prefix, map) {
+            (0, 0) => self.plain(opcode, inst.width == Width::Q, reg, &inst.rm, Immediate::NONE),
+            _ => self.encode_mapped(inst, prefix, map, opcode),
+        }
+    }
+
+    fn encode_mapped(&mut self, inst: &Inst, prefix: u8, map: u8, opcode: u8) {
+        self.legacy(&Legacy { prefix, reg: inst.dst.encoding(), ..simple(inst, map, opcode) });
+    }
+
+    /// `imul` by an immediate: the opcode for a byte is 2 higher.
+    fn encode_product(&mut self, inst: &Inst, opcode: u8) {
         let short = i8::try_from(inst.imm).is_ok();
-        let (opcode, immediate) = if short { (opcode + 2, 1) } else { (opcode, 4) };
-        self.legacy(&Legacy { opcode, immediate, ..legacy });
-        self.put_imm(inst.imm, immediate);
+        let (opcode, bytes) = if short { (opcode + 2, 1) } else { (opcode, 4) };
+        let immediate = Immediate::new(inst.imm, bytes);
+        self.plain(opcode, inst.width == Width::Q, inst.dst.encoding(), &inst.rm, immediate);
+    }
+
+    fn encode_byte_source(&mut self, inst: &Inst, opcode: u8) {
+        self.legacy(&Legacy { reg: inst.dst.encoding(), byte_rm: true, ..simple(inst, 1, opcode) });
+    }
+
+    fn encode_cond(&mut self, inst: &Inst, opcode: u8) {
+        self.legacy(&Legacy { reg: inst.dst.encoding(), ..simple(inst, 1, opcode) });
+    }
+
+    fn encode_lane_shift(&mut self, inst: &Inst, extension: u8) {
+        let opcode = 0x70 + inst.width as u8;
+        let (left, rm, immediate) = (inst.dst.encoding(), &inst.rm, Immediate::new(inst.imm, 1));
+        self.vex(&Vex { pp: 1, map: 1, opcode, wide: false, reg: extension, left, rm, immediate });
+    }
+
+    fn encode_extract(&mut self, inst: &Inst) {
+        let opcode = [0x14, 0x15, 0x16, 0x16][inst.width as usize];
+        let dst = Rm::Reg(inst.dst);
+        let rm = if inst.op.shape() == Shape::StoreLane { &inst.rm } else { &dst };
+        let (reg, wide, immediate) = (inst.src.encoding(), inst.width == Width::Q, Immediate::new(inst.imm, 1));
+        self.vex(&Vex { pp: 1, map: 3, opcode, wide, reg, left: 0, rm, immediate });
     }
 
     fn encode_alu(&mut self, inst: &Inst, n: u8) {
@@ -284,60 +464,67 @@ impl Bytes {
             true => (inst.rm == Rm::None).then_some(Rm::Reg(inst.dst)),
             false => inst.src.is_none().then_some(inst.rm),
         };
+        let prefix = operand_size(inst);
         if let Some(rm) = of_immediate {
-            let (opcode, immediate) = match inst.width {
+            let (opcode, bytes) = match inst.width {
                 Width::B => (0x80, 1),
                 Width::W | Width::D | Width::Q | Width::X if i8::try_from(inst.imm).is_ok() => (0x83, 1),
                 Width::W => (0x81, 2),
                 Width::D | Width::Q | Width::X => (0x81, 4),
             };
-            let prefix = operand_size(inst);
-            self.legacy(&Legacy { prefix, reg: n, rm: &rm, immediate, byte_rm: byte, ..simple(inst, 0, opcode) });
-            return self.put_imm(inst.imm, immediate);
+            let immediate = Immediate::new(inst.imm, bytes);
+            return self.legacy(&Legacy { prefix, reg: n, rm: &rm, immediate, byte_rm: byte, ..simple(inst, 0, opcode) });
         }
         let opcode = 8 * n + if reg_to_rm { 1 } else { 3 } - u8::from(byte);
-        let (prefix, reg) = (operand_size(inst), left.encoding());
+        let reg = left.encoding();
         self.legacy(&Legacy { prefix, reg, byte_reg: byte, byte_rm: byte, ..simple(inst, 0, opcode) });
     }
 
     fn encode_test(&mut self, inst: &Inst) {
+        let wide = inst.width == Width::Q;
         if !inst.src.is_none() {
-            return self.legacy(&Legacy { reg: inst.src.encoding(), ..simple(inst, 0, 0x85) });
+            return self.plain(0x85, wide, inst.src.encoding(), &inst.rm, Immediate::NONE);
         }
         // If the immediate has seven bits, testing a byte sets the same flags.
         if matches!(inst.rm, Rm::Reg(_)) && (0..0x80).contains(&inst.imm) {
-            self.legacy(&Legacy { reg: 0, immediate: 1, wide: false, byte_rm: true, ..simple(inst, 0, 0xF6) });
-            return self.put_imm(inst.imm, 1);
+            let immediate = Immediate::new(inst.imm, 1);
+            return self.legacy(&Legacy { reg: 0, immediate, wide: false, byte_rm: true, ..simple(inst, 0, 0xF6) });
         }
-        self.legacy(&Legacy { reg: 0, immediate: 4, ..simple(inst, 0, 0xF7) });
-        self.put_imm(inst.imm, 4);
+        self.plain(0xF7, wide, 0, &inst.rm, Immediate::new(inst.imm, 4));
     }
 
+    #[inline(always)]
     fn encode_store(&mut self, inst: &Inst, from_reg: u8, from_imm: u8) {
+        let wide = inst.width == Width::Q;
+        match inst.width {
+            Width::B | Width::W => self.encode_narrow_store(inst, from_reg, from_imm),
+            Width::D | Width::Q | Width::X if inst.src.is_none() => {
+                self.plain(from_imm, wide, 0, &inst.rm, Immediate::new(inst.imm, 4));
+            }
+            Width::D | Width::Q | Width::X => self.plain(from_reg, wide, inst.src.encoding(), &inst.rm, Immediate::NONE),
+        }
+    }
+
+    fn encode_narrow_store(&mut self, inst: &Inst, from_reg: u8, from_imm: u8) {
         let byte = u8::from(inst.width == Width::B);
         let prefix = operand_size(inst);
         if !inst.src.is_none() {
             let reg = inst.src.encoding();
             return self.legacy(&Legacy { prefix, reg, byte_reg: byte != 0, ..simple(inst, 0, from_reg - byte) });
         }
-        let immediate = match inst.width {
-            Width::B => 1,
-            Width::W => 2,
-            Width::D | Width::Q | Width::X => 4,
-        };
+        let immediate = Immediate::new(inst.imm, if byte != 0 { 1 } else { 2 });
         self.legacy(&Legacy { prefix, reg: 0, immediate, ..simple(inst, 0, from_imm - byte) });
-        self.put_imm(inst.imm, immediate);
     }
 
     fn encode_group(&mut self, inst: &Inst, opcode: u8, extension: u8) {
         let rm = Rm::Reg(inst.dst);
         let by_imm = opcode == 0xC1;
         // Shifts by 1 have their own opcode.
-        let (opcode, immediate) = if by_imm && inst.imm == 1 { (0xD1, 0) } else { (opcode, usize::from(by_imm)) };
-        self.legacy(&Legacy { reg: extension, rm: &rm, immediate, ..simple(inst, 0, opcode) });
-        self.put_imm(inst.imm, immediate);
+        let (opcode, bytes) = if by_imm && inst.imm == 1 { (0xD1, 0) } else { (opcode, u32::from(by_imm)) };
+        self.plain(opcode, inst.width == Width::Q, extension, &rm, Immediate::new(inst.imm, bytes));
     }
 
+    #[inline(always)]
     fn encode_vex(&mut self, inst: &Inst, pp: u8, map: u8, opcode: u8) {
         // For packed floats, the width gives the size of the lanes and does not select the encoding.
         let wide = inst.width == Width::Q && inst.op.shape() != Shape::ThreeRegister;
@@ -352,9 +539,8 @@ impl Bytes {
             false if inst.src.is_none() => (inst.dst, 0),
             false => (inst.dst, inst.src.encoding()),
         };
-        let immediate = immediate_bytes(shape);
+        let immediate = Immediate::new(inst.imm, immediate_bytes(shape));
         self.vex(&Vex { pp, map, opcode, wide, reg: reg.encoding(), left, rm: &inst.rm, immediate });
-        self.put_imm(inst.imm, immediate);
     }
 
     fn encode_scalar(&mut self, inst: &Inst, map: u8, opcode: u8) {
@@ -368,12 +554,13 @@ impl Bytes {
             false if inst.src.is_none() => (inst.dst, 0),
             false => (inst.dst, inst.src.encoding()),
         };
-        self.vex(&Vex { pp, map, opcode, wide: false, reg: reg.encoding(), left, rm: &inst.rm, immediate: 0 });
+        let (reg, rm, immediate) = (reg.encoding(), &inst.rm, Immediate::NONE);
+        self.vex(&Vex { pp, map, opcode, wide: false, reg, left, rm, immediate });
     }
 
     /// The upper part of the result comes from a register: the operand itself, or the destination, which is cleared first.
     /// Otherwise the instruction would depend on the last write to the destination.
-    fn encode_merge(&mut self, inst: &Inst, pp: u8, map: u8, opcode: u8, imm: Option<i64>) {
+    fn encode_merge(&mut self, inst: &Inst, pp: u8, map: u8, opcode: u8, immediate: Immediate) {
         let left = if let Rm::Reg(reg) = inst.rm {
             reg
         } else {
@@ -381,18 +568,16 @@ impl Bytes {
             inst.dst
         };
         let (reg, left) = (inst.dst.encoding(), left.encoding());
-        let immediate = usize::from(imm.is_some());
         self.vex(&Vex { pp, map, opcode, wide: false, reg, left, rm: &inst.rm, immediate });
-        self.put_imm(imm.unwrap_or(0), immediate);
     }
 
     /// Sets a register to zero. For a general-purpose register this destroys the flags.
     pub fn clear(&mut self, reg: Reg) {
-        let (n, rm) = (reg.encoding(), Rm::Reg(reg));
+        let (n, rm, immediate) = (reg.encoding(), Rm::Reg(reg), Immediate::NONE);
         match reg.class() {
-            Class::Int => self.legacy(&Legacy { reg: n, rm: &rm, ..simple(&Inst::new(Asm::Xor, Width::D), 0, 0x33) }),
+            Class::Int => self.plain(0x33, false, n, &rm, immediate),
             Class::Float => {
-                self.vex(&Vex { pp: 0, map: 1, opcode: 0x57, wide: false, reg: n, left: n, rm: &rm, immediate: 0 });
+                self.vex(&Vex { pp: 0, map: 1, opcode: 0x57, wide: false, reg: n, left: n, rm: &rm, immediate });
             }
         }
     }
@@ -401,10 +586,11 @@ impl Bytes {
     pub fn copy(&mut self, dst: Reg, src: Reg) {
         let (reg, rm) = (dst.encoding(), Rm::Reg(src));
         match dst.class() {
-            Class::Int => self.encode(&Inst::new(Asm::Mov, Width::Q).dst(dst).rm(rm)),
+            Class::Int => self.encode_known(&Inst::new(Asm::Mov, Width::Q).dst(dst).rm(rm)),
             // Of the two directions, the one in which `reg` is the register that needs a bit of REX is shorter.
             Class::Float => {
-                self.vex(&Vex { pp: 0, map: 1, opcode: 0x28, wide: false, reg, left: 0, rm: &rm, immediate: 0 });
+                let immediate = Immediate::NONE;
+                self.vex(&Vex { pp: 0, map: 1, opcode: 0x28, wide: false, reg, left: 0, rm: &rm, immediate });
             }
         }
     }
@@ -413,32 +599,41 @@ impl Bytes {
     pub fn constant(&mut self, dst: Reg, imm: i64) {
         let n = dst.encoding();
         let rex = |wide: u8| 0x40 | wide << 3 | n >> 3;
-        if let Ok(imm) = u32::try_from(imm) {
-            if n >= 8 {
-                self.put(rex(0));
-            }
-            self.put(0xB8 | n & 7);
-            self.put_imm(imm.into(), 4);
+        let mut line = Line { room: self.asm.room(), at: 0 };
+        let high = imm >> 32;
+        if high == 0 {
+            line.put_if(n >= 8, rex(0));
+            line.put(0xB8 | n & 7);
         } else if i32::try_from(imm).is_ok() {
-            self.asm.extend([rex(1), 0xC7, 0xC0 | n & 7]);
-            self.put_imm(imm, 4);
+            line.put(rex(1));
+            line.put(0xC7);
+            line.put(0xC0 | n & 7);
         } else {
-            self.asm.extend([rex(1), 0xB8 | n & 7]);
-            self.put_imm(imm, 8);
+            line.put(rex(1));
+            line.put(0xB8 | n & 7);
         }
+        line.put_number(imm as u32, 4);
+        if high != 0 && i32::try_from(imm).is_err() {
+            line.put_number(high as u32, 4);
+        }
+        let bytes = line.at;
+        self.asm.advance(bytes);
     }
 }
 
-/// REX.X and REX.B.
-fn extensions(rm: &Rm) -> (u8, u8) {
-    let high = |reg: Reg| if reg.is_none() { 0 } else { reg.encoding() >> 3 };
-    match rm {
-        Rm::None | Rm::Slot(_) => (0, 0),
-        Rm::Reg(reg) => (0, high(*reg)),
-        Rm::Mem(mem) => (high(mem.index), high(mem.base)),
-    }
+/// The bits of REX, or 0 if it is not needed for them.
+#[inline(always)]
+fn rex(wide: bool, reg: u8, index: u8, base: u8) -> u8 {
+    u8::from(wide) << 3 | reg >> 3 << 2 | index << 1 | base
 }
 
+/// The bit of a register's encoding that belongs in a prefix.
+#[inline(always)]
+fn high(reg: Reg) -> u8 {
+    if reg.is_none() { 0 } else { reg.encoding() >> 3 }
+}
+
+#[inline(always)]
 fn simple<'r>(inst: &'r Inst, map: u8, opcode: u8) -> Legacy<'r> {
     Legacy {
         prefix: 0,
@@ -449,12 +644,12 @@ fn simple<'r>(inst: &'r Inst, map: u8, opcode: u8) -> Legacy<'r> {
         rm: &inst.rm,
         byte_reg: false,
         byte_rm: false,
-        immediate: 0,
+        immediate: Immediate::NONE,
     }
 }
 
 /// The number of immediate bytes of a VEX instruction with this shape.
-fn immediate_bytes(shape: Shape) -> usize {
+fn immediate_bytes(shape: Shape) -> u32 {
     match shape {
         Shape::MoveImm | Shape::ThreeImm => 1,
         Shape::Move | Shape::MoveRegister | Shape::RegisterImm | Shape::Const | Shape::Fill => 0,

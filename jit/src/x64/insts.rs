@@ -645,6 +645,7 @@ macro_rules! define_asm {
             }
 
             /// Its operands.
+            #[inline(always)]
             pub const fn shape(self) -> Shape {
                 match self {
                     $(Asm::$name => Shape::$shape,)*
@@ -673,6 +674,7 @@ macro_rules! define_asm {
             }
 
             /// Its encoding.
+            #[inline(always)]
             pub const fn encoding(self) -> Encoding {
                 match self {
                     $(Asm::$name => encoding!($encoding $(($($n),*))?),)*

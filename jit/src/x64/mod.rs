@@ -8,6 +8,7 @@
 #![deny(clippy::wildcard_enum_match_arm, reason = "a new operation, or row of TABLE 3, must be named by the compiler")]
 
 pub(crate) mod abi;
+mod assembler;
 mod code;
 pub(crate) mod condition;
 mod disassemble;
