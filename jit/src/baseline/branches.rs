@@ -2,7 +2,7 @@
 
 use super::compiler::Compiler;
 use super::frame::{FLOAT_SCRATCH, SCRATCH, scratch_of};
-use super::label::{Jump, Types, merge_register};
+use super::label::{Chain, Jump, Types, merge_register};
 use super::parts::{Direction, JumpTable};
 use super::values::{At, Kind, Popped};
 use crate::regalloc::{Class, Reg};
@@ -28,7 +28,7 @@ enum Landing {
 #[derive(Debug)]
 struct Pad {
     depth: u32,
-    jumps: SmallVec<[Jump; 4]>,
+    jumps: Chain,
 }
 
 /// Tables with at most this number of labels besides the default become comparisons.
@@ -85,7 +85,7 @@ impl<'c> Compiler<'c> {
         if !self.is_function(depth) {
             self.meet(index);
         }
-        self.labels[index].jumps.push(jump);
+        self.labels[index].jumps.push(&mut self.jumps, jump);
     }
 
     /// Stores popped operands to the slots from `height` on.
@@ -257,7 +257,7 @@ impl<'c> Compiler<'c> {
             };
             match head {
                 _ if moves => Landing::Pad(*known.entry(depth).or_insert_with(|| {
-                    pads.push(Pad { depth, jumps: SmallVec::new() });
+                    pads.push(Pad { depth, jumps: Chain::EMPTY });
                     pads.len() - 1
                 })),
                 Some(head) => Landing::Head(head),
@@ -286,7 +286,7 @@ impl<'c> Compiler<'c> {
     fn land(&mut self, target: Landing, jump: Jump, pads: &mut [Pad]) {
         match target {
             Landing::Head(_) => {}
-            Landing::Pad(pad) => pads[pad].jumps.push(jump),
+            Landing::Pad(pad) => pads[pad].jumps.push(&mut self.jumps, jump),
             Landing::Label(depth) => self.record(depth, jump),
         }
     }
@@ -301,7 +301,7 @@ impl<'c> Compiler<'c> {
         for (i, &target) in targets.iter().enumerate() {
             match target {
                 Landing::Head(head) => self.jump_tables[table].targets[i] = head,
-                Landing::Pad(_) | Landing::Label(_) => self.land(target, Jump::Entry(table, i), pads),
+                Landing::Pad(_) | Landing::Label(_) => self.land(target, Jump::Entry(table as u32, i as u32), pads),
             }
         }
     }
@@ -309,7 +309,7 @@ impl<'c> Compiler<'c> {
     /// Writes the code between a table and those of its labels that expect the values elsewhere.
     fn write_pads(&mut self, pads: Vec<Pad>, takes: Types<'_>, single: Option<Reg>) {
         for Pad { depth, jumps } in pads {
-            self.bind_all(&jumps);
+            self.bind_all(jumps);
             let (_, height, _) = self.target(depth);
             match single {
                 Some(reg) => self.store_slot(reg, takes.only(), height),

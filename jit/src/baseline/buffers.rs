@@ -51,6 +51,7 @@ impl Buffers {
 
 /// Boxes to be used again.
 #[derive(Debug, Default)]
+#[expect(clippy::vec_box, reason = "labels own the boxes in turn")]
 pub struct Spare(Vec<Box<Copies>>);
 
 impl Spare {

@@ -3,7 +3,7 @@
 use super::compiler::Compiler;
 use super::counts;
 use super::frame::{self, FLOAT_SCRATCH, SCRATCH};
-use super::values::{At, Kind, Popped, Set};
+use super::values::{At, Kind, Popped, Set, Value};
 use crate::regalloc::{Class, Reg};
 use crate::request::{Reloc, RelocTarget};
 use crate::x64::abi::{self, ArgLocation};
@@ -11,7 +11,7 @@ use crate::x64::forms::Field;
 use crate::x64::insts::{Asm, Cond, Inst, Mem, Width};
 use smallvec::SmallVec;
 use std::mem::offset_of;
-use weir_bytecode::{FuncType, Trap};
+use weir_bytecode::{FuncType, Trap, ValType};
 use weir_contract::{Helper, TableEntry, TrapSite};
 
 /// The target of a call.
@@ -31,6 +31,13 @@ pub enum Arg {
 }
 
 pub type Operands = SmallVec<[Popped; 8]>;
+
+/// An argument of a call, and the place where the callee expects it.
+#[derive(Clone, Copy, Debug)]
+pub struct Argument {
+    location: ArgLocation,
+    operand: Popped,
+}
 
 impl<'c> Compiler<'c> {
     pub fn call(&mut self, func: u32) {
@@ -102,9 +109,9 @@ impl<'c> Compiler<'c> {
 
     fn call_of(&mut self, ty: &FuncType, callee: Callee) {
         self.needs.calls = true;
-        let args = self.pop_list(ty.params.len());
+        let args = self.pop_arguments(&ty.params);
         self.flush();
-        self.place_arguments(ty, &args, callee);
+        self.place_arguments(args, callee);
         self.forget_clobbered();
         match callee {
             Callee::Cell(func) => {
@@ -127,10 +134,8 @@ impl<'c> Compiler<'c> {
 
     fn tail_call_of(&mut self, ty: &FuncType, callee: Callee) {
         self.needs.calls = true;
-        let args = self.pop_list(ty.params.len());
-        // Locals and operands are no longer tracked, but an argument may be a copy of one.
-        let args: Operands = args.into_iter().map(|arg| self.resolved(arg)).collect();
-        self.place_arguments(ty, &args, callee);
+        let args = self.pop_arguments(&ty.params);
+        self.place_arguments(args, callee);
         frame::epilogue(&mut self.out, self.needs.saved, abi::RAX);
         match callee {
             Callee::Cell(func) => {
@@ -161,33 +166,51 @@ impl<'c> Compiler<'c> {
         self.relocs.push(Reloc { offset: field as u32, target: RelocTarget::Cell, func, addend: -4 });
     }
 
+    /// Pops the arguments of a call.
+    fn pop_arguments(&mut self, types: &[ValType]) -> Vec<Argument> {
+        let mut args = std::mem::take(&mut self.arguments);
+        debug_assert!(args.is_empty());
+        let first = self.values.len() - types.len();
+        args.extend(abi::params(types).zip(first..).map(|(location, index)| {
+            let Value { kind, at, .. } = self.values[index];
+            Argument { location, operand: Popped { kind, at, index } }
+        }));
+        for _ in types {
+            self.pop();
+        }
+        args
+    }
+
     /// Puts arguments where the callee expects them, and its reference into `r11`. Other values in registers are stored.
-    fn place_arguments(&mut self, ty: &FuncType, args: &[Popped], callee: Callee) {
-        let args: Operands = args.iter().map(|&arg| self.resolved(arg)).collect();
-        let mut moves = Moves::new();
-        if abi::params(&ty.params).any(|location| location.reg().is_none()) {
-            self.load_overflow_area(SCRATCH);
-        }
-        for (location, &arg) in abi::params(&ty.params).zip(&args) {
-            if let ArgLocation::Overflow(slot) = location {
-                self.store_overflow(arg, 8 * slot as i32);
-            }
-        }
+    fn place_arguments(&mut self, mut args: Vec<Argument>, callee: Callee) {
+        let (mut overflow, mut moves) = (false, Moves::new());
         if let Callee::Reference(reg) = callee {
             moves.push((reg, SCRATCH));
         }
-        for (location, arg) in abi::params(&ty.params).zip(&args) {
-            if let (ArgLocation::Reg(to), At::Reg(from)) = (location, arg.at) {
-                moves.push((from, to));
+        for Argument { location, operand } in &mut args {
+            *operand = self.resolved(*operand);
+            match (*location, operand.at) {
+                (ArgLocation::Reg(to), At::Reg(from)) => moves.push((from, to)),
+                (ArgLocation::Reg(_), At::Slot | At::Const(_) | At::Local(_)) => {}
+                (ArgLocation::Overflow(_), _) => overflow = true,
+            }
+        }
+        if overflow {
+            self.load_overflow_area(SCRATCH);
+            for &Argument { location, operand } in &args {
+                if let ArgLocation::Overflow(slot) = location {
+                    self.store_overflow(operand, 8 * slot as i32);
+                }
             }
         }
         self.parallel_move(moves);
-        for (location, &arg) in abi::params(&ty.params).zip(&args) {
-            match (location, arg.at) {
-                (ArgLocation::Reg(to), At::Slot | At::Const(_) | At::Local(_)) => self.move_to(arg, to),
+        for Argument { location, operand } in args.drain(..) {
+            match (location, operand.at) {
+                (ArgLocation::Reg(to), At::Slot | At::Const(_) | At::Local(_)) => self.move_to(operand, to),
                 (ArgLocation::Overflow(_), _) | (ArgLocation::Reg(_), At::Reg(_)) => {}
             }
         }
+        self.arguments = args;
     }
 
     /// Stores an argument at an offset from `r11`, without using a general-purpose register.
@@ -251,16 +274,21 @@ impl<'c> Compiler<'c> {
     }
 
     /// Executes moves between registers in parallel.
-    pub fn parallel_move(&mut self, moves: Moves) {
-        let (ints, floats): (Moves, Moves) = moves.into_iter().partition(|(from, _)| from.class() == Class::Int);
-        self.parallel_move_of_class(ints);
-        self.parallel_move_of_class(floats);
+    pub fn parallel_move(&mut self, mut moves: Moves) {
+        moves.retain(|(from, to)| from != to);
+        if moves.iter().any(|(from, _)| from.class() == Class::Float) {
+            let floats: Moves = moves.iter().copied().filter(|(from, _)| from.class() == Class::Float).collect();
+            moves.retain(|(from, _)| from.class() == Class::Int);
+            self.parallel_move_of_class(&mut moves);
+            moves = floats;
+        }
+        self.parallel_move_of_class(&mut moves);
     }
 
-    fn parallel_move_of_class(&mut self, mut moves: Moves) {
-        moves.retain(|(from, to)| from != to);
+    fn parallel_move_of_class(&mut self, moves: &mut Moves) {
         while !moves.is_empty() {
-            match moves.iter().position(|&(_, to)| moves.iter().all(|&(from, _)| from != to)) {
+            let sources = moves.iter().fold(Set::EMPTY, |set, &(from, _)| set.with(from));
+            match moves.iter().position(|&(_, to)| !sources.contains(to)) {
                 Some(i) => {
                     let (from, to) = moves.swap_remove(i);
                     match from.class() != to.class() {

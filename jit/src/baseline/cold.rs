@@ -43,8 +43,7 @@ impl Compiler<'_> {
 
     /// Makes the jump with this field lead to `target`.
     pub fn link(&mut self, field: Field, target: usize) {
-        let distance = (target as i64 - (field as i64 + 4)) as i32;
-        self.out.patch(field, distance);
+        self.out.link(field, target);
     }
 
     /// Writes a jump back to code that is already written.
@@ -240,7 +239,8 @@ impl Compiler<'_> {
 
     /// Writes the cold code to which jumps lead.
     pub fn cold_code(&mut self) {
-        for Cold { field, back, pc, case } in std::mem::take(&mut self.cold) {
+        let mut cold = std::mem::take(&mut self.cold);
+        for Cold { field, back, pc, case } in cold.drain(..) {
             self.bind(field);
             match case {
                 Case::Trap(site) => self.raise(site, pc),
@@ -267,6 +267,7 @@ impl Compiler<'_> {
                 }
             }
         }
+        self.cold = cold;
         self.target_subroutine();
     }
 

@@ -1,7 +1,9 @@
 //! The state of a compilation.
 
+use super::buffers::{Buffers, Spare};
+use super::calls::Argument;
 use super::frame::{self, Needs, Slots};
-use super::label::Label;
+use super::label::{Label, Link};
 use super::parts::{Cold, Head, JumpTable};
 use super::stencil::{Stencils, Subroutine};
 use super::values::{Pins, Registers, Set, Value};
@@ -53,6 +55,11 @@ pub struct Compiler<'c> {
     /// The general-purpose registers that may hold values.
     pub ints: Set,
     pub labels: Vec<Label<'c>>,
+    /// The jumps to labels, each with the index of another one to the same label.
+    pub jumps: Vec<Link>,
+    pub spare: Spare,
+    /// Empty between calls.
+    pub arguments: Vec<Argument>,
     /// Whether the next instruction can be reached.
     pub live: bool,
     pub cold: Vec<Cold>,
@@ -71,7 +78,11 @@ impl<'c> Compiler<'c> {
     /// The state before the first instruction.
     pub fn new(request: &'c Request<'c>, body: &'c FuncBody, stencils: &'c mut Stencils, native: Compile) -> Compiler<'c> {
         let locals = body.locals.len();
-        let bytes = body.len() as usize;
+        let Buffers { code, mut values, mut copies, mut unstored_locals, jumps, spare, arguments, cold, relocs, traps, calls } =
+            std::mem::take(&mut stencils.buffers);
+        values.reserve(locals + body.max_operands as usize);
+        copies.resize(locals, 0);
+        unstored_locals.reserve(locals);
         let reader = Reader { bytes: &request.module.bytes, at: body.entry as usize };
         let mut compiler = Compiler {
             request,
@@ -86,25 +97,28 @@ impl<'c> Compiler<'c> {
             entry: 0,
             indirect_calls: 0,
             segment: 0,
-            out: Bytes::with_capacity(5 * bytes + 256, 0),
+            out: Bytes::with_buffer(code),
             pool: Pool::default(),
             needs: Needs::default(),
-            values: Vec::with_capacity(locals + body.max_operands as usize),
+            values,
             locals,
-            copies: vec![0; locals],
+            copies,
             unread: 0,
-            unstored_locals: Vec::with_capacity(locals),
+            unstored_locals,
             unstored_from: locals,
             registers: Registers::new(),
             pins: Pins::default(),
             ints: frame::INTS,
             labels: Vec::with_capacity(16),
+            jumps,
+            spare,
+            arguments,
             live: true,
-            cold: Vec::new(),
+            cold,
             target_calls: Vec::new(),
-            relocs: Vec::new(),
-            traps: Vec::new(),
-            calls: Vec::new(),
+            relocs,
+            traps,
+            calls,
             heads: Vec::new(),
             jump_tables: Vec::new(),
             subroutines: Vec::new(),

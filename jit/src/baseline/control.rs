@@ -2,14 +2,13 @@
 
 use super::compiler::Compiler;
 use super::frame;
-use super::label::{Jump, Label, LabelKind, Types, merge_register};
+use super::label::{Chain, Jump, Label, LabelKind, Types, merge_register};
 use super::parts::Direction;
-use super::values::{At, Copies, Kind, Value};
+use super::values::{At, Kind, Value};
 use crate::regalloc::{Class, Reg};
 use crate::request::Refusal;
 use crate::x64::abi::{self, ArgLocation};
 use crate::x64::insts::{Asm, Cond, Inst, Mem, Width};
-use smallvec::SmallVec;
 use std::mem::offset_of;
 use weir_bytecode::instrs::{BlockType, Nesting};
 use weir_bytecode::{Instr, Opcode, ValType};
@@ -29,7 +28,7 @@ impl<'c> Compiler<'c> {
             height: self.locals,
             params: Types::Many(&[]),
             results: Types::Many(&ty.results),
-            jumps: SmallVec::new(),
+            jumps: Chain::EMPTY,
             copies: None,
         };
         self.labels.push(label);
@@ -156,7 +155,7 @@ impl<'c> Compiler<'c> {
     fn open(&mut self, kind: LabelKind, ty: BlockType) {
         let (params, results) = self.block_types(ty);
         let height = self.values.len() - params.len();
-        self.labels.push(Label { kind, height, params, results, jumps: SmallVec::new(), copies: None });
+        self.labels.push(Label { kind, height, params, results, jumps: Chain::EMPTY, copies: None });
     }
 
     pub fn block(&mut self, ty: BlockType) {
@@ -187,7 +186,8 @@ impl<'c> Compiler<'c> {
         let entry = self.take_entry();
         self.flush();
         let field = self.jump_if(cond.inverted());
-        let copies = Box::new(Copies::of(&self.registers, self.values.len()));
+        let mut copies = self.spare.take();
+        copies.set(&self.registers, self.values.len());
         self.open(LabelKind::If { field, copies, entry }, ty);
         self.count(entry, Direction::Passed);
     }
@@ -215,6 +215,7 @@ impl<'c> Compiler<'c> {
         self.forget_all(height);
         params.kinds().for_each(|kind| self.push_stored(kind));
         self.restore(&copies);
+        self.spare.put(copies);
         self.live = true;
     }
 
@@ -238,15 +239,16 @@ impl<'c> Compiler<'c> {
         let results = label.results;
         if self.live {
             self.place_results(results);
-            label.meet(&self.registers);
+            label.meet(&self.registers, &mut self.spare);
         }
         self.forget_all(label.height);
-        self.bind_all(&label.jumps);
+        self.bind_all(label.jumps);
         if results.len() != 1 {
             results.kinds().for_each(|kind| self.push_stored(kind));
         }
-        if let Some(copies) = &label.copies {
-            self.restore(copies);
+        if let Some(copies) = label.copies.take() {
+            self.restore(&copies);
+            self.spare.put(copies);
         }
         if results.len() == 1 {
             self.push(results.only(), merge_register(results.only()));
@@ -264,12 +266,12 @@ impl<'c> Compiler<'c> {
         }
     }
 
-    pub fn bind_all(&mut self, jumps: &[Jump]) {
+    pub fn bind_all(&mut self, jumps: Chain) {
         let here = self.offset();
-        for &jump in jumps {
+        for jump in jumps.iter(&self.jumps) {
             match jump {
-                Jump::Field(field) => self.link(field, here),
-                Jump::Entry(table, entry) => self.jump_tables[table].targets[entry] = here,
+                Jump::Field(field) => self.out.link(field, here),
+                Jump::Entry(table, entry) => self.jump_tables[table as usize].targets[entry as usize] = here,
             }
         }
     }
@@ -287,7 +289,7 @@ impl<'c> Compiler<'c> {
 
     /// Intersects the state of the jumps to a label with the current state.
     pub fn meet(&mut self, label: usize) {
-        self.labels[label].meet(&self.registers);
+        self.labels[label].meet(&self.registers, &mut self.spare);
     }
 
     fn end_function(&mut self, label: &Label<'c>) {
@@ -298,7 +300,7 @@ impl<'c> Compiler<'c> {
         if !self.live && label.jumps.is_empty() {
             return;
         }
-        self.bind_all(&label.jumps);
+        self.bind_all(label.jumps);
         if results.len() > 1 {
             self.load_results(results);
         }

@@ -1,10 +1,11 @@
 //! Assembles the code: prologue, body, cold code, constants and jump tables.
 
+use super::buffers::Buffers;
 use super::cold::subtract_ticks;
 use super::compiler::Compiler;
 use super::frame;
 use super::parts::Head;
-use crate::request::{Backend, CompileStats, Compiled, Inlining, Refusal};
+use crate::request::{Backend, CompileStats, Compiled, Inlining, Refusal, Reloc};
 use crate::x64::abi;
 use crate::x64::forms::Field;
 use crate::x64::insts::Cond;
@@ -52,38 +53,37 @@ impl Compiler<'_> {
     /// The code with its tables.
     ///
     /// # Errors
-    /// If the code exceeds 2 GB, or an instruction has no bytes.
+    /// If an instruction has no bytes.
     pub fn finish(mut self) -> Result<Compiled, Refusal> {
         self.write_subroutines();
-        let too_long =
-            |_| Refusal::Budget { backend: Some(Backend::Baseline), what: "the distance of a jump", limit: i32::MAX as usize };
-        let mut prologue = crate::x64::encode::Bytes::with_capacity(128, 0);
         let bytes = self.slots.frame_bytes(self.locals + self.body.max_operands as usize);
-        let tick = self.request.options.ticks.then(|| {
-            let reloc = subtract_ticks(&mut prologue, self.request.func, self.body.work);
-            (reloc, prologue.jump_if(Cond::S))
-        });
-        let overflows = frame::prologue(&mut prologue, self.needs, bytes);
-        let mut code = prologue.take_code().map_err(too_long)?;
         // The trap of the prologue's checks is after the body.
         let overflow = self.offset();
         self.stack_overflow();
-        let tick = tick.map(|(reloc, field)| (reloc, field, self.request_at_entry()));
+        let request = self.request.options.ticks.then(|| self.request_at_entry());
         let mut headers = self.write_headers(bytes, overflow);
-        if let Some(what) = self.out.refused.or(prologue.refused) {
+        // The prologue is written last, and copied to the beginning.
+        let end = self.offset();
+        let tick = request.map(|request| {
+            let reloc = subtract_ticks(&mut self.out, self.request.func, self.body.work);
+            (Reloc { offset: reloc.offset - end as u32, ..reloc }, self.out.jump_if(Cond::S) - end, request)
+        });
+        let overflows = frame::prologue(&mut self.out, self.needs, bytes);
+        if let Some(what) = self.out.refused {
             return Err(Refusal::Unsupported { backend: Backend::Baseline, what: what.into() });
         }
-        let shift = code.len();
-        let body = self.out.take_code().map_err(too_long)?;
+        let (body, prologue) = self.out.written().split_at(end);
+        let shift = prologue.len();
         let tables: usize = self.jump_tables.iter().map(|table| 4 * table.targets.len()).sum();
-        code.reserve_exact(body.len() + 16 + self.pool.bytes().len() + 4 + tables);
-        code.extend_from_slice(&body);
+        let mut code = Vec::with_capacity(shift + body.len() + 16 + self.pool.bytes().len() + 4 + tables);
+        code.extend_from_slice(prologue);
+        code.extend_from_slice(body);
         let patch = |code: &mut Vec<u8>, field: usize, target: usize| {
             let distance = (target as i64 - (field as i64 + 4)) as i32;
             code[field..field + 4].copy_from_slice(&distance.to_le_bytes());
         };
         for field in overflows.fields {
-            patch(&mut code, field, shift + overflow);
+            patch(&mut code, field - end, shift + overflow);
         }
         if let Some((_, field, (asks, back))) = tick {
             patch(&mut code, field, shift + asks);
@@ -108,7 +108,8 @@ impl Compiler<'_> {
                 code.extend_from_slice(&(distance as i32).to_le_bytes());
             }
         }
-        let Compiler { mut relocs, mut traps, mut calls, .. } = self;
+        let Compiler { stencils, mut out, values, copies, unstored_locals, jumps, spare, arguments, cold, .. } = self;
+        let (mut relocs, mut traps, mut calls) = (self.relocs, self.traps, self.calls);
         let shift = shift as u32;
         relocs.iter_mut().for_each(|reloc| reloc.offset += shift);
         relocs.extend(tick.map(|(reloc, ..)| reloc));
@@ -118,16 +119,21 @@ impl Compiler<'_> {
         headers.iter_mut().for_each(|header| header.1 += shift);
         traps.sort_unstable_by_key(|trap| trap.offset);
         calls.sort_unstable_by_key(|call| call.0);
-        Ok(Compiled {
+        let compiled = Compiled {
             backend: Backend::Baseline,
             code,
-            relocs,
-            traps,
-            calls,
+            relocs: relocs.clone(),
+            traps: traps.clone(),
+            calls: calls.clone(),
             headers,
             inlining: Inlining::default(),
             lines: Vec::new(),
             stats: CompileStats::default(),
-        })
+        };
+        let code = out.take_buffer();
+        let buffers =
+            Buffers { code, values, copies, unstored_locals, jumps, spare, arguments, cold, relocs, traps, calls };
+        stencils.buffers = buffers.emptied();
+        Ok(compiled)
     }
 }

@@ -20,6 +20,7 @@ use crate::regalloc::{Class, Reg};
 use crate::x64::abi::{self, RBP, RSP};
 use crate::x64::encode::Bytes;
 use crate::x64::insts::{Asm, Cond, Inst, Mem, Width};
+use smallvec::SmallVec;
 use std::mem::offset_of;
 use weir_contract::{FRAME_HEADER, InstanceCtx, StackCtx};
 
@@ -121,7 +122,7 @@ const VALUE_SP: i32 = offset_of!(StackCtx, value_sp) as i32;
 
 /// The jumps of the prologue for a stack overflow: the fields to be filled in with the distance to the trap.
 pub struct Overflows {
-    pub fields: Vec<usize>,
+    pub fields: SmallVec<[usize; 2]>,
 }
 
 /// Writes the prologue of a function whose frame on the value stack has `bytes` bytes. It uses `r10` and `r11`, which hold no argument.
@@ -164,7 +165,7 @@ pub fn header_prologue(out: &mut Bytes, needs: Needs, bytes: i32) -> Overflows {
 /// The part of a prologue that makes the native frame. Loads `value_sp`, which is the frame itself for a call.
 fn begin(out: &mut Bytes, needs: Needs, fp: Reg, value_sp: Reg) -> Overflows {
     let stack = SCRATCH;
-    let mut overflows = Overflows { fields: Vec::new() };
+    let mut overflows = Overflows { fields: SmallVec::new() };
     out.push(RBP);
     out.copy(RBP, RSP);
     out.encode(&Inst::new(Asm::Sub, Width::Q).dst(RSP).src(RSP).imm(needs.bytes().into()));

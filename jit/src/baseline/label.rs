@@ -1,10 +1,10 @@
 //! Open blocks, and the common state of the jumps to their ends.
 
+use super::buffers::Spare;
 use super::values::{Copies, Kind, Registers};
 use crate::regalloc::{Class, Reg};
 use crate::x64::abi;
 use crate::x64::forms::Field;
-use smallvec::SmallVec;
 use weir_bytecode::ValType;
 
 /// The types that a block takes or returns.
@@ -45,7 +45,42 @@ pub enum Jump {
     /// The jump's field.
     Field(Field),
     /// The index of a jump table, and of an entry in it.
-    Entry(usize, usize),
+    Entry(u32, u32),
+}
+
+/// A jump, and another one to the same label.
+#[derive(Clone, Copy, Debug)]
+pub struct Link {
+    pub jump: Jump,
+    pub next: Chain,
+}
+
+/// The jumps to a label: the index of the last one, after which the others follow.
+#[derive(Clone, Copy, Debug)]
+pub struct Chain(u32);
+
+impl Chain {
+    pub const EMPTY: Chain = Chain(u32::MAX);
+
+    pub fn is_empty(self) -> bool {
+        self.0 == u32::MAX
+    }
+
+    /// Adds a jump.
+    pub fn push(&mut self, jumps: &mut Vec<Link>, jump: Jump) {
+        jumps.push(Link { jump, next: *self });
+        *self = Chain(jumps.len() as u32 - 1);
+    }
+
+    /// The jumps, the last one first.
+    pub fn iter(self, jumps: &[Link]) -> impl Iterator<Item = Jump> {
+        let mut chain = self;
+        std::iter::from_fn(move || {
+            let Link { jump, next } = *jumps.get(chain.0 as usize)?;
+            chain = next;
+            Some(jump)
+        })
+    }
 }
 
 /// An open block.
@@ -57,7 +92,7 @@ pub struct Label<'c> {
     pub params: Types<'c>,
     pub results: Types<'c>,
     /// The jumps to its end.
-    pub jumps: SmallVec<[Jump; 4]>,
+    pub jumps: Chain,
     /// The copies that all of them have in common.
     pub copies: Option<Box<Copies>>,
 }
@@ -90,11 +125,12 @@ impl<'c> Label<'c> {
     }
 
     /// Intersects the copies with those of another jump, at which the registers have these contents.
-    pub fn meet(&mut self, registers: &Registers) {
+    pub fn meet(&mut self, registers: &Registers, spare: &mut Spare) {
         if let Some(copies) = &mut self.copies {
             return copies.meet(registers);
         }
-        let mut copies = Box::new(Copies::of(registers, self.height));
+        let mut copies = spare.take();
+        copies.set(registers, self.height);
         let takes = self.takes();
         if takes.len() == 1 {
             copies.forget(merge_register(takes.only()));

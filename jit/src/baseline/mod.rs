@@ -13,6 +13,7 @@
 
 mod arithmetic;
 mod branches;
+mod buffers;
 mod calls;
 mod cold;
 mod compiler;

@@ -389,9 +389,11 @@ impl Compiler<'_> {
 
     /// Stores every local, and the operands below `height`. Preserves the flags.
     pub fn flush_below(&mut self, height: usize) {
-        for local in std::mem::take(&mut self.unstored_locals) {
-            self.store(local as usize);
+        // `store` stores no other locals.
+        for i in 0..self.unstored_locals.len() {
+            self.store(self.unstored_locals[i] as usize);
         }
+        self.unstored_locals.clear();
         for index in self.unstored_from..height.min(self.values.len()) {
             self.store(index);
         }

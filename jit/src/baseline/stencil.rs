@@ -5,6 +5,7 @@
 //! written in place, with registers chosen at the place of use. Otherwise it becomes a subroutine of the function, with
 //! parameters and results as in a call.
 
+use super::buffers::Buffers;
 use super::values::Set;
 use crate::form::{self, Compile, Observer};
 use crate::mir::Stage;
@@ -20,10 +21,11 @@ use weir_bytecode::opcodes::{Effect, Immediates};
 use weir_bytecode::{FuncType, Module, Opcode, ValType};
 use weir_contract::Entry;
 
-/// The stencils made so far.
+/// The stencils made so far, and other memory that is used again for the next function.
 #[derive(Debug, Default)]
 pub struct Stencils {
     known: FxHashMap<Key, Rc<Stencil>>,
+    pub(super) buffers: Buffers,
 }
 
 /// The maximum number of stencils that are kept. Without a limit, shuffles with distinct lanes would take unbounded

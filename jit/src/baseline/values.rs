@@ -215,21 +215,31 @@ pub struct Pins {
 }
 
 /// The contents of registers at a label: copies of stored values.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct Copies {
     owner: [u32; 48],
     owned: Set,
     unextended: Set,
 }
 
+impl Default for Copies {
+    fn default() -> Copies {
+        Copies { owner: [0; 48], owned: Set::EMPTY, unextended: Set::EMPTY }
+    }
+}
+
 impl Copies {
-    /// The copies of locals and of the operands below `height`.
-    pub fn of(registers: &Registers, height: usize) -> Copies {
-        let mut owned = registers.owned;
-        for reg in registers.owned.iter().filter(|&reg| registers.owner(reg) >= height) {
-            owned.remove(reg);
+    /// Replaces them by the copies of locals and of the operands below `height`.
+    pub fn set(&mut self, registers: &Registers, height: usize) {
+        self.owned = registers.owned;
+        for reg in registers.owned.iter() {
+            let owner = registers.owner(reg);
+            self.owner[reg.number()] = owner as u32;
+            if owner >= height {
+                self.owned.remove(reg);
+            }
         }
-        Copies { owner: registers.owner, owned, unextended: registers.unextended }
+        self.unextended = registers.unextended;
     }
 
     /// Keeps the copies that the registers have, too.

@@ -35,6 +35,21 @@ impl Assembler {
         }
     }
 
+    /// No code. It is written over the contents of `buffer`, which grows if needed.
+    pub fn with_buffer(buffer: Vec<u8>) -> Assembler {
+        Assembler { code: buffer, ..Assembler::default() }
+    }
+
+    /// The code so far. Jumps to labels are not resolved.
+    pub fn written(&self) -> &[u8] {
+        &self.code[..self.len]
+    }
+
+    /// Takes the buffer of [`Assembler::with_buffer`]. Nothing is left.
+    pub fn take_buffer(&mut self) -> Vec<u8> {
+        std::mem::take(self).code
+    }
+
     /// The number of bytes written.
     #[inline]
     pub fn len(&self) -> usize {

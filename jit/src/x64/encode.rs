@@ -180,6 +180,21 @@ impl Bytes {
         Bytes { asm: Assembler::with_capacity(bytes, labels), fields: Vec::new(), last: 0, refused: None }
     }
 
+    /// No bytes. They are written over the contents of `buffer`, and no labels are used.
+    pub fn with_buffer(buffer: Vec<u8>) -> Bytes {
+        Bytes { asm: Assembler::with_buffer(buffer), fields: Vec::new(), last: 0, refused: None }
+    }
+
+    /// The bytes so far.
+    pub fn written(&self) -> &[u8] {
+        self.asm.written()
+    }
+
+    /// Takes the buffer of [`Bytes::with_buffer`].
+    pub fn take_buffer(&mut self) -> Vec<u8> {
+        self.asm.take_buffer()
+    }
+
     /// The offset of the next byte.
     #[inline]
     pub fn offset(&self) -> usize {
@@ -204,6 +219,12 @@ impl Bytes {
     #[inline]
     pub fn patch(&mut self, field: usize, value: i32) {
         self.asm.patch(field, value);
+    }
+
+    /// Makes the jump, call or address with this field, which ends its instruction, lead to `target`.
+    #[inline]
+    pub fn link(&mut self, field: usize, target: usize) {
+        self.patch(field, (target as i64 - (field as i64 + 4)) as i32);
     }
 
     /// `call` (2) or `jmp` (4) through memory.
