@@ -190,13 +190,13 @@ impl<'a> Reader<'a> {
     }
 
     /// An unsigned LEB128 of at most 32 bits.
-    #[inline]
+    #[inline(always)]
     pub fn u32(&mut self) -> u32 {
         self.u64() as u32
     }
 
     /// An unsigned LEB128 of at most 64 bits.
-    #[inline]
+    #[inline(always)]
     pub fn u64(&mut self) -> u64 {
         let byte = self.byte();
         if byte < 0x80 { byte.into() } else { self.longer_u64(byte) }
@@ -216,7 +216,7 @@ impl<'a> Reader<'a> {
     }
 
     /// A signed LEB128 of at most 64 bits.
-    #[inline]
+    #[inline(always)]
     pub fn i64(&mut self) -> i64 {
         let byte = self.byte();
         if byte < 0x80 { i64::from(byte) << 57 >> 57 } else { self.longer_i64(byte) }
@@ -298,12 +298,14 @@ impl<'a> Reader<'a> {
             Immediates::Label | Immediates::Func | Immediates::Type | Immediates::Local | Immediates::Global => self.number(),
             Immediates::Table | Immediates::Memory | Immediates::Data | Immediates::Elem => self.number(),
             Immediates::I32 | Immediates::I64 => self.number(),
+            Immediates::MemArg => {
+                self.mem_arg();
+            }
             Immediates::Block
             | Immediates::Labels
             | Immediates::CallIndirect
             | Immediates::Types
             | Immediates::HeapType
-            | Immediates::MemArg
             | Immediates::MemArgLane
             | Immediates::DataMemory
             | Immediates::MemoryMemory

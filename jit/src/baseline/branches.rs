@@ -34,10 +34,6 @@ struct Pad {
 /// Tables with at most this number of labels besides the default become comparisons.
 const COMPARED: usize = 3;
 
-/// The code budget of a function: this many bytes, plus this many for each byte of bytecode. A branch that moves many
-/// values takes code for each of them; other instructions take less than half of this.
-const CODE: usize = 1 << 20;
-const CODE_PER_BYTE: usize = 128;
 /// The maximum size of a move from slot to slot in bytes.
 const MOVE_BYTES: usize = 32;
 
@@ -189,12 +185,14 @@ impl<'c> Compiler<'c> {
 
     /// # Errors
     /// If `more` additional bytes exceed the budget.
+    #[inline]
     pub fn check_code_budget(&self, more: usize) -> Result<(), Refusal> {
-        let limit = CODE + CODE_PER_BYTE * self.body.len() as usize;
-        if self.offset() + more > limit {
-            return Err(Refusal::Budget { backend: Some(Backend::Baseline), what: "the baseline compiler's code", limit });
-        }
-        Ok(())
+        if self.offset() + more > self.code_limit { Err(self.over_budget()) } else { Ok(()) }
+    }
+
+    #[cold]
+    fn over_budget(&self) -> Refusal {
+        Refusal::Budget { backend: Some(Backend::Baseline), what: "the baseline compiler's code", limit: self.code_limit }
     }
 
     pub fn branch_table(&mut self, labels: Labels<'_>) -> Result<(), Refusal> {

@@ -3,6 +3,7 @@
 use super::compiler::Compiler;
 use super::counts;
 use super::frame::{self, FLOAT_SCRATCH, SCRATCH};
+use super::label::merge_register;
 use super::values::{At, Kind, Popped, Set, Value};
 use crate::regalloc::{Class, Reg};
 use crate::request::{Reloc, RelocTarget};
@@ -171,13 +172,13 @@ impl<'c> Compiler<'c> {
         let mut args = std::mem::take(&mut self.arguments);
         debug_assert!(args.is_empty());
         let first = self.values.len() - types.len();
-        args.extend(abi::params(types).zip(first..).map(|(location, index)| {
+        for (location, index) in abi::params(types).zip(first..) {
             let Value { kind, at, .. } = self.values[index];
-            Argument { location, operand: Popped { kind, at, index } }
-        }));
-        for _ in types {
-            self.pop();
+            self.lock_popped(at);
+            args.push(Argument { location, operand: Popped { kind, at, index } });
         }
+        self.values.truncate(first);
+        self.unstored_from = self.unstored_from.min(first);
         args
     }
 
@@ -243,6 +244,11 @@ impl<'c> Compiler<'c> {
 
     /// Pushes the results of a call.
     fn take_results(&mut self, ty: &FuncType) {
+        if let [ty] = *ty.results {
+            let kind = Kind::of(ty);
+            let reg = merge_register(kind);
+            return if kind == Kind::I32 { self.push_unextended(reg) } else { self.push(kind, reg) };
+        }
         let mut area = None;
         let base = self.values.len();
         for (i, location) in abi::results(&ty.results).enumerate() {

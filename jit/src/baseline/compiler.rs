@@ -17,6 +17,11 @@ use weir_bytecode::instrs::Reader;
 use weir_bytecode::{FuncBody, Module};
 use weir_contract::Layout;
 
+/// The code budget of a function: this many bytes, plus this many for each byte of bytecode. A branch that moves many
+/// values takes code for each of them; other instructions take less than half of this.
+const CODE: usize = 1 << 20;
+const CODE_PER_BYTE: usize = 128;
+
 /// The compilation of a body to machine code.
 pub struct Compiler<'c> {
     pub request: &'c Request<'c>,
@@ -37,6 +42,8 @@ pub struct Compiler<'c> {
     /// The next fuel segment.
     pub segment: usize,
     pub out: Bytes,
+    /// The code budget.
+    pub code_limit: usize,
     pub pool: Pool,
     pub needs: Needs,
     /// Locals, then operands.
@@ -98,6 +105,7 @@ impl<'c> Compiler<'c> {
             indirect_calls: 0,
             segment: 0,
             out: Bytes::with_buffer(code),
+            code_limit: CODE + CODE_PER_BYTE * body.len() as usize,
             pool: Pool::default(),
             needs: Needs::default(),
             values,

@@ -60,7 +60,11 @@ impl Compiler<'_> {
             (false, At::Reg(reg)) if !self.registers.owned.contains(reg) => reg,
             (_, At::Reg(_) | At::Slot | At::Const(_) | At::Local(_)) => self.fresh(kind.class()),
         };
-        self.faulting(&Inst::new(asm, width).dst(dst).mem(mem));
+        if asm == Asm::Mov {
+            self.faulting(&Inst::new(Asm::Mov, width).dst(dst).mem(mem));
+        } else {
+            self.faulting_any(&Inst::new(asm, width).dst(dst).mem(mem));
+        }
         self.registers.unextended.remove(dst);
         self.push(kind, dst);
     }
@@ -82,16 +86,29 @@ impl Compiler<'_> {
         let immediate = self.immediate(*value).filter(|_| width != Width::X);
         let reg = immediate.is_none().then(|| self.reg(value));
         let mem = self.address(address, arg, bytes_of(width));
-        let inst = match reg {
-            Some(reg) => Inst::new(if float { Asm::VmovTo } else { Asm::MovTo }, width).src(reg),
-            None => Inst::new(Asm::MovTo, width).imm(immediate.unwrap_or_default()),
-        };
-        self.faulting(&inst.mem(mem));
+        match reg {
+            Some(reg) if float => self.faulting_any(&Inst::new(Asm::VmovTo, width).src(reg).mem(mem)),
+            Some(reg) => self.faulting(&Inst::new(Asm::MovTo, width).src(reg).mem(mem)),
+            None => self.faulting(&Inst::new(Asm::MovTo, width).imm(immediate.unwrap_or_default()).mem(mem)),
+        }
     }
 
     /// Emits an access that may fault if its address is not checked.
+    #[inline(always)]
     fn faulting(&mut self, inst: &Inst) {
+        self.emit(inst);
+        self.note_fault(inst);
+    }
+
+    /// [`Compiler::faulting`] for a row that is chosen when the function is compiled.
+    fn faulting_any(&mut self, inst: &Inst) {
         self.emit_any(inst);
+        self.note_fault(inst);
+    }
+
+    /// Records that the last instruction may fault, if it may.
+    #[inline(always)]
+    fn note_fault(&mut self, inst: &Inst) {
         let crate::x64::insts::Rm::Mem(mem) = inst.rm else { return };
         if mem.pc != Mem::SAFE {
             let offset = self.out.last as u32;

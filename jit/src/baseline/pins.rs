@@ -149,6 +149,16 @@ impl Compiler<'_> {
         let (mut reader, mut open) = (self.reader.clone(), 1);
         for _ in 0..LONGEST {
             let op = reader.opcode();
+            if matches!(op, Opcode::LocalGet | Opcode::LocalSet | Opcode::LocalTee) {
+                let (local, write) = (reader.u32(), op != Opcode::LocalGet);
+                if let Some(of) = uses.iter_mut().find(|of| of.local == local) {
+                    of.count += 1;
+                    of.written |= write;
+                } else if uses.len() < CONSIDERED {
+                    uses.push(Use { local, count: 1, written: write, read_first: !write });
+                }
+                continue;
+            }
             if let Effect::Control(control) = op.effect() {
                 match control {
                     Control::Loop => return None,
@@ -162,18 +172,7 @@ impl Compiler<'_> {
             if open == 0 {
                 return Some((uses, calls));
             }
-            let write = op == Opcode::LocalSet || op == Opcode::LocalTee;
-            if !write && op != Opcode::LocalGet {
-                reader.immediates(op);
-                continue;
-            }
-            let local = reader.u32();
-            if let Some(of) = uses.iter_mut().find(|of| of.local == local) {
-                of.count += 1;
-                of.written |= write;
-            } else if uses.len() < CONSIDERED {
-                uses.push(Use { local, count: 1, written: write, read_first: !write });
-            }
+            reader.skip(op);
         }
         None
     }

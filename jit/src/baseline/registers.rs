@@ -49,11 +49,17 @@ impl Compiler<'_> {
 
     /// Pops the top operand. Its register, if it has one, stays locked for the current instruction.
     pub fn pop(&mut self) -> Popped {
-        let index = self.values.len() - 1;
+        let Value { kind, at, .. } = self.values.pop().expect("validated code pops operands that exist");
+        let index = self.values.len();
         debug_assert!(index >= self.locals);
-        let Value { kind, at, .. } = self.values[index];
-        self.values.truncate(index);
         self.unstored_from = self.unstored_from.min(index);
+        self.lock_popped(at);
+        Popped { kind, at, index }
+    }
+
+    /// Takes the place of an operand that has been popped from its owner, and locks its register for the current instruction.
+    #[inline(always)]
+    pub fn lock_popped(&mut self, at: At) {
         match at {
             At::Reg(reg) => {
                 self.registers.owned.remove(reg);
@@ -69,7 +75,6 @@ impl Compiler<'_> {
             }
             At::Slot | At::Const(_) => {}
         }
-        Popped { kind, at, index }
     }
 
     /// Pops the top operand without using it.

@@ -92,10 +92,16 @@ impl Line<'_> {
         }
         // Index 4, rsp, means none.
         let index = if mem.index.is_none() { 4 } else { mem.index.encoding() & 7 };
-        let (mode, size) = Line::displacement(base, mem.disp);
+        self.indexed(reg, base, index, mem.shift, mem.disp);
+    }
+
+    /// Appends ModRM, SIB and displacement of an address whose base and index have these lower bits.
+    #[inline(always)]
+    fn indexed(&mut self, reg: u8, base: u8, index: u8, shift: u8, disp: i32) {
+        let (mode, size) = Line::displacement(base, disp);
         self.put(mode | (reg & 7) << 3 | 4);
-        self.put(mem.shift << 6 | index << 3 | base);
-        self.put_number(mem.disp as u32, size);
+        self.put(shift << 6 | index << 3 | base);
+        self.put_number(disp as u32, size);
     }
 
     /// Appends ModRM and displacement of an address whose base has these lower bits, which are not 4.
@@ -258,6 +264,9 @@ impl Bytes {
             Rm::Mem(mem) if mem.index.is_none() && !mem.base.is_none() && mem.base.encoding() & 7 != 4 => {
                 self.plain_base(opcode, wide, reg, mem.base, mem.disp, immediate)
             }
+            Rm::Mem(mem) if !mem.index.is_none() && !mem.base.is_none() => {
+                self.plain_indexed(opcode, wide, reg, mem, immediate)
+            }
             Rm::Mem(mem) => self.plain_memory(opcode, wide, reg, mem, immediate),
             Rm::None | Rm::Slot(_) => self.refuse_operand(rm),
         }
@@ -281,6 +290,20 @@ impl Bytes {
         line.put_if(rex != 0, 0x40 | rex);
         line.put(opcode);
         line.base(reg, base.encoding() & 7, disp);
+        line.put_number(immediate.value as u32, immediate.bytes);
+        let bytes = line.at;
+        self.asm.advance(bytes);
+    }
+
+    /// [`Bytes::plain_memory`] for a base and an index.
+    fn plain_indexed(&mut self, opcode: u8, wide: bool, reg: u8, mem: &Mem, immediate: Immediate) {
+        let Mem { disp, shift, .. } = *mem;
+        let (base, index) = (mem.base.encoding(), mem.index.encoding());
+        let mut line = self.line();
+        let rex = rex(wide, reg, index >> 3, base >> 3);
+        line.put_if(rex != 0, 0x40 | rex);
+        line.put(opcode);
+        line.indexed(reg, base & 7, index & 7, shift, disp);
         line.put_number(immediate.value as u32, immediate.bytes);
         let bytes = line.at;
         self.asm.advance(bytes);
@@ -475,7 +498,31 @@ impl Bytes {
         self.vex(&Vex { pp: 1, map: 3, opcode, wide, reg, left: 0, rm, immediate });
     }
 
+    #[inline(always)]
     fn encode_alu(&mut self, inst: &Inst, n: u8) {
+        if matches!(inst.width, Width::B | Width::W) {
+            return self.encode_narrow_alu(inst, n);
+        }
+        let wide = inst.width == Width::Q;
+        let shape = inst.op.shape();
+        let small = i8::try_from(inst.imm).is_ok();
+        let (by_immediate, bytes) = if small { (0x83, 1) } else { (0x81, 4) };
+        let immediate = Immediate::new(inst.imm, bytes);
+        match shape == Shape::TwoAddress {
+            true if matches!(inst.rm, Rm::None) => {
+                self.plain_registers(by_immediate, wide, n, inst.dst, immediate);
+            }
+            true => self.plain(8 * n + 3, wide, inst.dst.encoding(), &inst.rm, Immediate::NONE),
+            false if inst.src.is_none() => self.plain(by_immediate, wide, n, &inst.rm, immediate),
+            false => {
+                let opcode = 8 * n + if shape == Shape::Update { 1 } else { 3 };
+                self.plain(opcode, wide, inst.src.encoding(), &inst.rm, Immediate::NONE);
+            }
+        }
+    }
+
+    /// [`Bytes::encode_alu`] for 8 and 16 bits.
+    fn encode_narrow_alu(&mut self, inst: &Inst, n: u8) {
         let byte = inst.width == Width::B;
         let shape = inst.op.shape();
         let two_address = shape == Shape::TwoAddress;
@@ -487,11 +534,10 @@ impl Bytes {
         };
         let prefix = operand_size(inst);
         if let Some(rm) = of_immediate {
-            let (opcode, bytes) = match inst.width {
-                Width::B => (0x80, 1),
-                Width::W | Width::D | Width::Q | Width::X if i8::try_from(inst.imm).is_ok() => (0x83, 1),
-                Width::W => (0x81, 2),
-                Width::D | Width::Q | Width::X => (0x81, 4),
+            let (opcode, bytes) = match byte {
+                true => (0x80, 1),
+                false if i8::try_from(inst.imm).is_ok() => (0x83, 1),
+                false => (0x81, 2),
             };
             let immediate = Immediate::new(inst.imm, bytes);
             return self.legacy(&Legacy { prefix, reg: n, rm: &rm, immediate, byte_rm: byte, ..simple(inst, 0, opcode) });
