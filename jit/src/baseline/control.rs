@@ -43,6 +43,17 @@ impl<'c> Compiler<'c> {
             if op != Opcode::Loop {
                 self.charge();
             }
+            // The most frequent instructions emit nothing and lock no register: calling `instruction` would cost more than they do.
+            if op == Opcode::LocalGet {
+                let local = self.reader.u32();
+                self.local_get(local);
+                continue;
+            }
+            if op == Opcode::I32Const {
+                let value = self.reader.i64();
+                self.i32_const(value);
+                continue;
+            }
             self.instruction(op)?;
             self.unlock();
         }

@@ -146,7 +146,8 @@ impl Compiler<'_> {
         self.numeric(op, numeric.family(), operand, result)
     }
 
-    fn i32_const(&mut self, value: i64) {
+    #[inline]
+    pub fn i32_const(&mut self, value: i64) {
         self.push_at(Kind::I32, At::Const((value as u32).into()));
     }
 
@@ -182,7 +183,8 @@ impl Compiler<'_> {
         self.stop();
     }
 
-    fn local_get(&mut self, local: u32) {
+    #[inline]
+    pub fn local_get(&mut self, local: u32) {
         let Value { kind, at, .. } = self.values[local as usize];
         match at {
             At::Const(_) => self.push_at(kind, at),

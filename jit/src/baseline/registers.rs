@@ -180,7 +180,20 @@ impl Compiler<'_> {
     }
 
     /// The operand in a register that is only read.
+    #[inline]
     pub fn reg(&mut self, popped: &mut Popped) -> Reg {
+        match popped.at {
+            At::Reg(reg) => reg,
+            At::Local(local) if let At::Reg(reg) = self.values[local as usize].at => {
+                self.registers.locked.insert(reg);
+                reg
+            }
+            At::Slot | At::Const(_) | At::Local(_) => self.loaded(popped),
+        }
+    }
+
+    /// [`Compiler::reg`] for an operand that is not in a register.
+    fn loaded(&mut self, popped: &mut Popped) -> Reg {
         let reg = match popped.at {
             At::Reg(reg) => return reg,
             At::Const(bits) => {
