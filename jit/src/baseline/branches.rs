@@ -60,6 +60,8 @@ impl<'c> Compiler<'c> {
         let (takes, height, head) = self.target(depth);
         if self.is_function(depth) {
             self.place_function_results(takes);
+        } else if takes.len() == 0 {
+            self.flush_below(height);
         } else if takes.len() == 1 && head.is_none() {
             let popped = self.pop();
             self.flush_below(height);

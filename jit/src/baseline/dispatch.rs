@@ -183,7 +183,7 @@ impl Compiler<'_> {
         self.stop();
     }
 
-    #[inline]
+    #[inline(always)]
     pub fn local_get(&mut self, local: u32) {
         let Value { kind, at, .. } = self.values[local as usize];
         match at {

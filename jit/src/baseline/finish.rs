@@ -131,8 +131,7 @@ impl Compiler<'_> {
             stats: CompileStats::default(),
         };
         let code = out.take_buffer();
-        let buffers =
-            Buffers { code, values, copies, unstored_locals, jumps, spare, arguments, cold, relocs, traps, calls };
+        let buffers = Buffers { code, values, copies, unstored_locals, jumps, spare, arguments, cold, relocs, traps, calls };
         stencils.buffers = buffers.emptied();
         Ok(compiled)
     }

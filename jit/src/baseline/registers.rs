@@ -13,6 +13,7 @@ impl Compiler<'_> {
     // Operands
 
     /// Pushes an operand that is not stored.
+    #[inline]
     pub fn push_at(&mut self, kind: Kind, at: At) {
         let index = self.values.len();
         if let At::Reg(reg) = at {
@@ -33,6 +34,7 @@ impl Compiler<'_> {
     }
 
     /// Pushes an unread copy of a local.
+    #[inline]
     pub fn push_copy(&mut self, local: u32) {
         self.copies[local as usize] += 1;
         self.unread += 1;
@@ -180,7 +182,7 @@ impl Compiler<'_> {
     }
 
     /// The operand in a register that is only read.
-    #[inline]
+    #[inline(always)]
     pub fn reg(&mut self, popped: &mut Popped) -> Reg {
         match popped.at {
             At::Reg(reg) => reg,
@@ -251,6 +253,7 @@ impl Compiler<'_> {
     }
 
     /// Whether a register holds no value and is not in use by the current instruction.
+    #[inline]
     pub fn is_free(&self, reg: Reg) -> bool {
         !self.registers.owned.contains(reg) && !self.registers.locked.contains(reg)
     }

@@ -149,7 +149,6 @@ impl Immediate {
         debug_assert!(bytes <= 4);
         Immediate { value, bytes }
     }
-
 }
 
 /// An instruction without a VEX prefix.
@@ -264,9 +263,7 @@ impl Bytes {
             Rm::Mem(mem) if mem.index.is_none() && !mem.base.is_none() && mem.base.encoding() & 7 != 4 => {
                 self.plain_base(opcode, wide, reg, mem.base, mem.disp, immediate)
             }
-            Rm::Mem(mem) if !mem.index.is_none() && !mem.base.is_none() => {
-                self.plain_indexed(opcode, wide, reg, mem, immediate)
-            }
+            Rm::Mem(mem) if !mem.index.is_none() && !mem.base.is_none() => self.plain_indexed(opcode, wide, reg, mem, immediate),
             Rm::Mem(mem) => self.plain_memory(opcode, wide, reg, mem, immediate),
             Rm::None | Rm::Slot(_) => self.refuse_operand(rm),
         }
