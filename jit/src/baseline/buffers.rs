@@ -1,9 +1,8 @@
 //! Memory that a compilation leaves to the next one, so that functions take no allocations besides those of their results.
 
-use super::calls::Argument;
 use super::label::Link;
-use super::parts::Cold;
-use super::values::{Copies, Value};
+use super::parts::{Argument, Cold};
+use super::values::{Spare, Value};
 use crate::request::{Reloc, TrapEntry};
 
 /// Code of more bytes is not kept: few functions are that long.
@@ -46,22 +45,5 @@ impl Buffers {
             traps: empty(self.traps),
             calls: empty(self.calls),
         }
-    }
-}
-
-/// Boxes to be used again.
-#[derive(Debug, Default)]
-#[expect(clippy::vec_box, reason = "labels own the boxes in turn")]
-pub struct Spare(Vec<Box<Copies>>);
-
-impl Spare {
-    /// A box, whose contents mean nothing.
-    pub fn take(&mut self) -> Box<Copies> {
-        self.0.pop().unwrap_or_default()
-    }
-
-    /// Keeps a box.
-    pub fn put(&mut self, copies: Box<Copies>) {
-        self.0.push(copies);
     }
 }

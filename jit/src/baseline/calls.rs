@@ -4,6 +4,7 @@ use super::compiler::Compiler;
 use super::counts;
 use super::frame::{self, FLOAT_SCRATCH, SCRATCH};
 use super::label::merge_register;
+use super::parts::Argument;
 use super::values::{At, Kind, Popped, Set, Value};
 use crate::regalloc::{Class, Reg};
 use crate::request::{Reloc, RelocTarget};
@@ -32,13 +33,6 @@ pub enum Arg {
 }
 
 pub type Operands = SmallVec<[Popped; 8]>;
-
-/// An argument of a call, and the place where the callee expects it.
-#[derive(Clone, Copy, Debug)]
-pub struct Argument {
-    location: ArgLocation,
-    operand: Popped,
-}
 
 impl<'c> Compiler<'c> {
     pub fn call(&mut self, func: u32) {

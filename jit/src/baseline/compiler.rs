@@ -1,12 +1,11 @@
 //! The state of a compilation.
 
-use super::buffers::{Buffers, Spare};
-use super::calls::Argument;
+use super::buffers::Buffers;
 use super::frame::{self, Needs, Slots};
 use super::label::{Label, Link};
-use super::parts::{Cold, Head, JumpTable};
+use super::parts::{Argument, Cold, Head, JumpTable};
 use super::stencil::{Stencils, Subroutine};
-use super::values::{Pins, Registers, Set, Value};
+use super::values::{Pins, Registers, Set, Spare, Value};
 use crate::form::Compile;
 use crate::mir::pool::Pool;
 use crate::request::{Reloc, Request, TrapEntry};

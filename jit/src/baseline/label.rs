@@ -1,7 +1,6 @@
 //! Open blocks, and the common state of the jumps to their ends.
 
-use super::buffers::Spare;
-use super::values::{Copies, Kind, Registers};
+use super::values::{Copies, Kind, Registers, Spare};
 use crate::regalloc::{Class, Reg};
 use crate::x64::abi;
 use crate::x64::forms::Field;

@@ -1,7 +1,8 @@
-//! Code and data that are written, or filled in, after the body.
+//! Code and data that are written, or filled in, after the body, and arguments of calls.
 
-use super::values::PinnedLocals;
+use super::values::{PinnedLocals, Popped};
 use crate::regalloc::Reg;
+use crate::x64::abi::ArgLocation;
 use crate::x64::forms::Field;
 use crate::x64::insts::Width;
 use weir_contract::TrapSite;
@@ -69,4 +70,11 @@ pub struct JumpTable {
     pub field: usize,
     /// The target of each entry.
     pub targets: Vec<usize>,
+}
+
+/// An argument of a call, and the place where the callee expects it.
+#[derive(Clone, Copy, Debug)]
+pub struct Argument {
+    pub location: ArgLocation,
+    pub operand: Popped,
 }

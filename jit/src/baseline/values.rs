@@ -269,3 +269,20 @@ impl Copies {
         self.owned.remove(reg);
     }
 }
+
+/// Boxes that no label uses any more, to be used again.
+#[derive(Debug, Default)]
+#[expect(clippy::vec_box, reason = "labels own the boxes in turn")]
+pub struct Spare(Vec<Box<Copies>>);
+
+impl Spare {
+    /// A box, whose contents mean nothing.
+    pub fn take(&mut self) -> Box<Copies> {
+        self.0.pop().unwrap_or_default()
+    }
+
+    /// Keeps a box.
+    pub fn put(&mut self, copies: Box<Copies>) {
+        self.0.push(copies);
+    }
+}

@@ -20,6 +20,7 @@ pub(crate) mod forms;
 mod frame;
 pub(crate) mod insts;
 mod isa;
+mod line;
 mod lower;
 mod processor;
 
