@@ -3,8 +3,10 @@
 //! One process reads the file, validates it, compiles all functions on one thread without a profile, and writes the
 //! code. Its time, minus that for an empty module, can be compared with the same difference for `wasmtime compile`.
 //!
-//! With the baseline compiler the code goes to executable memory instead, as it does in V8, with whose Liftoff it is compared.
+//! Without a file for the code, each function's code is copied to memory, where its relocations are applied, and in the end all of
+//! it is made executable. So it is in V8, with whose Liftoff the baseline compiler is compared.
 
+use crate::code_memory::CodeMemory;
 use crate::options::Compile;
 use serde::{Deserialize, Serialize};
 use std::fs;
@@ -38,35 +40,34 @@ pub fn compile_module(options: &Compile) -> Result<Summary, String> {
         _ => Backend::Native,
     };
     let compiler_options = Options { verify: false, ..Options::default() };
+    let unplaced = |error: std::io::Error| format!("executable memory: {error}");
     let (mut cx, mut code, mut summary) = (Context::default(), Vec::new(), Summary::default());
+    let mut memory = options.out.is_none().then(|| CodeMemory::new(&module)).transpose().map_err(unplaced)?;
     for (func, body) in (module.imported_funcs..).zip(&module.bodies) {
         let options = &compiler_options;
         let request = Request { module: &module, func, entry: Entry::Call, sig_ids: &sig_ids, backend, profile: None, options };
         summary.functions += 1;
         match compile(&mut cx, &request) {
-            Ok(compiled) => code.extend_from_slice(&compiled.code),
+            Ok(compiled) => {
+                summary.code_bytes += compiled.code.len() as u64;
+                match &mut memory {
+                    Some(memory) => memory.place(func, &compiled).map_err(unplaced)?,
+                    None => code.extend_from_slice(&compiled.code),
+                }
+            }
             Err(_) => {
                 summary.refused += 1;
                 summary.refused_bytes += u64::from(body.len());
             }
         }
     }
-    summary.code_bytes = code.len() as u64;
-    match &options.out {
-        Some(out) => fs::write(out, code).map_err(|error| format!("{}: {error}", out.display()))?,
-        None => make_executable(&code).map_err(|error| format!("executable memory: {error}"))?,
+    if let Some(memory) = memory {
+        memory.make_executable().map_err(unplaced)?;
+    }
+    if let Some(out) = &options.out {
+        fs::write(out, code).map_err(|error| format!("{}: {error}", out.display()))?;
     }
     Ok(summary)
-}
-
-/// Copies code to executable memory. Its relocations are not applied.
-fn make_executable(code: &[u8]) -> std::io::Result<()> {
-    if code.is_empty() {
-        return Ok(());
-    }
-    let mut memory = memmap2::MmapMut::map_anon(code.len())?;
-    memory.copy_from_slice(code);
-    memory.make_exec().map(drop)
 }
 
 #[cfg(test)]

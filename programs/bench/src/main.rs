@@ -7,6 +7,7 @@
 mod callgrind;
 mod calls;
 mod charts;
+mod code_memory;
 mod compare;
 mod compile;
 mod compilers;
