@@ -1,5 +1,6 @@
 //! Compiles one function from bytecode to machine code: `(Module, function, profile) → Compiled`. This crate does not
-//! depend on the virtual machine that runs the result: it maps no memory, takes no lock and does no I/O.
+//! depend on the virtual machine that runs the result: it maps no memory, does no I/O, and takes no lock but that under which
+//! Cranelift's target is made once.
 //!
 //! Read [`pipeline`] first: it has the whole compilation. [`weir_contract`] is the interface between compiled code and
 //! the runtime.

@@ -8,7 +8,7 @@ In a copy of the tree, it
 3. gives every row a wrong value, column by column, and prints the error or test that finds it.
 
 The wrong values of a column are written all at once, because the tests name every wrong row with the error
-in it. A row that is not named then is tried again, alone.
+in it. Rows that do not compile together are tried in halves, and a row that is not named then is tried again, alone.
 
 A wrong row that is not found is a defect: the script ends with exit code 1 and names it. Arguments name the parts to
 run: `add`, `omit`, `wrong`, or a table with a column, such as `3.flags`. CARGO_TARGET_DIR is used if it is set; it

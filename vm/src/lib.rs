@@ -57,8 +57,8 @@
 //! # Cargo features
 //!
 //! On by default: `jit`: native code; without it no executable memory is ever created. `cranelift`: the second back
-//! end. `wat`: [`Module::new`] accepts the text format. Off by default: `fault-injection`: tests can make system calls
-//! of the library fail, with the module `fault_injection`.
+//! end. `wat`: [`Module::new`] accepts the text format. Off by default: `regalloc2`: a second register allocator, to compare
+//! with. `fault-injection`: tests can make system calls of the library fail, with the module `fault_injection`.
 
 // On hosts without native code, some functions have no caller.
 #![cfg_attr(not(all(feature = "jit", target_arch = "x86_64", target_os = "linux")), allow(dead_code))]

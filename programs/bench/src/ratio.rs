@@ -59,14 +59,19 @@ fn outside(n: usize) -> Option<usize> {
 /// Returns whether all runs succeeded.
 ///
 /// # Errors
-/// The programs or peers do not exist, or work cannot be scaled.
+/// There are not two peers, or nothing can be run.
 pub fn ratios(options: &Ratios, programs: &[Program], peers: &[Peer]) -> Result<bool, String> {
     let (first, others) = peers.split_first().filter(|(_, others)| !others.is_empty()).ok_or("a ratio needs two peers")?;
     let mut runner = Runner::new()?;
     let mut decided: Vec<Vec<f64>> = others.iter().map(|_| Vec::new()).collect();
     let mut all = true;
     for program in programs {
-        for (label, work) in works(options, &mut runner, program, first)? {
+        let works = works(options, &mut runner, program, first).unwrap_or_else(|reason| {
+            println!("{:28} {reason}", program.name);
+            all = false;
+            Vec::new()
+        });
+        for (label, work) in works {
             let name = format!("{} {label}", program.name);
             match compare(options, &mut runner, program, &work, peers) {
                 Ok(rounds) => {
@@ -95,12 +100,12 @@ pub fn ratios(options: &Ratios, programs: &[Program], peers: &[Peer]) -> Result<
 /// The amounts of work, each with a label.
 fn works(options: &Ratios, runner: &mut Runner, program: &Program, first: &Peer) -> Result<Vec<(String, Work)>, String> {
     if options.work.is_empty() {
-        let work = program.work(options.size).ok_or_else(|| format!("{} has no such work", program.name))?;
+        let work = program.work(options.size).ok_or("it has no such work")?;
         return Ok(vec![(options.size.label().into(), work.clone())]);
     }
-    let scale = runner.scale(program, first).map_err(|error| format!("{}: {error}", program.name))?;
+    let scale = runner.scale(program, first).map_err(|refusal| refusal.to_string())?;
     let scaled = |ms: &f64| {
-        let work = program.scaled(ms * scale).ok_or_else(|| format!("{}: its work cannot be scaled", program.name))?;
+        let work = program.scaled(ms * scale).ok_or("its work cannot be scaled")?;
         Ok((format!("{ms} ms"), work))
     };
     options.work.iter().map(scaled).collect()

@@ -21,7 +21,8 @@ pub(crate) fn prepare() {
     use std::os::unix::fs::MetadataExt;
     /// Links of a directory without subdirectories.
     const LINKS: u64 = 2;
-    if std::fs::metadata("/proc/self/task").is_ok_and(|threads| threads.nlink() == LINKS + 1) {
+    let threads = Call::BarrierPrepare.enter().and_then(|()| std::fs::metadata("/proc/self/task"));
+    if threads.is_ok_and(|threads| threads.nlink() == LINKS + 1) {
         LazyLock::force(&REGISTERED);
     }
 }

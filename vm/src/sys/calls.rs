@@ -27,10 +27,12 @@ crate::__call_table! {
     SignalInstall = "signals::install",
     SignalStack = "signals::stack",
     SignalStackInstall = "signals::install_stack",
+    SignalStackRemove = "signals::remove_stack",
     Spawn = "thread::spawn",
     SpawnScoped = "thread::run_on_stack",
     Parallelism = "thread::parallelism",
     StackBounds = "thread::stack_bounds",
+    BarrierPrepare = "barrier::prepare",
     BarrierRegister = "barrier::register",
     Barrier = "barrier::all_threads",
 }

@@ -206,7 +206,8 @@ impl Drop for AltStack {
     fn drop(&mut self) {
         READY.set(false);
         // SAFETY: this is the thread that installed it, and it is not handling a signal.
-        let removed = check(unsafe { libc::sigaltstack(&disabled(), null_mut()) });
+        let remove = |()| check(unsafe { libc::sigaltstack(&disabled(), null_mut()) });
+        let removed = Call::SignalStackRemove.enter().and_then(remove);
         if removed.is_err() {
             // The stack is still in use, so its memory must stay.
             std::mem::forget(self.memory.take());
