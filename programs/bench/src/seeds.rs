@@ -17,6 +17,9 @@ const PROGRAMS: [&str; 6] = ["switch", "lua", "word-count", "json", "regex", "bi
 /// Addresses are compared modulo this, the size of a cache line.
 const LINE: usize = 64;
 
+/// The number of addresses that a hot arm should have under 60 seeds.
+const MANY: usize = 30;
+
 /// An arm of a switch: its function, the loop of an OSR body, and the number of the arm in the code.
 type Arm = (u32, Option<u32>, usize);
 /// The address of each arm. Of code that was compiled again, the last one.
@@ -71,22 +74,14 @@ fn measure(options: &Seeds, program: &Program, work: &Work) -> Result<String, St
     Ok(format!("fastest seed {fastest:8.2} ms, slowest {slowest:8.2} ms: {ratio:.3} times; {}", addresses(&arms)))
 }
 
-/// Describes how many addresses modulo [`LINE`] each arm has that is there under every seed.
+/// Describes how many addresses modulo [`LINE`] each arm has that is there under every seed. A target that layout packs into a line with
+/// a dispatch has few.
 fn addresses(arms: &[BTreeMap<Arm, usize>]) -> String {
     let of = |arm: &Arm| arms.iter().map(|arms| Some(arms.get(arm)? % LINE)).collect::<Option<BTreeSet<usize>>>();
-    let mut counts: Vec<usize> = arms.first().into_iter().flat_map(BTreeMap::keys).filter_map(of).map(|set| set.len()).collect();
-    counts.sort_unstable();
-    match counts[..] {
-        [] => "no jump table".into(),
-        [least, ..] => {
-            let median = counts[counts.len() / 2];
-            format!(
-                "{} arms, each at {least} to {} addresses modulo {LINE}, median {median}",
-                counts.len(),
-                counts[counts.len() - 1]
-            )
-        }
-    }
+    let counts: Vec<usize> = arms.first().into_iter().flat_map(BTreeMap::keys).filter_map(of).map(|set| set.len()).collect();
+    let Some(least) = counts.iter().min() else { return "no jump table".into() };
+    let many = counts.iter().filter(|&&count| count >= MANY).count();
+    format!("of {} arms, {many} are at {MANY} or more addresses modulo {LINE}, all at {least} or more", counts.len())
 }
 
 impl Seeded {
