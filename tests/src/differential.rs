@@ -40,6 +40,18 @@ impl Subject {
         change(&mut config);
         Subject { name: name.into(), setup: Setup::Weir(Box::new(config)), profile: None }
     }
+
+    /// Whether it changes tiers at random.
+    pub fn is_stressed(&self) -> bool {
+        self.name.starts_with("stress")
+    }
+
+    /// Sets whether it counts crossings between engines, if it is of Weir.
+    pub fn count_crossings(&mut self, enable: bool) {
+        if let Setup::Weir(config) = &mut self.setup {
+            config.count_crossings(enable);
+        }
+    }
 }
 
 /// Every tier, and mixtures of them in which functions and loops change tiers at once or at random. With `stress`, this

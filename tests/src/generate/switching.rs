@@ -129,6 +129,15 @@ fn function(index: usize, signatures: &[Signature], rng: &mut Rng) -> String {
         values(results, rng),
         1 + rng.below(5),
     );
+    let same: Vec<usize> = (0..signatures.len()).filter(|&i| signatures[i].results == *results).collect();
+    if rng.one_in(2) {
+        // Code that is entered at its beginning makes a tail call before anything else replaces it.
+        let callee = *rng.pick(&same);
+        let tail = call(callee, signatures, "(local.get 0)", true, rng);
+        let shift = rng.below(4);
+        writeln!(text, "(if (i32.eqz (i32.and (i32.shr_u (global.get $left) (i32.const {shift})) (i32.const 1))) (then {tail}))")
+            .expect("a string grows");
+    }
     // Operands below the loop.
     let below = list(rng, 3);
     text.push_str(&values(&below, rng));
@@ -152,7 +161,6 @@ fn function(index: usize, signatures: &[Signature], rng: &mut Rng) -> String {
     text.push_str("(br_if $outer (local.tee $n (i32.sub (local.get $n) (i32.const 1)))))\n");
     text.push_str(&take(&below));
     if rng.one_in(2) {
-        let same: Vec<usize> = (0..signatures.len()).filter(|&i| signatures[i].results == *results).collect();
         let callee = *rng.pick(&same);
         text.push_str(&call(callee, signatures, "(local.get 0)", true, rng));
     } else {

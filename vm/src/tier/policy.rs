@@ -66,7 +66,7 @@ pub(crate) const SWEEP_FACTOR: usize = 4;
 const MAX_BACKOFF_LOG2: u32 = 10;
 
 /// Under stress, the code of a function is retired at most this many times: more tests nothing new.
-pub(crate) const MAX_STRESS_EVICTIONS: u32 = 50;
+pub(crate) const MAX_STRESS_EVICTIONS: u32 = 20;
 
 /// Maximum number of OSR bodies of a function. Each repeats the loop nest it enters, and a function that is hot in more
 /// loops is soon called again.
@@ -125,6 +125,8 @@ pub(crate) enum Exit {
     NewCode,
     /// In code that counts, while the loop is compiled again.
     Profile,
+    /// In baseline code, if there is some. Only under stress.
+    Baseline,
     /// In the interpreter.
     Interpreter,
 }
@@ -207,7 +209,7 @@ impl Policy {
     pub(crate) fn until_top(&self, bytes: u32, spent: u64, cold: impl FnOnce() -> bool) -> Option<i32> {
         match self.stress {
             _ if !self.baseline => None,
-            Some(_) => (self.random(2) == 0).then(|| self.stress_ticks(12)),
+            Some(_) => (self.random(4) != 0).then(|| self.stress_ticks(12)),
             None if !cold() => None,
             None => {
                 let left = i64::from(self.ticks(bytes)).saturating_sub_unsigned(spent);
@@ -269,10 +271,11 @@ impl Policy {
             Tier::Native => Decision::Compile(Backend::Native),
             Tier::Cranelift => Decision::Compile(Backend::Cranelift),
             Tier::Baseline => Decision::Compile(Backend::Baseline),
-            Tier::Auto if self.stress.is_some() => match self.random(16) {
+            Tier::Auto if self.stress.is_some() => match self.random(20) {
                 0..=5 => Decision::Interpret(self.stress_ticks(24)),
                 6..=9 if cfg!(feature = "cranelift") => Decision::Compile(Backend::Cranelift),
-                10 => Decision::Refuse,
+                // Optimised code has no ticks. Calls of the refused functions go on changing the engine of the others.
+                10..=13 => Decision::Refuse,
                 _ => Decision::Compile(Backend::Native),
             },
             Tier::Auto if self.synchronous => Decision::Compile(Backend::Native),
@@ -334,7 +337,7 @@ impl Policy {
     /// Returns the ticks of OSR bodies between two calls of the runtime.
     pub(crate) fn osr_ticks(&self) -> i64 {
         match self.threshold {
-            _ if self.stress.is_some() => self.random(16) as i64,
+            _ if self.stress.is_some() => self.random(4) as i64,
             Some(ticks) => ticks.into(),
             None => OSR_TICKS,
         }
@@ -352,12 +355,13 @@ impl Policy {
     /// Under stress, returns where a frame of an OSR body continues.
     pub(crate) fn stress_exit(&self) -> Option<Exit> {
         self.stress.as_ref()?;
-        Some([Exit::Stay, Exit::Code, Exit::NewCode, Exit::Profile, Exit::Interpreter][self.random(5) as usize])
+        const EXITS: [Exit; 6] = [Exit::Stay, Exit::Code, Exit::NewCode, Exit::Profile, Exit::Baseline, Exit::Interpreter];
+        Some(EXITS[self.random(EXITS.len() as u64) as usize])
     }
 
     /// Under stress, returns whether baseline code whose ticks have run out continues in the interpreter.
     pub(crate) fn stress_resumes(&self) -> bool {
-        self.stress.is_some() && self.random(2) == 0
+        self.stress.is_some() && self.random(3) == 0
     }
 
     /// Returns the ticks after which a function changes the engine under stress: below `few`, or sometimes as many as many calls

@@ -137,7 +137,8 @@ pub(crate) fn leave_osr(module: &Arc<ModuleRecord>, func: u32, index: u32, room:
         let mut entries = state.entries();
         match policy.stress_exit() {
             // Compiling it again too often would test nothing new.
-            Some(Exit::NewCode | Exit::Profile) if entries.get(key).backoffs() >= policy::MAX_STRESS_EVICTIONS => Exit::Code,
+            Some(Exit::NewCode) if entries.get(key).backoffs() >= policy::MAX_STRESS_EVICTIONS => Exit::Code,
+            Some(Exit::Profile) if entries.get(key).backoffs() >= policy::MAX_STRESS_EVICTIONS => Exit::Baseline,
             Some(exit) => exit,
             None if entries.expired(key, policy.osr_expiries(body.len())) => Exit::Profile,
             None if entries.get(key).replaced() => Exit::Code,
@@ -159,7 +160,7 @@ pub(crate) fn leave_osr(module: &Arc<ModuleRecord>, func: u32, index: u32, room:
             }
             Found::Later(_) => None,
         },
-        Exit::Profile => match begin_baseline(module, func, Some(index), policy.backoff_ticks(body.len())) {
+        Exit::Profile | Exit::Baseline => match begin_baseline(module, func, Some(index), policy.backoff_ticks(body.len())) {
             Next::Enter(code) => Some((code, Runner::Baseline)),
             Next::Interpret => interpreted(),
         },
