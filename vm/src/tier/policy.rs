@@ -39,9 +39,10 @@ impl Threshold {
     }
 }
 
-/// The threshold of baseline code. Compiling a byte takes about as long as interpreting eighty. With half of this threshold,
-/// programs of 5 to 60 ms took the same time, and the starts of Lua, QuickJS and SQLite 1 to 3 % more instructions.
-const FIRST: Threshold = Threshold { base: 10_000, per_byte: 80 };
+/// The threshold of baseline code. Compiling a byte takes about as long as interpreting thirty. With 10,000 and 80, CPython printed
+/// after 157 instead of 136 ms, and 46 programs of a few milliseconds took 3 % more time; with 2,000 and 20, QuickJS and SQLite
+/// printed 1 ms later, because each function's code takes pages.
+const FIRST: Threshold = Threshold { base: 3_000, per_byte: 30 };
 
 /// The threshold of functions that are interpreted until the optimiser compiles them. Compiling a byte takes as long as
 /// interpreting about 870. The factor is lower because the estimate of work is below the work executed, and hot code stays hot:
