@@ -152,7 +152,7 @@ pub(super) struct Builder {
     labels: Vec<Label>,
     /// Whether the next instruction is not dead.
     live: bool,
-    /// Whether fuel segments are to be found.
+    /// Whether the side table gets fuel segments.
     segmented: bool,
     /// Head and cost so far of the current segment.
     segment_pc: u32,

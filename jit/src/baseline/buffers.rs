@@ -8,7 +8,7 @@ use crate::request::{Reloc, TrapEntry};
 /// Code of more bytes is not kept: few functions are that long.
 const KEPT_CODE: usize = 1 << 18;
 
-/// Empty vectors; their capacity is what is kept. `code` alone has contents, which mean nothing.
+/// Vectors that keep their capacity from one compilation to the next. All are empty but `code`, whose contents have no meaning.
 #[derive(Debug, Default)]
 pub struct Buffers {
     pub code: Vec<u8>,

@@ -152,52 +152,39 @@ impl Bytes {
     }
 
     fn plain_registers(&mut self, opcode: u8, wide: bool, reg: u8, rm: Reg, immediate: Immediate) {
-        let mut line = self.line();
-        let rex = rex(wide, reg, 0, high(rm));
-        line.put_if(rex != 0, 0x40 | rex);
-        line.put(opcode);
-        line.register(reg, rm);
-        line.put_number(immediate.value as u32, immediate.bytes);
-        let bytes = line.at;
-        self.asm.advance(bytes);
+        self.plain_with(opcode, rex(wide, reg, 0, high(rm)), immediate, |line| line.register(reg, rm));
     }
 
     /// [`Bytes::plain_memory`] for a base, which takes no SIB byte, and a displacement.
     fn plain_base(&mut self, opcode: u8, wide: bool, reg: u8, base: Reg, disp: i32, immediate: Immediate) {
-        let mut line = self.line();
-        let rex = rex(wide, reg, 0, base.encoding() >> 3);
-        line.put_if(rex != 0, 0x40 | rex);
-        line.put(opcode);
-        line.base(reg, base.encoding() & 7, disp);
-        line.put_number(immediate.value as u32, immediate.bytes);
-        let bytes = line.at;
-        self.asm.advance(bytes);
+        let base = base.encoding();
+        self.plain_with(opcode, rex(wide, reg, 0, base >> 3), immediate, |line| line.base(reg, base & 7, disp));
     }
 
     /// [`Bytes::plain_memory`] for a base and an index.
     fn plain_indexed(&mut self, opcode: u8, wide: bool, reg: u8, mem: &Mem, immediate: Immediate) {
-        let Mem { disp, shift, .. } = *mem;
         let (base, index) = (mem.base.encoding(), mem.index.encoding());
-        let mut line = self.line();
         let rex = rex(wide, reg, index >> 3, base >> 3);
-        line.put_if(rex != 0, 0x40 | rex);
-        line.put(opcode);
-        line.indexed(reg, base & 7, index & 7, shift, disp);
-        line.put_number(immediate.value as u32, immediate.bytes);
-        let bytes = line.at;
-        self.asm.advance(bytes);
+        self.plain_with(opcode, rex, immediate, |line| line.indexed(reg, base & 7, index & 7, mem.shift, mem.disp));
     }
 
     fn plain_memory(&mut self, opcode: u8, wide: bool, reg: u8, mem: &Mem, immediate: Immediate) {
-        let mut line = self.line();
         let rex = rex(wide, reg, high(mem.index), high(mem.base));
+        self.plain_with(opcode, rex, immediate, |line| line.address(reg, mem));
+        self.refer(mem, immediate);
+    }
+
+    /// An instruction of one opcode byte, after a REX prefix if one of these bits of it is set. `operands` writes ModRM and what
+    /// belongs to it.
+    #[inline(always)]
+    fn plain_with(&mut self, opcode: u8, rex: u8, immediate: Immediate, operands: impl FnOnce(&mut Line<'_>)) {
+        let mut line = self.line();
         line.put_if(rex != 0, 0x40 | rex);
         line.put(opcode);
-        line.address(reg, mem);
+        operands(&mut line);
         line.put_number(immediate.value as u32, immediate.bytes);
         let bytes = line.at;
         self.asm.advance(bytes);
-        self.refer(mem, immediate);
     }
 
     #[inline(always)]

@@ -243,10 +243,15 @@ pub(super) fn common(arena: &CodeArena, hooks: Hooks) -> Result<Common, CodeErro
     Ok(Common { trap, raise, unwind, reenter_osr, poll, tick, osr_target, memory_grow, table_grow })
 }
 
+/// Pushes a frame, and records it as the one from which compiled code has been left. Destroys `rax`.
+fn open_exit_frame(asm: &mut Asm) {
+    dynasm!(asm; .arch x64; push rbp; mov rbp, rsp; mov rax, [r15 + STACK]; mov [rax + EXIT_FP], rbp);
+}
+
 /// Calls `hook` with the instance and the values of `r11` and `rbp`, and preserves every register but `rax`, of vector registers
 /// the lower 128 bits.
 fn preserving_body(asm: &mut Asm, hook: usize) {
-    dynasm!(asm; .arch x64; push rbp; mov rbp, rsp; mov rax, [r15 + STACK]; mov [rax + EXIT_FP], rbp);
+    open_exit_frame(asm);
     save_registers(asm);
     dynasm!(asm; .arch x64; mov rdi, r15; mov rsi, r11; mov rdx, [rbp]; mov rax, QWORD hook as i64; call rax);
     restore_registers(asm);
@@ -315,12 +320,9 @@ const CALLER_SAVED: [u8; 8] = [1, 2, 6, 7, 8, 9, 10, 11];
 
 /// The stub of [`OsrTarget`], whose arguments are in place except for `rbp`.
 fn osr_target_body(asm: &mut Asm, hook: OsrTarget) {
+    open_exit_frame(asm);
     dynasm!(asm
         ; .arch x64
-        ; push rbp
-        ; mov rbp, rsp
-        ; mov rax, [r15 + STACK]
-        ; mov [rax + EXIT_FP], rbp
         ; mov rdx, [rbp]
         ; mov rax, QWORD hook as usize as i64
         ; call rax
@@ -331,12 +333,9 @@ fn osr_target_body(asm: &mut Asm, hook: OsrTarget) {
 
 /// Calls `grow`, and unwinds if its status is a trap.
 fn grow_body(asm: &mut Asm, grow: Grow, unwind: AssemblyOffset) {
+    open_exit_frame(asm);
     dynasm!(asm
         ; .arch x64
-        ; push rbp
-        ; mov rbp, rsp
-        ; mov rax, [r15 + STACK]
-        ; mov [rax + EXIT_FP], rbp
         ; mov rax, QWORD grow as usize as i64
         ; call rax
         ; test edx, edx
