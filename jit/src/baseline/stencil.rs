@@ -151,7 +151,7 @@ fn module_of(key: Key, operands: &[ValType], results: &[ValType]) -> Module {
     let body = FuncBody {
         entry: 0,
         end: bytes.len() as u32,
-        locals: operands.into(),
+        locals: operands.to_vec().into(),
         max_operands: operands.len().max(results.len()) as u32,
         wide: true,
         work: 1,

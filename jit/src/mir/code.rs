@@ -104,6 +104,20 @@ pub struct Layout {
     pub targets: Vec<u32>,
     /// For each block, the packed blocks that begin with it, if any.
     pub packed: Vec<Option<Packed>>,
+    /// For each block that ends with a copy of packed blocks instead of a jump to them, the position of the first of them in
+    /// `blocks`.
+    pub replicas: Vec<Option<u32>>,
+}
+
+impl Layout {
+    /// The positions in `blocks` of the blocks that are copied to the end of this block; empty if none are.
+    pub fn replica(&self, block: usize) -> Range<usize> {
+        let Some(start) = self.replicas[block].map(|start| start as usize) else { return 0..0 };
+        match self.packed[self.blocks[start] as usize] {
+            Some(Packed::Dispatch(blocks)) => start..start + blocks as usize,
+            Some(Packed::Inner(_)) | None => 0..0,
+        }
+    }
 }
 
 /// The last phase of code.

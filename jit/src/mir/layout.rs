@@ -8,7 +8,9 @@
 //! an iteration takes one direct jump. Where latch, header and dispatch are [packed](Packed) into one line, the
 //! processor predicts the indirect jump from a longer history, because taken jumps and fall-through to a new line both
 //! fill the history. Targets of the indirect jump are never padded: arms at equal offsets in their lines look alike in
-//! that history. `docs/decisions/035-dispatch-in-one-line.md` has the measurements.
+//! that history. A short dispatch is also replicated: blocks that jump to it end with a copy of it instead (M. A. Ertl and
+//! D. Gregg, "Optimizing indirect branch prediction accuracy in virtual machine interpreters", PLDI 2003). Copies are made
+//! after allocation, because they need no parameters then. `docs/decisions/035-dispatch-in-one-line.md` has the measurements.
 //!
 //! Cost: linear in blocks, edges and loops. A rotation moves no block; it changes where the loop's sequence of blocks
 //! and inner loops begins, and sequences become an order of blocks once, at the end.
@@ -37,9 +39,10 @@ pub(crate) fn of<I: Inst>(code: &MachineCode<I>, is_empty: impl Fn(usize) -> boo
     let sequences = Sequences::of(code, &targets, steps);
     let mut blocks = sequences.flatten(steps);
     let packed = packed(code, &sequences, &blocks, &targets, steps);
+    let replicas = replicas(code, &blocks, &targets, &packed, steps);
     let is_cold = |&block: &u32| targets[block as usize] == block && code.blocks[block as usize].cold;
     blocks.extend((0..code.blocks.len() as u32).filter(is_cold));
-    Layout { blocks, targets, packed }
+    Layout { blocks, targets, packed, replicas }
 }
 
 /// The maximum number of blocks that are packed with the dispatch that follows them.
@@ -92,6 +95,61 @@ fn packed<I: Inst>(
         }
     }
     packed
+}
+
+/// The maximum number of copies of one dispatch.
+const MAX_REPLICAS: u32 = 48;
+/// The maximum number of instructions, inserted copies included, of a dispatch that is replicated.
+const MAX_REPLICA_INSTS: usize = 12;
+
+/// Computes [`Layout::replicas`]; `blocks` are the blocks that are not cold, in order.
+fn replicas<I: Inst>(
+    code: &MachineCode<I>,
+    blocks: &[u32],
+    targets: &[u32],
+    packed: &[Option<Packed>],
+    steps: &mut u64,
+) -> Vec<Option<u32>> {
+    let mut replicas = vec![None; code.blocks.len()];
+    let is_dispatch = |block: u32| matches!(packed[block as usize], Some(Packed::Dispatch(_)));
+    if !blocks.iter().any(|&block| is_dispatch(block)) {
+        return replicas;
+    }
+    // By block, the number of arms that end with a jump to it. A block that is executed less often, such as the entry of the
+    // loop, is none.
+    let mut jumps = vec![0; code.blocks.len()];
+    let dispatch_after_jump = |position: usize| {
+        let block = blocks[position] as usize;
+        let jumps = code.block_insts(block).last().is_some_and(|last| last.control() == Control::Jump);
+        let target = jumps.then(|| targets[code.blocks[block].succs[0] as usize])?;
+        let is_arm = code.blocks[block].frequency >= code.blocks[target as usize].frequency;
+        (is_dispatch(target) && is_arm && blocks.get(position + 1) != Some(&target)).then_some(target)
+    };
+    for target in (0..blocks.len()).filter_map(dispatch_after_jump) {
+        jumps[target as usize] += 1;
+    }
+    // By block, its position if it begins a dispatch that is replicated.
+    let mut starts = vec![None; code.blocks.len()];
+    for (position, &block) in blocks.iter().enumerate() {
+        *steps += 1;
+        let Some(Packed::Dispatch(length)) = packed[block as usize] else { continue };
+        let insts = blocks[position..position + length as usize].iter().map(|&block| insts_and_moves(code, block)).sum::<usize>();
+        if jumps[block as usize] <= MAX_REPLICAS && insts <= MAX_REPLICA_INSTS {
+            starts[block as usize] = Some(position as u32);
+        }
+    }
+    for position in 0..blocks.len() {
+        replicas[blocks[position] as usize] = dispatch_after_jump(position).and_then(|target| starts[target as usize]);
+    }
+    replicas
+}
+
+/// The number of instructions of a block, inserted copies included.
+fn insts_and_moves<I: Inst>(code: &MachineCode<I>, block: u32) -> usize {
+    let range = &code.blocks[block as usize].insts;
+    let moves = code.allocation.as_ref().map_or(&[][..], |allocation| &allocation.moves);
+    let before = |inst: u32| moves.partition_point(|m| m.before < inst);
+    range.len() + before(range.end) - before(range.start)
 }
 
 /// A block or an inner loop.

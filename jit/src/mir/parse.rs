@@ -47,6 +47,8 @@ struct ParsedBlock<I> {
     /// The block to which jumps to this block go.
     target: Option<u32>,
     packed: Option<Packed>,
+    /// The first block of the dispatch of which this block ends with a copy.
+    replicates: Option<u32>,
 }
 
 struct Parser<I> {
@@ -134,7 +136,7 @@ impl<I: Inst> Parser<I> {
         let number = line.numbered("b")?;
         block.params = parenthesised::<I>(line)?;
         line.expect(":")?;
-        let (mut loop_end, mut target, mut packed) = (None, None, None);
+        let (mut loop_end, mut target, mut packed, mut replicates) = (None, None, None, None);
         while !line.is_empty() {
             match line.word() {
                 "loop" => {
@@ -146,6 +148,7 @@ impl<I: Inst> Parser<I> {
                 "to" => target = Some(line.numbered("b")?),
                 "dispatch" => packed = Some(Packed::Dispatch(line.number()?)),
                 "inner" => packed = Some(Packed::Inner(line.number()?)),
+                "replicates" => replicates = Some(line.numbered("b")?),
                 word => {
                     let of_256 = word.strip_prefix('p').and_then(|digits| digits.parse().ok());
                     let probability = of_256.and_then(Probability::new);
@@ -153,7 +156,8 @@ impl<I: Inst> Parser<I> {
                 }
             }
         }
-        self.blocks.push(ParsedBlock { number, block, insts: Vec::new(), moves: Vec::new(), loop_end, target, packed });
+        let (insts, moves) = (Vec::new(), Vec::new());
+        self.blocks.push(ParsedBlock { number, block, insts, moves, loop_end, target, packed, replicates });
         Ok(())
     }
 
@@ -203,6 +207,7 @@ impl<I: Inst> Parser<I> {
             blocks: self.blocks.iter().filter(|block| block.target.is_none()).map(|block| block.number).collect(),
             targets: vec![0; order.len()],
             packed: vec![None; order.len()],
+            replicas: vec![None; order.len()],
         });
         code.layout = laid_out;
         self.blocks.sort_by_key(|block| block.number);
@@ -210,8 +215,10 @@ impl<I: Inst> Parser<I> {
         if !self.blocks.iter().map(|block| block.number).eq(0..count) {
             return Err(format!("blocks are to be numbered from 0 without gaps: {order:?}"));
         }
-        for ParsedBlock { number, mut block, insts, moves, loop_end, target, packed } in self.blocks {
-            if let Some(&missing) = block.succs.iter().chain(&loop_end).chain(&target).find(|&&other| other >= count) {
+        for ParsedBlock { number, mut block, insts, moves, loop_end, target, packed, replicates } in self.blocks {
+            if let Some(&missing) =
+                block.succs.iter().chain(&loop_end).chain(&target).chain(&replicates).find(|&&other| other >= count)
+            {
                 return Err(format!("b{number} names b{missing}, which does not exist"));
             }
             let first = code.insts.len() as u32;
@@ -225,7 +232,12 @@ impl<I: Inst> Parser<I> {
             if let Some(layout) = &mut code.layout {
                 layout.targets[number as usize] = target.unwrap_or(number);
                 layout.packed[number as usize] = packed;
-            } else if target.is_some() || packed.is_some() {
+                let position = |first: u32| layout.blocks.iter().position(|&block| block == first);
+                layout.replicas[number as usize] = match replicates {
+                    Some(first) => Some(position(first).ok_or_else(|| format!("b{first} is replicated and not emitted"))? as u32),
+                    None => None,
+                };
+            } else if target.is_some() || packed.is_some() || replicates.is_some() {
                 return Err(format!("b{number} is laid out, and the code is not"));
             }
             code.blocks.push(block);

@@ -121,6 +121,9 @@ fn write_block<I: Inst>(f: &mut fmt::Formatter<'_>, code: &MachineCode<I>, numbe
                 None => {}
             },
         }
+        if let Some(start) = layout.replicas[number as usize] {
+            write!(f, " replicates b{}", layout.blocks[start as usize])?;
+        }
     }
     writeln!(f)?;
     let moves = code.allocation.as_ref().map_or(&[][..], |allocation| &allocation.moves);

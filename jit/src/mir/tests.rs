@@ -166,6 +166,37 @@ fn the_latch_of_a_loop_around_a_dispatch_comes_before_its_head() {
     assert_eq!(layout.packed, packed);
 }
 
+/// A loop whose dispatch has this many arms, each of which jumps to the header.
+fn dispatch_loop(arms: u32) -> MachineCode<Jump> {
+    // Block 0 is the entry, 1 the header with the dispatch; the arms follow.
+    let mut succs = vec![vec![1], (2..arms + 3).collect()];
+    succs.extend(vec![vec![1]; arms as usize]);
+    succs.push(vec![]);
+    let mut code = code(&succs, &[Range { start: 1, end: arms + 2 }], |_| true);
+    super::frequency::estimate(&mut code, |_| false);
+    code
+}
+
+#[test]
+fn arms_end_with_copies_of_a_short_dispatch_that_has_few_of_them() {
+    let replicas = |code: &MachineCode<Jump>| lay_out(code).0.replicas.into_iter().flatten().collect::<Vec<_>>();
+    // The entry is executed less often.
+    let code = dispatch_loop(9);
+    let (layout, _) = lay_out(&code);
+    assert_eq!(replicas(&code), [1; 9], "{layout:?}");
+    assert_eq!((layout.replica(0), layout.replica(2), layout.replica(11)), (0..0, 1..2, 0..0));
+    super::verify::verify(&MachineCode { allocation: Some(Allocation::default()), layout: Some(layout), ..code }).unwrap();
+    assert_eq!((replicas(&dispatch_loop(48)).len(), replicas(&dispatch_loop(49)).len()), (48, 0));
+    // Before the two instructions of the dispatch, inserted copies.
+    let copies = |count: usize| {
+        let mut code = dispatch_loop(9);
+        let copy = Move { before: code.blocks[1].insts.start, from: Place::Reg(Reg::int(0)), to: Place::Reg(Reg::int(1)) };
+        code.allocation = Some(Allocation { moves: vec![copy; count], ..Allocation::default() });
+        code
+    };
+    assert_eq!((replicas(&copies(10)).len(), replicas(&copies(11)).len()), (9, 0));
+}
+
 #[test]
 fn empty_blocks_are_skipped_and_cold_ones_come_last() {
     let mut code = code(&[vec![1, 2], vec![3], vec![4], vec![5], vec![5], vec![]], &[], |block| ![1, 3].contains(&block));

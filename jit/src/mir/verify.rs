@@ -31,6 +31,7 @@
 //! After layout:
 //! - Each block is either emitted, or only jumps and is skipped; the entry is emitted first.
 //! - A jump to a skipped block goes to the end of its chain of jumps. Only emitted blocks are packed.
+//! - A block that ends with a copy of packed blocks jumps to them otherwise, and they end in an indirect jump.
 //!
 //! [`checker`](crate::regalloc::checker) proves that these places hold the right values. It sees the code before and
 //! after allocation.

@@ -263,7 +263,7 @@ fn control_and_bytes(inst: &Inst) -> (Control, usize) {
     code.lists = vec![RegList { uses: vec![], defs: vec![], clobbers: RegSet::EMPTY, target: Target::Cell(1), restore: false }];
     code.tables = vec![vec![0, 0, 0, 0, 1]];
     code.allocation = Some(Allocation::default());
-    code.layout = Some(Layout { blocks: vec![0, 1, 2], targets: vec![0, 1, 2], packed: vec![None; 3] });
+    code.layout = Some(Layout { blocks: vec![0, 1, 2], targets: vec![0, 1, 2], packed: vec![None; 3], replicas: vec![None; 3] });
     let options = Options { lines: true, ..Options::default() };
     let compiled = emit::emit(&code, &options).expect("no distance is long");
     // The first line belongs to the first instruction after the prologue.

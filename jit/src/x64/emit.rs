@@ -90,14 +90,21 @@ fn expected_offsets(code: &Code, frame: &Frame) -> Vec<u32> {
     let (layout, moves) = (code.laid_out(), &code.allocated().moves);
     let mut expected = vec![0; code.blocks.len()];
     let mut offset = 0u32;
-    for &block in &layout.blocks {
-        offset += layout.packed[block as usize].map_or(0, Emitter::expected_padding);
-        expected[block as usize] = offset;
+    let bytes = |block: u32| {
         let range = code.blocks[block as usize].insts.clone();
         let first = moves.partition_point(|m| m.before < range.start);
         let moves = moves[first..].iter().take_while(|m| m.before < range.end);
-        offset += code.block_insts(block as usize).iter().map(|inst| expected_bytes(code, frame, inst)).sum::<u32>();
-        offset += moves.map(expected_bytes_of_move).sum::<u32>();
+        let insts = code.block_insts(block as usize).iter().map(|inst| expected_bytes(code, frame, inst));
+        insts.sum::<u32>() + moves.map(expected_bytes_of_move).sum::<u32>()
+    };
+    for &block in &layout.blocks {
+        offset += layout.packed[block as usize].map_or(0, Emitter::expected_padding);
+        expected[block as usize] = offset;
+        offset += bytes(block);
+        let replica = &layout.blocks[layout.replica(block as usize)];
+        if !replica.is_empty() {
+            offset += Emitter::MAX_REPLICA_PADDING + replica.iter().map(|&block| bytes(block)).sum::<u32>();
+        }
     }
     expected
 }
@@ -200,6 +207,8 @@ struct Emitter<'c> {
     expected: Option<&'c [u32]>,
     /// The approximate offset of the current block's end.
     expected_end: u32,
+    /// Whether a copy of a dispatch is emitted.
+    replicates: bool,
     /// By block, its offset, if it has been emitted.
     offsets: Vec<Option<usize>>,
     labels: Vec<DynamicLabel>,
@@ -211,6 +220,8 @@ struct Emitter<'c> {
     /// See [`Compiled::lines`].
     lines: Option<Vec<(u32, u32)>>,
     padding: Padding,
+    /// See [`Emitter::before_replica`].
+    unused_starts: u32,
     /// An emitter in which blocks are emitted to learn their length.
     scratch: Option<Box<Emitter<'c>>>,
 }
@@ -231,6 +242,7 @@ impl<'c> Emitter<'c> {
             tested: None,
             expected,
             expected_end: 0,
+            replicates: false,
             offsets: vec![None; blocks],
             labels,
             cold: Vec::with_capacity(blocks),
@@ -240,6 +252,7 @@ impl<'c> Emitter<'c> {
             calls: Vec::new(),
             lines: None,
             padding: Padding::default(),
+            unused_starts: u32::MAX,
             scratch: None,
         }
     }
@@ -424,6 +437,20 @@ impl<'c> Emitter<'c> {
         self.out.encode(&Inst::new(op, Width::Q).dst(abi::RSP).src(abi::RSP).imm(bytes.into()));
     }
 
+    /// Ends a block with a jump to its successor, or with a copy of the dispatch that begins there.
+    fn jump_or_replicate(&mut self, block: usize, next: Option<u32>) {
+        let replica = self.layout.replica(block);
+        if replica.is_empty() || self.replicates {
+            return self.jump_unless_next(self.code.blocks[block].succs[0], next);
+        }
+        self.replicates = true;
+        for position in replica.clone() {
+            let next = (position + 1 < replica.end).then(|| self.layout.blocks[position + 1]);
+            self.block(self.layout.blocks[position] as usize, next);
+        }
+        self.replicates = false;
+    }
+
     fn jump_unless_next(&mut self, block: u32, next: Option<u32>) {
         let target = self.layout.targets[block as usize];
         if next != Some(target) {
@@ -432,14 +459,15 @@ impl<'c> Emitter<'c> {
     }
 
     /// Whether a jump at the end of the current block reaches `block` in the short form. A block without an offset is not emitted
-    /// yet; it is later in the layout than the current one, so its distance is not negative.
+    /// yet; it is later in the layout than the current one, so its distance is not negative. In a copy of a dispatch, much code
+    /// may be between a jump and the end of the block.
     fn is_short(&self, block: u32) -> bool {
         match (self.offsets[block as usize], self.expected) {
             (Some(to), _) => self.offset() - to < SHORT as usize,
-            (None, Some(expected)) => {
+            (None, Some(expected)) if !self.replicates => {
                 expected[block as usize].checked_sub(self.expected_end).is_some_and(|distance| distance < SHORT)
             }
-            (None, None) => false,
+            (None, Some(_) | None) => false,
         }
     }
 
@@ -646,9 +674,14 @@ impl<'c> Emitter<'c> {
             }
         }
         code.resize(code.len().next_multiple_of(4), 0xCC);
+        // Copies of a dispatch share its table.
+        let mut starts = vec![None; self.code.tables.len()];
         for &TableField { field, table, block } in &self.table_fields {
-            let start = code.len();
+            let start = *starts[table].get_or_insert(code.len());
             patch(field, &mut code, start - (field + 4));
+            if start != code.len() {
+                continue;
+            }
             let targets = &self.code.tables[table];
             for &target in &targets[..targets.len() - 1] {
                 let target = self.layout.targets[self.code.blocks[block].succs[target as usize] as usize];

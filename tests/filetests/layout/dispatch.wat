@@ -34,16 +34,16 @@
 ;; b1: loop to b7 freq 8 dispatch 1
 ;;     rsi = movzx8.d [rcx + rdx * 1]!0x37      @0x37
 ;;     rdi = jmp_table.d r8, rsi, 0 b6 b5 b4 b3 b2 b8 @0x3a
-;; b3: freq 8
+;; b3: freq 8 replicates b7
 ;;     mov_to.d [rcx + rax * 1 + 1024]!0x6d, rdx @0x6d
 ;;     jmp b7                                   @0x71
-;; b4: freq 8
+;; b4: freq 8 replicates b7
 ;;     rax = xor.d rax, [rcx + rax * 1 + 512]!0x5f @0x63
 ;;     jmp b7                                   @0x66
-;; b5: freq 8
+;; b5: freq 8 replicates b7
 ;;     rax = imul_imm.d rax, 10                 @0x55
 ;;     jmp b7                                   @0x58
-;; b6: freq 8
+;; b6: freq 8 replicates b7
 ;;     rax = add.d rax, [rcx + rdx * 1 + 256]!0x47 @0x4b
 ;;     jmp b7                                   @0x4e
 ;; b8:

@@ -145,7 +145,8 @@ fn check_lists<I: Inst>(code: &MachineCode<I>) -> Result<(), String> {
 /// Checks layout: see [`super`].
 pub(super) fn check_layout<I: Inst>(code: &MachineCode<I>, layout: &Layout) -> Result<(), String> {
     let count = code.blocks.len();
-    if layout.targets.len() != count || layout.packed.len() != count || layout.blocks.first() != Some(&0) {
+    let lengths = [layout.targets.len(), layout.packed.len(), layout.replicas.len()];
+    if lengths != [count; 3] || layout.blocks.first() != Some(&0) {
         return Err("the layout is of other blocks, or does not begin with the entry".into());
     }
     let mut emitted = vec![false; count];
@@ -158,6 +159,13 @@ pub(super) fn check_layout<I: Inst>(code: &MachineCode<I>, layout: &Layout) -> R
         let Some(Packed::Dispatch(blocks) | Packed::Inner(blocks)) = layout.packed[block as usize] else { continue };
         if blocks == 0 || blocks as usize > layout.blocks.len() - position {
             return Err(format!("{blocks} blocks from b{block} on are packed, {} follow", layout.blocks.len() - position));
+        }
+    }
+    for (block, replica) in (0..count).filter_map(|block| Some((block, layout.replicas[block]? as usize))) {
+        let jumps = code.block_insts(block).last().is_some_and(|last| last.control() == Control::Jump);
+        let target = jumps.then(|| layout.targets[code.blocks[block].succs[0] as usize]);
+        if !emitted[block] || layout.replica(block).is_empty() || target != layout.blocks.get(replica).copied() {
+            return Err(format!("b{block} does not jump to the blocks of which it has a copy"));
         }
     }
     for (number, (&target, &emitted)) in layout.targets.iter().zip(&emitted).enumerate() {

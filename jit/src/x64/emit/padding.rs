@@ -22,10 +22,27 @@ const LARGE_LOOP_ALIGNMENT: usize = 16;
 const MAX_RETURN_SHIFT: usize = 8;
 const MAX_SHIFT: usize = 64;
 
+/// Arms that end with a copy of the dispatch begin at different places modulo this, in units of `STARTS / 32` bytes.
+const STARTS: usize = 256;
+
 /// The padding at `offset` that puts `size` bytes into one line. It is 0 if they are longer.
 fn in_one_line(offset: usize, size: usize) -> usize {
     let begin = offset % LINE;
     if size > LINE || begin + size <= LINE { 0 } else { LINE - begin }
+}
+
+/// The padding at `offset` before an arm of `size` bytes, and the places modulo `STARTS` that are then `unused`. It is the
+/// smallest with which the arm touches as few lines as its size allows and begins at an unused place. If no place is
+/// left, all are unused again.
+fn apart(offset: usize, size: usize, unused: u32) -> (u32, usize) {
+    let place = |padding: usize| 1 << ((offset + padding) % STARTS / (STARTS / 32));
+    let in_few_lines = |padding: &usize| (offset + padding) % LINE + size <= size.div_ceil(LINE) * LINE;
+    let paddings = || (0..LINE).filter(in_few_lines);
+    let padding = paddings().find(|&padding| unused & place(padding) != 0).or_else(|| paddings().next()).unwrap_or(0);
+    match unused & !place(padding) {
+        0 => (u32::MAX, padding),
+        unused => (unused, padding),
+    }
 }
 
 /// The padding at `offset` before a loop of `size` bytes.
@@ -39,6 +56,9 @@ fn before_loop(offset: usize, size: usize) -> usize {
 }
 
 impl<'c> Emitter<'c> {
+    /// The maximum padding before a block that ends with a copy of a dispatch.
+    pub(super) const MAX_REPLICA_PADDING: u32 = LINE as u32 - 1;
+
     /// The approximate padding before blocks that are packed in this way.
     pub(super) fn expected_padding(packed: Packed) -> u32 {
         match packed {
@@ -55,17 +75,24 @@ impl<'c> Emitter<'c> {
     /// Pads before the block at this position of the layout.
     pub(super) fn pad(&mut self, position: usize) {
         let block = self.layout.blocks[position];
-        if self.padding != Padding::default() && self.is_arm(position) {
+        let is_arm = self.padding != Padding::default() && self.is_arm(position);
+        if is_arm {
             self.shift(block, MAX_SHIFT);
-            self.pad_at(PadAt::Arms);
         }
         let packed = self.layout.packed[block as usize];
         let padding = match packed {
             Some(Packed::Dispatch(blocks)) => in_one_line(self.offset(), self.size(position, blocks)),
             Some(Packed::Inner(blocks)) => before_loop(self.offset(), self.size(position, blocks)),
+            None if !self.layout.replica(block as usize).is_empty() && !self.is_fallen_into(position) => {
+                let size = self.size(position, 1);
+                self.before_replica(size)
+            }
             None => 0,
         };
         self.nops(padding);
+        if is_arm {
+            self.pad_at(PadAt::Arms);
+        }
         if packed.is_some() {
             self.pad_at(PadAt::Head);
         }
@@ -107,6 +134,24 @@ impl<'c> Emitter<'c> {
     pub(super) fn pad_function(&mut self) {
         self.shift(u32::MAX, MAX_SHIFT);
         self.pad_at(PadAt::Function);
+    }
+
+    /// The padding before an arm of `size` bytes that ends with a copy of the dispatch. The arm touches as few lines as its
+    /// size allows, and begins where no other arm begins modulo `STARTS`, while there are such places: the processor
+    /// distinguishes the arms in the history of an indirect jump by these bits.
+    fn before_replica(&mut self, size: usize) -> usize {
+        let offset = self.offset();
+        let (unused, padding) = apart(offset, size, self.unused_starts);
+        self.unused_starts = unused;
+        padding
+    }
+
+    /// Whether the block before the one at this position falls through to it.
+    fn is_fallen_into(&self, position: usize) -> bool {
+        let Layout { blocks, targets, .. } = self.layout;
+        let Some(&before) = position.checked_sub(1).and_then(|before| blocks.get(before)) else { return true };
+        let goes_on = |&succ: &u32| targets[succ as usize] == blocks[position];
+        !self.code.dispatches(before as usize) && self.code.blocks[before as usize].succs.iter().any(goes_on)
     }
 
     /// Whether the block at this position is reached by an indirect jump, but not from the block before it.
@@ -192,6 +237,26 @@ mod tests {
         }
     }
 
+    #[test]
+    fn arms_begin_at_different_places_and_touch_few_lines() {
+        for size in 1..3 * LINE {
+            let (mut offset, mut unused, mut starts) = (size % 7, u32::MAX, BTreeSet::new());
+            for _ in 0..24 {
+                let (rest, padding) = apart(offset, size, unused);
+                let start = offset + padding;
+                assert!(padding < LINE);
+                assert_eq!((start + size - 1) / LINE - start / LINE, (size - 1) / LINE, "{size} bytes at {offset}");
+                // Others may find only used places within a line.
+                if (1..=8).contains(&(size % LINE)) {
+                    assert!(starts.insert(start % STARTS / (STARTS / 32)), "{size} bytes at {offset}: {starts:?}");
+                }
+                (offset, unused) = (start + size, rest);
+            }
+        }
+        // When all places are used, they are unused again.
+        assert_eq!(apart(0, 1, 1), (u32::MAX, 0));
+    }
+
     /// The code of a loop around a switch, allocated and laid out.
     fn switch() -> Code {
         let text = "(module (memory 1) (func (param $pc i32) (result i32) (local $sum i32)
@@ -236,16 +301,26 @@ mod tests {
     #[test]
     fn latch_head_and_indirect_jump_are_in_one_line_under_every_seed() {
         let code = switch();
-        let mut arms = vec![BTreeSet::new(); 6];
         for seed in 0..60 {
-            let (latch, end, offsets) = places(&code, Padding { seed: Some(seed), ..Padding::default() });
+            let (latch, end, _) = places(&code, Padding { seed: Some(seed), ..Padding::default() });
             assert_eq!(latch / LINE, (end - 1) / LINE, "{latch:#x}..{end:#x} with seed {seed}");
-            for (arm, offset) in arms.iter_mut().zip(offsets) {
-                arm.insert(offset % LINE);
+        }
+    }
+
+    /// The last target is the exit of the loop.
+    #[test]
+    fn seeds_move_the_arms_and_these_begin_at_different_places() {
+        let code = switch();
+        let mut addresses = vec![BTreeSet::new(); 5];
+        for seed in 0..60 {
+            let arms = places(&code, Padding { seed: Some(seed), ..Padding::default() }).2;
+            let starts: BTreeSet<usize> = arms[..5].iter().map(|arm| arm % STARTS / (STARTS / 32)).collect();
+            assert!(starts.len() >= 4, "{arms:x?} with seed {seed}");
+            for (addresses, arm) in addresses.iter_mut().zip(arms) {
+                addresses.insert(arm % LINE);
             }
         }
-        let different: Vec<usize> = arms.iter().map(BTreeSet::len).collect();
-        assert!(different.iter().filter(|&&count| count >= 30).count() >= 4, "{different:?}");
+        assert!(addresses.iter().all(|addresses| addresses.len() >= 10), "{addresses:?}");
     }
 
     #[test]
@@ -256,8 +331,8 @@ mod tests {
         assert_eq!(with(PadAt::Head).0, latch + 3);
         assert_eq!(with(PadAt::Jump).1 - with(PadAt::Jump).0, end - latch + 3);
         assert_eq!(with(PadAt::Function).0, latch + 3);
-        // The latch is an arm too, and therefore the first one to be moved.
+        // The latch, which is an arm too, is moved first. The padding before the other arms absorbs what was added before it.
         let moved: Vec<usize> = with(PadAt::Arms).2.iter().zip(&arms).map(|(with, without)| with - without).collect();
-        assert_eq!(moved, [15, 12, 9, 6, 3, 18]);
+        assert_eq!(moved, [3, 3, 3, 3, 3, 6]);
     }
 }

@@ -18,7 +18,7 @@ impl Emitter<'_> {
             self.tested = None;
         }
         match sequence {
-            Sequence::Jump => self.jump_unless_next(self.code.blocks[block].succs[0], next),
+            Sequence::Jump => self.jump_or_replicate(block, next),
             Sequence::Branch => self.branch(inst.cond, block, next),
             Sequence::JumpTable => self.jump_table(inst, block, next),
             Sequence::Call => self.call(inst),
