@@ -76,13 +76,18 @@ def without_debug_info(module):
     return b"".join(kept)
 
 
-source = sys.argv[1]
-name = os.path.splitext(os.path.basename(source))[0] + ".wasm"
-# Elsewhere, because compilers leave other files beside the module and make it executable.
-with tempfile.TemporaryDirectory() as scratch:
-    made = os.path.join(scratch, name)
-    subprocess.run(command(source, made), check=True)
-    with open(made, "rb") as file:
-        module = file.read()
-with open(os.path.join(os.path.dirname(source), name), "wb") as file:
-    file.write(without_debug_info(module))
+def main():
+    source = sys.argv[1]
+    name = os.path.splitext(os.path.basename(source))[0] + ".wasm"
+    # Elsewhere, because compilers leave other files beside the module and make it executable.
+    with tempfile.TemporaryDirectory() as scratch:
+        made = os.path.join(scratch, name)
+        subprocess.run(command(source, made), check=True)
+        with open(made, "rb") as file:
+            module = file.read()
+    with open(os.path.join(os.path.dirname(source), name), "wb") as file:
+        file.write(without_debug_info(module))
+
+
+if __name__ == "__main__":
+    main()

@@ -133,23 +133,30 @@ def fetch(module: Module) -> Path:
     return target
 
 
-def sources(source: Source, into: Path) -> Path:
-    """Downloads and unpacks a package of sources; the folder of the sources."""
-    if source.registry == "npm":
-        archive = npm_pack(source.package, source.version, into)
+def download(registry: str, package: str, version: str, sha256_of_archive: str, into: Path) -> Path:
+    """Downloads and unpacks a package of sources, and returns its folder, which is in `into`."""
+    if registry == "npm":
+        archive = npm_pack(package, version, into)
         found, unpacked = sha256(archive), into / "package"
-        with tarfile.open(archive) as tar:
-            tar.extractall(into, filter="data")
+        if found == sha256_of_archive:
+            with tarfile.open(archive) as tar:
+                tar.extractall(into, filter="data")
     else:
         (into / "src").mkdir()
         (into / "src" / "lib.rs").touch()
-        manifest = f'[package]\nname = "sources"\nversion = "0.0.0"\n[dependencies]\n{source.package} = "={source.version}"\n'
+        manifest = f'[package]\nname = "sources"\nversion = "0.0.0"\n[workspace]\n[dependencies]\n{package} = "={version}"\n'
         (into / "Cargo.toml").write_text(manifest)
         subprocess.run(["cargo", "vendor", "--quiet"], cwd=into, check=True, stdout=subprocess.DEVNULL)
-        unpacked = into / "vendor" / source.package
+        unpacked = into / "vendor" / package
         found = json.loads((unpacked / ".cargo-checksum.json").read_text())["package"]
-    if found != source.sha256:
-        sys.exit(f"fetch.py: {source.package} {source.version}: expected SHA-256 {source.sha256}, found {found}")
+    if found != sha256_of_archive:
+        sys.exit(f"{package} {version}: expected SHA-256 {sha256_of_archive}, found {found}")
+    return unpacked
+
+
+def sources(source: Source, into: Path) -> Path:
+    """Downloads and unpacks a package of sources; the folder of the sources."""
+    unpacked = download(source.registry, source.package, source.version, source.sha256, into)
     if source.archive:
         with tarfile.open(unpacked / source.archive) as tar:
             tar.extractall(into, filter="data")

@@ -7,8 +7,8 @@ use weir_tests::engines::engine;
 use weir_tests::pass_sets::PassSet;
 use weir_wasi::{OutputBuffer, WasiCtx};
 
-/// Folders of `programs/` without a program: the benchmarks, inputs for real programs, and fetched files.
-const OTHERS: [&str; 3] = ["bench", "cases", "real"];
+/// Folders of `programs/` without a program of their own: the benchmarks, inputs for real programs, fetched files, and the frozen list.
+const OTHERS: [&str; 4] = ["bench", "cases", "real", "twins"];
 
 /// The folders of programs: all that are not among [`OTHERS`]. A folder that lacks a file fails the test that runs it.
 fn folders() -> Vec<PathBuf> {

@@ -18,6 +18,7 @@ mod figures;
 mod fit;
 mod in_store;
 mod liftoff;
+mod listed;
 mod measure;
 mod options;
 mod peers;
@@ -76,7 +77,10 @@ type Done = Result<bool, String>;
 
 impl Selection {
     fn programs(&self) -> Result<Vec<Program>, String> {
-        programs::find(&self.programs, self.filter.as_deref())
+        match &self.list {
+            Some(list) => listed::read(list, self.filter.as_deref()),
+            None => programs::find(&self.programs, self.filter.as_deref()),
+        }
     }
 
     /// The named peers, or those of this kind whose binary exists.

@@ -70,6 +70,9 @@ pub struct Selection {
     /// The folder of the programs
     #[arg(long, value_name = "DIR", default_value = PROGRAMS)]
     pub programs: PathBuf,
+    /// The programs of a list that `programs/twins/build.py` wrote, instead of those in the folder; the filter may be a kind
+    #[arg(long, value_name = "FILE", conflicts_with = "programs")]
+    pub list: Option<PathBuf>,
 }
 
 /// One table.

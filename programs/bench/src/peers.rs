@@ -26,7 +26,7 @@ enum Invocation {
     Precompiled,
     /// With a cache folder that the first run fills.
     Cached,
-    /// The source, compiled before the run.
+    /// The program's native code or, if it has none, its source, compiled before the run.
     Native,
 }
 
@@ -130,10 +130,15 @@ impl Peer {
                 command.args(["run", "-Ccache=y"]).arg(&program.wasm)
             }
             Invocation::Native => {
-                let Some(source) = &program.source else { return Ok(None) };
-                let compiled = scratch.path(&program.name);
-                prepare(&compiled, || native(&self.binary, source, &compiled))?;
-                command = Command::new(compiled);
+                command = match (&program.native, &program.source) {
+                    (Some(native), _) => Command::new(native),
+                    (None, Some(source)) => {
+                        let compiled = scratch.path(&program.name);
+                        prepare(&compiled, || native(&self.binary, source, &compiled))?;
+                        Command::new(compiled)
+                    }
+                    (None, None) => return Ok(None),
+                };
                 &mut command
             }
         };

@@ -64,6 +64,8 @@ pub struct Program {
     pub wasm: PathBuf,
     /// The source, if it is in a language that a native compiler takes.
     pub source: Option<PathBuf>,
+    /// The program as native code, if it was compiled before.
+    pub native: Option<PathBuf>,
     pub small: Work,
     pub large: Work,
     /// `None` for a program without work to halve.
@@ -71,7 +73,7 @@ pub struct Program {
     /// The lines as written.
     pub input: Input,
     /// Whether the work is proportional to the first argument.
-    linear: bool,
+    pub linear: bool,
 }
 
 impl Program {
@@ -118,6 +120,7 @@ impl Program {
             name: name.into(),
             wasm: module.map_or(folder.join(format!("{name}.wasm")), |module| real.join(format!("{module}.wasm"))),
             source: sources.into_iter().find(|path| path.exists()),
+            native: None,
             small: work(Size::Small).ok_or_else(|| missing(Size::Small))??,
             large: work(Size::Large).ok_or_else(|| missing(Size::Large))??,
             half: work(Size::Half).transpose()?,

@@ -1,0 +1,1 @@
+/* Janet includes this header, and uses none of it without processes. */

@@ -1,0 +1,3 @@
+#define JVERSION "4"
+#define JCOPYRIGHT ""
+#define JCOPYRIGHT_SHORT ""

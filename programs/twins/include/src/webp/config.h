@@ -1,0 +1,1 @@
+/* The configuration of libwebp: no vector intrinsics. */
