@@ -7,7 +7,7 @@
 use crate::Opcode;
 use crate::module::{FuncBody, Module};
 use crate::opcodes::{Effect, StackType};
-use crate::reader::Reader;
+use crate::reader::next_instruction;
 use crate::types::ValType;
 
 macro_rules! superinstructions {
@@ -162,21 +162,51 @@ pub const fn pairs(byte: u8) -> bool {
     PAIRS[byte as usize]
 }
 
-/// A superinstruction: the offset in the module of the byte to replace, and its code.
-pub type Patch = (u32, u8);
-
-/// Finds the superinstructions of a body.
-pub fn find(module: &Module, body: &FuncBody) -> Vec<Patch> {
-    let bytes = &module.bytes[..body.end as usize];
-    // Most bodies have fewer.
-    let mut fusion = Fusion { patches: Vec::with_capacity(body.len() as usize / 8), ..Fusion::default() };
-    let mut reader = Reader { bytes, at: body.entry as usize };
-    while reader.at < bytes.len() {
-        let pc = reader.at as u32;
-        reader.skip_instruction();
-        fusion.instruction(bytes, pc, reader.at as u32);
+/// Copies the instructions of a body to `code`, which has their length, with superinstructions.
+///
+/// # Panics
+/// If `code` has another length.
+pub fn fuse(module: &Module, body: &FuncBody, code: &mut [u8]) {
+    // It goes on after the body, so that there are enough bytes to look at.
+    let bytes = &module.bytes[body.entry as usize..];
+    code.copy_from_slice(&bytes[..body.len() as usize]);
+    let mut blocks = Blocks::default();
+    let (mut pc, mut state, mut distances) = (0, 0, Distances::default());
+    while pc < code.len() {
+        let opcode = usize::from(bytes[pc]);
+        let next = next_instruction(bytes, pc);
+        let length = next - pc;
+        let symbol = if length <= usize::from(LONGEST[opcode]) { SYMBOL_OF[opcode] } else { 0 };
+        let step = STEPS[(state | usize::from(symbol)) % STEPS.len()];
+        // There is a superinstruction at about every second instruction: a branch here would be mispredicted.
+        let first = &mut code[pc - distances.to(step.back)];
+        *first = (*first & step.kept).wrapping_add(step.code);
+        if step.is_block {
+            blocks.next(pc, bytes[pc + 1], code);
+        }
+        state = step.next.into();
+        distances.pass(length);
+        pc = next;
     }
-    fusion.patches
+}
+
+/// The distances from the next instruction to the three before it, and to itself, in 16 bits each: the distance to itself is lowest. A
+/// distance may be wrong if one of these instructions is long, but then it is part of no superinstruction.
+#[derive(Default)]
+struct Distances(u64);
+
+impl Distances {
+    /// Passes over an instruction of this length.
+    #[inline(always)]
+    fn pass(&mut self, length: usize) {
+        self.0 = (self.0 << 16).wrapping_add((length as u64).wrapping_mul(0x0001_0001_0001_0000));
+    }
+
+    /// Returns the distance at bit `back`.
+    #[inline(always)]
+    fn to(&self, back: u8) -> usize {
+        (self.0 >> (back % 64)) as usize & 0xFFFF
+    }
 }
 
 /// The role that an instruction may have in a superinstruction.
@@ -235,7 +265,7 @@ impl Role {
     }
 
     /// Returns the superinstruction for an instruction of this role followed by one of role `next`. For comparisons and
-    /// blocks it is the first of a family, from which [`Fusion::instruction`] selects.
+    /// blocks it is the first of a family.
     const fn with(self, next: Role) -> Option<Fused> {
         Some(match (self, next) {
             (_, Role::Block) => Fused::Blocks4,
@@ -349,146 +379,220 @@ const fn is_unpaired(op: Opcode) -> bool {
     false
 }
 
-/// [`Role::of`] as a table.
-const ROLE_OF: [(Role, u8); 256] = {
-    let mut table = [(Role::Other, 0); 256];
+/// The instructions of role [`Role::Pair`] that themselves are part of a superinstruction.
+const NAMED_PAIRS: [Opcode; 7] =
+    [Opcode::I32And, Opcode::I32Shl, Opcode::I32ShrU, Opcode::I32Rotl, Opcode::I32Xor, Opcode::F64Add, Opcode::F64Mul];
+
+/// Maximum number of symbols, a power of two. A symbol is all that the search needs of an instruction: its role or, from [`ROLES`]
+/// on, which of [`NAMED_PAIRS`] it is.
+const SYMBOLS: usize = 32;
+
+/// The symbols of instructions, by first byte.
+const SYMBOL_OF: [u8; 256] = {
+    let mut symbols = [0; 256];
     let mut byte = 0;
     while byte < 256 {
-        table[byte] = Role::of(byte as u8);
+        let (role, _) = Role::of(byte as u8);
+        symbols[byte] = role as u8;
+        let mut i = 0;
+        while i < NAMED_PAIRS.len() {
+            if NAMED_PAIRS[i] as usize == byte {
+                assert!(matches!(role, Role::Pair), "a named instruction is on pairs");
+                symbols[byte] = (ROLES + i) as u8;
+            }
+            i += 1;
+        }
         byte += 1;
     }
-    table
+    symbols
 };
 
-/// What follows from two roles.
-#[derive(Clone, Copy)]
-struct Found {
-    /// [`Role::with`]
-    code: Option<Fused>,
-    /// Whether the superinstruction takes operands for its last instruction, with which it may be another one.
-    is_operand: bool,
-    /// Whether its code is that of the first comparison with a branch.
-    is_comparison: bool,
-    /// Whether it takes the place of the one before, whose last instruction is its first.
-    replaces: bool,
-    /// The role of its last instruction as the first of the next superinstruction.
-    next: Role,
+/// The length of the longest instruction that has the symbol, by first byte. Longer ones have symbol 0, of [`Role::Other`].
+const LONGEST: [u8; 256] = {
+    let mut longest = [u8::MAX; 256];
+    let mut byte = 0;
+    while byte < 256 {
+        // No instruction is shorter than the length that it must have.
+        if let (_, length @ 1..) = Role::of(byte as u8) {
+            longest[byte] = length;
+        }
+        byte += 1;
+    }
+    longest
+};
+
+/// The superinstructions that are the beginning of another one.
+const EXTENSIBLE: [Fused; 6] =
+    [Fused::GetGet, Fused::GetConst, Fused::GetConstAdd, Fused::ConstAdd, Fused::GetI32Load, Fused::GetF64Load];
+
+// No other superinstruction is, except those that only take operands and are found with the instruction that they take them for;
+// and only named instructions on pairs matter for themselves.
+const _: () = {
+    let mut i = 0;
+    while i < ALL.len() * 256 {
+        let (fused, byte) = (ALL[i / 256].0, (i % 256) as u8);
+        i += 1;
+        let (role, _) = Role::of(byte);
+        if fused.and(byte, role).is_some() {
+            let known = state(fused) != 0 || matches!(fused, Fused::TopGet | Fused::TopConst);
+            assert!(known, "a superinstruction that is the beginning of another one");
+            let named = !matches!(role, Role::Pair) || SYMBOL_OF[byte as usize] as usize >= ROLES;
+            assert!(named, "an instruction on pairs that itself is part of a superinstruction");
+        }
+    }
+};
+
+/// Maximum number of states of the search, a power of two. A state is the role of the previous instruction or, from [`ROLES`] on,
+/// which of [`EXTENSIBLE`] ends with it.
+const STATES: usize = 32;
+
+/// Returns the state after this superinstruction; 0 if it is not the beginning of another one.
+const fn state(fused: Fused) -> u8 {
+    let mut i = 0;
+    while i < EXTENSIBLE.len() {
+        if EXTENSIBLE[i] as u8 == fused as u8 {
+            return (ROLES + i) as u8;
+        }
+        i += 1;
+    }
+    0
 }
 
-impl Found {
-    /// What follows from an instruction of role `first`, followed by one of role `second`.
-    const fn of(first: Role, second: Role) -> Found {
-        let code = first.with(second);
-        let next = match second {
+/// A step of the search, from one instruction to the next. It replaces an opcode by another one, or by itself.
+#[derive(Clone, Copy)]
+#[repr(align(8))]
+struct Step {
+    /// How many instructions before this one it is, times 16.
+    back: u8,
+    /// Added to the bits of the opcode that are in `kept`.
+    code: u8,
+    kept: u8,
+    /// The next state, times [`SYMBOLS`].
+    next: u16,
+    /// Whether the instruction is a block.
+    is_block: bool,
+}
+
+impl Step {
+    /// No superinstruction is found.
+    const fn none(next: u8) -> Step {
+        Step { back: 0, code: 0, kept: 0xFF, next: next as u16 * SYMBOLS as u16, is_block: false }
+    }
+
+    /// One is found that begins this many instructions before this one.
+    const fn found(fused: Fused, back: u8, next: u8) -> Step {
+        Step { back: back * 16, code: fused as u8, kept: 0, ..Step::none(next) }
+    }
+
+    /// The step after an instruction of role `before`, at one of role `role` with this opcode.
+    #[expect(clippy::wildcard_enum_match_arm, reason = "a new superinstruction is found where it begins")]
+    const fn of(before: Role, role: Role, opcode: u8) -> Step {
+        let Some(fused) = before.with(role) else { return Step::none(role as u8) };
+        let next = match role {
             // An instruction whose superinstruction only takes operands from registers may itself begin one.
-            Role::Pair | Role::Compare | Role::Add => second,
-            Role::Get => Role::Second,
-            Role::Other | Role::Const | Role::Set | Role::Tee | Role::BrIf | Role::Eqz | Role::Block | Role::Second => {
-                Role::Other
-            }
-            Role::LoadI32 | Role::LoadI32U8 | Role::LoadI64 | Role::LoadF64 => Role::Other,
+            Role::Pair | Role::Compare | Role::Add => role as u8,
+            Role::Other
+            | Role::Get
+            | Role::Const
+            | Role::Set
+            | Role::Tee
+            | Role::BrIf
+            | Role::Eqz
+            | Role::Block
+            | Role::Second => state(fused),
+            Role::LoadI32 | Role::LoadI32U8 | Role::LoadI64 | Role::LoadF64 => state(fused),
         };
-        Found {
-            code,
-            is_operand: matches!(code, Some(Fused::TopGet | Fused::TopConst)),
-            is_comparison: matches!(code, Some(Fused::EqzBrIf)),
-            replaces: code.is_some() && matches!(first, Role::Second),
-            next: if code.is_some() { next } else { second },
+        match fused {
+            Fused::Blocks4 => Step { is_block: true, ..Step::none(0) },
+            // Superinstructions on comparisons have the order of the opcodes.
+            Fused::EqzBrIf => Step { back: 16, code: Fused::EqzBrIf as u8 - I32_EQZ, ..Step::none(next) },
+            // It is found at the next instruction, with which the second local may be another superinstruction.
+            Fused::GetGet => Step::none(next),
+            Fused::TopGet | Fused::TopConst => match fused.and(opcode, role) {
+                Some(whole) => Step::found(whole, 1, state(whole)),
+                None => Step::found(fused, 1, next),
+            },
+            _ => Step::found(fused, 1, next),
+        }
+    }
+
+    /// The step after the superinstruction `fused`, at an instruction of role `role` with this opcode.
+    const fn after(fused: Fused, role: Role, opcode: u8) -> Step {
+        let instructions = if matches!(fused, Fused::GetConstAdd) { 3 } else { 2 };
+        if let Some(whole) = fused.and(opcode, role) {
+            return Step::found(whole, instructions, state(whole));
+        }
+        if !matches!(fused, Fused::GetGet) {
+            return Step::of(Role::Other, role, opcode);
+        }
+        match Role::Second.with(role) {
+            Some(Fused::Blocks4) => Step { is_block: true, ..Step::found(fused, instructions, 0) },
+            None => Step::found(fused, instructions, role as u8),
+            Some(_) => Step::of(Role::Second, role, opcode),
         }
     }
 }
 
-/// [`Found::of`] as a table.
-const FOUND: [[Found; ROLES]; ROLES] = {
+/// By state and symbol.
+const STEPS: [Step; SYMBOLS * STATES] = {
     use Role::*;
     let roles = [Other, Get, Const, Set, Tee, BrIf, LoadI32, LoadI32U8, LoadI64, LoadF64, Pair, Compare, Add, Eqz, Block, Second];
-    let mut table = [[Found::of(Other, Other); ROLES]; ROLES];
+    let mut steps = [Step::none(0); SYMBOLS * STATES];
     let mut i = 0;
-    while i < ROLES * ROLES {
-        let (first, second) = (roles[i / ROLES], roles[i % ROLES]);
-        table[first as usize][second as usize] = Found::of(first, second);
+    while i < (ROLES + EXTENSIBLE.len()) * (ROLES + NAMED_PAIRS.len()) {
+        let (state, symbol) = (i / (ROLES + NAMED_PAIRS.len()), i % (ROLES + NAMED_PAIRS.len()));
         i += 1;
+        // The opcode matters for named instructions only.
+        let (role, opcode) = if symbol < ROLES { (roles[symbol], UNNAMED) } else { (Pair, NAMED_PAIRS[symbol - ROLES] as u8) };
+        steps[state * SYMBOLS + symbol] = if state < ROLES {
+            assert!(roles[state] as usize == state, "a state is its role");
+            Step::of(roles[state], role, opcode)
+        } else {
+            Step::after(EXTENSIBLE[state - ROLES], role, opcode)
+        };
     }
-    table
+    steps
 };
 
-/// Finds superinstructions, instruction by instruction.
-#[derive(Debug, Default)]
-struct Fusion {
-    /// The superinstructions found.
-    patches: Vec<Patch>,
-    /// Role and offset of the previous instruction.
-    before: Role,
-    pc: u32,
-    /// The last superinstruction found, if the previous instruction is its last.
-    last: Option<Fused>,
-    /// Number of consecutive blocks without parameters and results, and the end of the last one.
-    blocks: u32,
-    blocks_end: u32,
-}
+/// An opcode that itself is part of no superinstruction.
+const UNNAMED: u8 = Opcode::Nop as u8;
 
 const I32_EQZ: u8 = Opcode::I32Eqz as u8;
 const I32_GE_U: u8 = Opcode::I32GeU as u8;
 
-impl Fusion {
-    /// Processes the next instruction, which is at `pc` in a module with these bytes, and ends before `next`.
-    #[inline(always)]
-    fn instruction(&mut self, bytes: &[u8], pc: u32, next: u32) {
-        let opcode = bytes[pc as usize];
-        let (role, length) = ROLE_OF[opcode as usize];
-        let role = if length == 0 || next - pc == u32::from(length) { role } else { Role::Other };
-        if let Some(last) = self.last.take()
-            && matches!(role, Role::Pair | Role::Add | Role::Set | Role::Tee)
-            && let Some(code) = last.and(opcode, role)
-            && let Some((start, _)) = self.patches.pop()
-        {
-            return self.whole(start, code);
+/// Consecutive blocks without parameters and results.
+#[derive(Default)]
+struct Blocks {
+    count: usize,
+    /// The end of the last one.
+    end: usize,
+}
+
+impl Blocks {
+    /// Counts the block of this type at `pc` in a body with this code, if it has no result.
+    fn next(&mut self, pc: usize, ty: u8, code: &mut [u8]) {
+        if ty != NO_RESULT {
+            return;
         }
-        let found = &FOUND[self.before as usize][role as usize];
-        let start = std::mem::replace(&mut self.pc, pc);
-        self.before = found.next;
-        let Some(code) = found.code else { return };
-        if role == Role::Block {
-            return self.block(bytes, pc);
+        self.count = if self.end == pc { self.count + 1 } else { 1 };
+        self.end = pc + BLOCK_BYTES;
+        if !self.count.is_multiple_of(4) {
+            return;
         }
-        if found.replaces {
-            self.patches.pop();
-        }
-        if found.is_operand {
-            match code.and(opcode, role) {
-                Some(code) => self.whole(start, code),
-                None => self.patches.push((start, code as u8)),
+        let start = |blocks: usize| pc - (blocks - 1) * BLOCK_BYTES;
+        code[start(4)] = Fused::Blocks4 as u8;
+        if self.count.is_multiple_of(16) {
+            // The first twelve of these sixteen blocks are already superinstructions of four blocks each.
+            for blocks in [4, 8, 12] {
+                code[start(blocks)] = Opcode::Block as u8;
             }
-            return;
-        }
-        // Superinstructions on comparisons have the order of the opcodes.
-        let offset = if found.is_comparison { bytes[start as usize] - I32_EQZ } else { 0 };
-        self.patches.push((start, code as u8 + offset));
-        self.last = Some(code);
-    }
-
-    /// Records a superinstruction that begins at `start` and ends with the current instruction.
-    fn whole(&mut self, start: u32, code: Fused) {
-        self.patches.push((start, code as u8));
-        (self.last, self.before) = (Some(code), Role::Other);
-    }
-
-    /// Counts a block at `pc`, if it has no result.
-    fn block(&mut self, bytes: &[u8], pc: u32) {
-        if bytes[pc as usize + 1] != NO_RESULT {
-            return;
-        }
-        self.blocks = if self.blocks_end == pc { self.blocks + 1 } else { 1 };
-        self.blocks_end = pc + 2;
-        if self.blocks.is_multiple_of(16) {
-            // The first twelve of these sixteen blocks are already three patches, of four blocks each.
-            self.patches.truncate(self.patches.len() - 3);
-            self.patches.push((pc - 2 * 15, Fused::Blocks16 as u8));
-        } else if self.blocks.is_multiple_of(4) {
-            self.patches.push((pc - 2 * 3, Fused::Blocks4 as u8));
+            code[start(16)] = Fused::Blocks16 as u8;
         }
     }
 }
+
+/// The length of a block without parameters and results.
+const BLOCK_BYTES: usize = 2;
 
 /// The type of a block without parameters and results.
 const NO_RESULT: u8 = 0x40;
@@ -515,11 +619,13 @@ mod tests {
         let bytes = wat::parse_str(wat).expect("the test's text is well formed");
         let module = parse(bytes.into()).expect("the test's module is valid");
         let body = &module.bodies[0];
-        let mut found = find(&module, body);
-        found.sort_unstable();
+        let mut code = vec![0; body.len() as usize];
+        fuse(&module, body, &mut code);
+        let bytes = module.bytes[body.entry as usize..].iter().zip(code).zip(body.entry..);
+        let found = bytes.filter(|((byte, code), _)| *byte != code).map(|((_, code), pc)| (pc, code));
         let index = |pc| Instrs::new(&module, body.entry, body.end).position(|instr| instr.pc == pc);
         let fused = |code| ALL.iter().find(|(fused, _)| *fused as u8 == code);
-        found.into_iter().filter_map(|(pc, code)| Some((index(pc)?, fused(code)?.0))).collect()
+        found.filter_map(|(pc, code)| Some((index(pc)?, fused(code)?.0))).collect()
     }
 
     #[test]

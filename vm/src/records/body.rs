@@ -4,6 +4,7 @@ use crate::records::func_code::FuncCode;
 use crate::records::stack::MAX_VALUE_WORDS;
 use std::cell::UnsafeCell;
 use std::ptr;
+use std::slice;
 use std::sync::atomic::{Ordering, fence};
 use std::sync::{Mutex, PoisonError};
 use weir_bytecode::module::FuncBody;
@@ -170,14 +171,10 @@ impl Bodies {
         if self.fused.is_empty() {
             return;
         }
-        let range = source.entry as usize..source.end as usize;
-        let (code, fused) = (&module.bytes[range.clone()], &self.fused[range.clone()]);
-        // SAFETY: both have the length of the function, and the caller's promise.
-        unsafe { ptr::copy_nonoverlapping(code.as_ptr(), UnsafeCell::raw_get(fused.as_ptr()), code.len()) };
-        for (pc, byte) in fusion::find(module, source) {
-            // SAFETY: the caller's promise.
-            unsafe { *fused[pc as usize - range.start].get() = byte };
-        }
+        let code = &self.fused[source.entry as usize..source.end as usize];
+        // SAFETY: there is no other reference to the cells, by the caller's promise.
+        let code = unsafe { slice::from_raw_parts_mut(UnsafeCell::raw_get(code.as_ptr()), code.len()) };
+        fusion::fuse(module, source, code);
     }
 
     /// Writes the costs of a function's segments, if there is a table of costs.
