@@ -1,5 +1,6 @@
 //! The bodies of functions, with the results of their validation.
 
+use crate::part::Part;
 use crate::sidetable::{BranchEntry, LoopInfo, Segment};
 use crate::types::ValType;
 use crate::validate::InvalidModule;
@@ -61,7 +62,7 @@ pub struct FuncBody {
     /// Offset past the final `end`.
     pub end: u32,
     /// Type of every local, the parameters first.
-    pub locals: Box<[ValType]>,
+    pub locals: Part<ValType>,
     /// The most operands on the stack at once, in slots.
     pub max_operands: u32,
     /// Whether its values take slots of 16 bytes, because a local, an operand, or a parameter or result of its own or of a
@@ -70,11 +71,11 @@ pub struct FuncBody {
     /// About how many bytes a call executes, loops excluded; at least 1. The side table has the same of a loop's iteration.
     pub work: u32,
     /// Branch entries: see [`crate::sidetable`].
-    pub branches: Box<[BranchEntry]>,
+    pub branches: Part<BranchEntry>,
     /// Loops, ascending by pc.
-    pub loops: Box<[LoopInfo]>,
+    pub loops: Part<LoopInfo>,
     /// Fuel segments, ascending by pc; none if [`Options::segments`](crate::validate::Options::segments) is off.
-    pub segments: Box<[Segment]>,
+    pub segments: Part<Segment>,
 }
 
 impl FuncBody {

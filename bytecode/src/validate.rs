@@ -9,9 +9,10 @@
 //! invalid, options, convert                 the error, the features, wasmparser's types as plain types
 //! signatures  the types of instructions and of a module's items, in bytes
 //! code        what validating a body needs of its module                     (signatures)
-//! builder     the side table of a body                                       (code)
+//! tables      the side tables of several bodies
+//! builder     the side table of a body                                       (code, tables)
 //! acceptor    bodies of common instructions   (code, builder, signatures)
-//! bodies      bodies, one or all              (code, builder, acceptor)
+//! bodies      bodies, one or all              (code, builder, acceptor, tables)
 //! sections    all but the bodies              (convert, module)
 //! ```
 //!
@@ -26,6 +27,7 @@ mod invalid;
 mod options;
 mod sections;
 mod signatures;
+mod tables;
 mod well_formed;
 mod work;
 

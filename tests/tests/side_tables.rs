@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::ops::Deref;
 use std::path::Path;
 use weir_bytecode::sidetable::{BranchEntry, LocalSet, LoopInfo, Segment};
 use weir_bytecode::validate::{self, Options, parse_with};
@@ -119,7 +120,7 @@ fn segment(body: &mut FuncBody, index: usize, damage: impl FnOnce(&mut Segment))
     Some(true)
 }
 
-fn without<T: Clone>(list: &mut Box<[T]>, index: usize) -> Option<bool> {
+fn without<T: Clone>(list: &mut (impl Deref<Target = [T]> + From<Vec<T>>), index: usize) -> Option<bool> {
     list.get(index)?;
     let mut kept = list.to_vec();
     kept.remove(index);

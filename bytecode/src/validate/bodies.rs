@@ -7,9 +7,11 @@ use super::code::Code;
 use super::convert::val_type;
 use super::invalid::InvalidModule;
 use super::options::{FEATURES, Options};
+use super::tables::{Placed, Shared, Tables};
 use crate::body::{Body, FuncBody};
 use crate::types::ValType;
 use std::ops::Range;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use wasmparser::{BinaryReader, FuncToValidate, FuncValidator, FuncValidatorAllocations, FunctionBody, ValidatorResources};
 
@@ -27,7 +29,9 @@ const BYTES_PER_BATCH: usize = 32 << 10;
 
 /// The body with this index and range, which a module that was parsed lazily has left for later.
 pub(crate) fn validate_one(code: &Code<'_>, index: u32, range: Range<u32>) -> Result<FuncBody, InvalidModule> {
-    Worker::default().validate(code, index as usize, range)
+    let mut worker = Worker::default();
+    let placed = worker.validate(code, index as usize, range)?;
+    Ok(worker.tables.share().body(&placed))
 }
 
 /// The result of validating all bodies.
@@ -46,36 +50,37 @@ pub(super) fn validate_all(code: &Code<'_>, ranges: &[Range<u32>], options: Opti
     let threads = options.threads.min(bytes / BYTES_PER_THREAD).max(1);
     let mut bodies = Vec::with_capacity(ranges.len());
     if threads == 1 {
-        let mut worker = Worker::default();
-        for (i, range) in ranges.iter().enumerate() {
-            bodies.push(worker.validate(code, i, range.clone())?.into());
-        }
-        return Ok(Validated::new(bodies, &[worker]));
+        let mut worker = Worker::new(bytes);
+        let placed = ranges.iter().enumerate().map(|(i, range)| worker.validate(code, i, range.clone()));
+        let placed = placed.collect::<Result<Vec<_>, _>>()?;
+        let (tables, foreign_tail_calls) = worker.share();
+        bodies.extend(placed.iter().map(|placed| Body::from(tables.body(placed))));
+        return Ok(Validated { bodies: bodies.into(), foreign_tail_calls });
     }
-    let batches = Batches { code, ranges, ends: batches(ranges), next: AtomicUsize::new(0) };
-    let (mut done, workers) = std::thread::scope(|scope| {
+    let batches = Batches { code, ranges, ends: batches(ranges), next: AtomicUsize::new(0), bytes: bytes / threads };
+    let validated = std::thread::scope(|scope| {
         let helpers: Vec<_> = (1..threads).map(|_| scope.spawn(|| batches.validate())).collect();
-        let (mut done, worker) = batches.validate();
-        let mut workers = vec![worker];
+        let mut validated = vec![batches.validate()];
         for helper in helpers {
-            let (more, worker) = helper.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-            done.extend(more);
-            workers.push(worker);
+            validated.push(helper.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
         }
-        (done, workers)
+        validated
     });
-    done.sort_unstable_by_key(|(batch, _)| *batch);
-    for (_, batch) in done {
-        bodies.extend(batch?);
+    let mut foreign_tail_calls = false;
+    let mut done: Vec<Option<(Batch, Arc<Shared>)>> = batches.ends.iter().map(|_| None).collect();
+    for (batches, worker) in validated {
+        let (tables, foreign) = worker.share();
+        let tables = Arc::new(tables);
+        foreign_tail_calls |= foreign;
+        for (number, batch) in batches {
+            done[number] = Some((batch, tables.clone()));
+        }
     }
-    Ok(Validated::new(bodies, &workers))
-}
-
-impl Validated {
-    /// The bodies that these workers have validated.
-    fn new(bodies: Vec<Body>, workers: &[Worker]) -> Validated {
-        Validated { bodies: bodies.into(), foreign_tail_calls: workers.iter().any(|worker| worker.builder.foreign_tail_calls) }
+    // Before the first batch that is invalid, none is missing.
+    for (batch, tables) in done.into_iter().flatten() {
+        bodies.extend(batch?.iter().map(|placed| Body::from(tables.body(placed))));
     }
+    Ok(Validated { bodies: bodies.into(), foreign_tail_calls })
 }
 
 /// The ends of the batches of bodies.
@@ -99,21 +104,24 @@ struct Batches<'b> {
     ends: Vec<usize>,
     /// The next batch for a thread to take.
     next: AtomicUsize,
+    /// Bytes of code that a thread takes on average.
+    bytes: usize,
 }
 
-/// A batch's number, and its bodies or the reason why one of them is invalid.
-type Batch = (usize, Result<Vec<Body>, InvalidModule>);
+/// The bodies of a batch, whose tables are the thread's, or the reason why one of them is invalid.
+type Batch = Result<Vec<Placed>, InvalidModule>;
 
 impl Batches<'_> {
-    /// Takes batches until there are no more, or one is invalid. Other threads have then taken all earlier batches.
-    fn validate(&self) -> (Vec<Batch>, Worker) {
-        let mut worker = Worker::default();
+    /// Takes batches until there are no more, or one is invalid. Other threads have then taken all earlier batches. Returns them with
+    /// their numbers.
+    fn validate(&self) -> (Vec<(usize, Batch)>, Worker) {
+        let mut worker = Worker::new(self.bytes);
         let mut done = Vec::new();
         loop {
             let batch = self.next.fetch_add(1, Ordering::Relaxed);
             let Some(&end) = self.ends.get(batch) else { break };
             let start = batch.checked_sub(1).map_or(0, |before| self.ends[before]);
-            let bodies = (start..end).map(|i| worker.validate(self.code, i, self.ranges[i].clone()).map(Body::from)).collect();
+            let bodies = (start..end).map(|i| worker.validate(self.code, i, self.ranges[i].clone())).collect();
             let failed = Result::is_err(&bodies);
             done.push((batch, bodies));
             if failed {
@@ -133,11 +141,23 @@ struct Worker {
     allocations: FuncValidatorAllocations,
     /// The types of a body's locals.
     locals: Vec<ValType>,
+    /// The tables of its bodies.
+    tables: Tables,
 }
 
 impl Worker {
+    /// For bodies of about this many bytes together.
+    fn new(bytes: usize) -> Worker {
+        Worker { tables: Tables::with_capacity(bytes), ..Worker::default() }
+    }
+
+    /// The tables of its bodies, and whether a tail call in them may leave the instance.
+    fn share(self) -> (Shared, bool) {
+        (self.tables.share(), self.builder.foreign_tail_calls)
+    }
+
     /// Validates the body of the module's own function number `index`.
-    fn validate(&mut self, code: &Code<'_>, index: usize, range: Range<u32>) -> Result<FuncBody, InvalidModule> {
+    fn validate(&mut self, code: &Code<'_>, index: usize, range: Range<u32>) -> Result<Placed, InvalidModule> {
         let index = code.imported_funcs + index as u32;
         let entry = match self.accept(code, index, &range) {
             Some(entry) => entry,
@@ -147,8 +167,8 @@ impl Worker {
             let message = format!("more than {MAX_LOCALS} locals in all functions together are not supported");
             return Err(InvalidModule::new(message, range.start.into()));
         }
-        let side_table = self.builder.finish(code.unvalidated.options.work);
-        Ok(FuncBody { entry, end: range.end, locals: self.locals.as_slice().into(), ..side_table })
+        let placed = self.builder.finish(code.unvalidated.options.work, &self.locals, &mut self.tables);
+        Ok(Placed { entry, end: range.end, ..placed })
     }
 
     /// The offset of the first instruction, unless the body is left to wasmparser.

@@ -10,8 +10,8 @@
 #![deny(clippy::wildcard_enum_match_arm, reason = "a new operation must be named by the compiler")]
 
 use super::code::Code;
+use super::tables::{Placed, Tables, add};
 use super::work::{Around, Weights, Work};
-use crate::body::FuncBody;
 use crate::opcodes::{CallKind, Control, Effect, Opcode, StackType};
 use crate::reader::{Labels, Reader};
 use crate::sidetable::{BranchEntry, LocalSet, LoopInfo, Segment};
@@ -146,7 +146,7 @@ pub(super) struct Builder {
     work: Work,
     segments: Vec<Segment>,
     max_operands: u32,
-    /// See [`FuncBody::wide`].
+    /// See [`FuncBody::wide`](crate::FuncBody::wide).
     wide: bool,
     /// Blocks that are open, the function's own first.
     labels: Vec<Label>,
@@ -280,20 +280,21 @@ impl Builder {
         }
     }
 
-    /// Returns the side table of the body, with estimated work or with 1; [`FuncBody`]'s other fields have their
-    /// default values.
-    pub fn finish(&mut self, work: bool) -> FuncBody {
+    /// Adds the side table of the body, with estimated work or with 1, to `tables`. The caller sets the body's place.
+    pub fn finish(&mut self, work: bool, locals: &[ValType], tables: &mut Tables) -> Placed {
         if !work {
             self.loops.iter().for_each(|info| self.branches[info.stp as usize].drop = 1);
         }
-        FuncBody {
+        Placed {
+            entry: 0,
+            end: 0,
             max_operands: self.max_operands,
             wide: self.wide,
             work: if work { self.work.of_call() } else { 1 },
-            branches: self.branches.as_slice().into(),
-            loops: self.loops.drain(..).collect(),
-            segments: self.segments.as_slice().into(),
-            ..FuncBody::default()
+            locals: add(&mut tables.locals, locals.iter().copied()),
+            branches: add(&mut tables.branches, self.branches.iter().copied()),
+            loops: add(&mut tables.loops, self.loops.drain(..)),
+            segments: add(&mut tables.segments, self.segments.iter().copied()),
         }
     }
 

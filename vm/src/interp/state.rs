@@ -7,6 +7,7 @@ use crate::records::scope::Scope;
 use crate::records::walk::{self, Position};
 use std::mem::offset_of;
 use std::ptr;
+use weir_bytecode::FuncBody;
 use weir_bytecode::sidetable::BranchEntry;
 
 /// The state of the loop between two instructions.
@@ -142,7 +143,8 @@ impl State {
     pub unsafe fn at_loop(scope: *const Scope, body: *const Body, fp: *mut u64, index: u32) -> State {
         // SAFETY: the caller's promise.
         unsafe {
-            let info = &(*(*body).source).loops[index as usize];
+            let source: &FuncBody = &*(*body).source;
+            let info = &source.loops[index as usize];
             debug_assert!(frame::is_at_loop((*(*scope).ctx).stack, body, fp, info.height), "a frame at {fp:p} for {info:?}");
             let words = (*body).words();
             let header = frame::header(fp, body, words);

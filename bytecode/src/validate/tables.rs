@@ -1,0 +1,90 @@
+//! The side tables and locals of the bodies that a thread validates, each kind in one vector.
+
+use crate::body::FuncBody;
+use crate::part::Part;
+use crate::sidetable::{BranchEntry, LoopInfo, Segment};
+use crate::types::ValType;
+use std::ops::Range;
+use std::sync::Arc;
+
+/// Of the bodies so far.
+#[derive(Default)]
+pub(super) struct Tables {
+    pub locals: Vec<ValType>,
+    pub branches: Vec<BranchEntry>,
+    pub loops: Vec<LoopInfo>,
+    pub segments: Vec<Segment>,
+}
+
+/// A body whose tables are in [`Tables`]; see [`FuncBody`].
+pub(super) struct Placed {
+    pub entry: u32,
+    pub end: u32,
+    pub max_operands: u32,
+    pub wide: bool,
+    pub work: u32,
+    pub locals: Range<u32>,
+    pub branches: Range<u32>,
+    pub loops: Range<u32>,
+    pub segments: Range<u32>,
+}
+
+impl Tables {
+    /// For bodies with this many bytes of code. With more memory than their tables will need as a rule: what is not used is not
+    /// touched.
+    pub fn with_capacity(bytes: usize) -> Tables {
+        Tables {
+            locals: Vec::with_capacity(bytes / 64),
+            branches: Vec::with_capacity(bytes / 16),
+            loops: Vec::with_capacity(bytes / 256),
+            segments: Vec::new(),
+        }
+    }
+
+    /// Ends the tables, so that bodies can share them.
+    pub fn share(mut self) -> Shared {
+        self.locals.shrink_to_fit();
+        self.branches.shrink_to_fit();
+        self.loops.shrink_to_fit();
+        self.segments.shrink_to_fit();
+        Shared {
+            locals: Arc::new(self.locals),
+            branches: Arc::new(self.branches),
+            loops: Arc::new(self.loops),
+            segments: Arc::new(self.segments),
+        }
+    }
+}
+
+/// Of all bodies.
+pub(super) struct Shared {
+    locals: Arc<Vec<ValType>>,
+    branches: Arc<Vec<BranchEntry>>,
+    loops: Arc<Vec<LoopInfo>>,
+    segments: Arc<Vec<Segment>>,
+}
+
+impl Shared {
+    /// The body, whose tables are in these.
+    pub fn body(&self, placed: &Placed) -> FuncBody {
+        FuncBody {
+            entry: placed.entry,
+            end: placed.end,
+            locals: Part::of(&self.locals, &placed.locals),
+            max_operands: placed.max_operands,
+            wide: placed.wide,
+            work: placed.work,
+            branches: Part::of(&self.branches, &placed.branches),
+            loops: Part::of(&self.loops, &placed.loops),
+            segments: Part::of(&self.segments, &placed.segments),
+        }
+    }
+}
+
+/// Adds items; returns their range.
+pub(super) fn add<T>(all: &mut Vec<T>, items: impl IntoIterator<Item = T>) -> Range<u32> {
+    // It fits: each item is of another instruction, local or loop, and the file is below 4 GiB.
+    let start = all.len() as u32;
+    all.extend(items);
+    start..all.len() as u32
+}
