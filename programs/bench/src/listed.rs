@@ -39,7 +39,7 @@ pub fn read(list: &Path, filter: Option<&str>) -> Result<Vec<Program>, String> {
             small: work.clone(),
             large: work,
             half: None,
-            linear: false,
+            linear: None,
         })
     };
     let programs: Vec<Program> = rows.into_iter().filter(selected).map(program).collect::<Result<_, String>>()?;

@@ -10,6 +10,9 @@ use serde::{Deserialize, Serialize};
 use std::fs;
 use std::path::{Path, PathBuf};
 
+/// The place of the amount in the file of an argument `@FILE:N`.
+const AMOUNT: &str = "$N";
+
 /// A line of a program's arguments.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 pub enum Size {
@@ -72,8 +75,8 @@ pub struct Program {
     pub half: Option<Work>,
     /// The lines as written.
     pub input: Input,
-    /// Whether the work is proportional to the first argument.
-    pub linear: bool,
+    /// If the work is proportional to an amount in the arguments: the arguments with `$N` in its place, and the large amount.
+    pub linear: Option<(Vec<String>, f64)>,
 }
 
 impl Program {
@@ -88,10 +91,9 @@ impl Program {
 
     /// The large work times `factor`, if its arguments can be scaled.
     pub fn scaled(&self, factor: f64) -> Option<Work> {
-        let (first, rest) = self.large.args.split_first().filter(|_| self.linear)?;
-        let amount = (first.parse::<f64>().ok()? * factor).max(1.0);
-        let args = std::iter::once(format!("{amount:.0}")).chain(rest.iter().cloned()).collect();
-        Some(Work { args, expected: None })
+        let (args, large) = self.linear.as_ref()?;
+        let amount = format!("{:.0}", (large * factor).max(1.0));
+        Some(Work { args: args.iter().map(|arg| arg.replace(AMOUNT, &amount)).collect(), expected: None })
     }
 
     /// The program in `folder`, whose module may be a fetched one in `real`.
@@ -99,24 +101,37 @@ impl Program {
         let read = |path: PathBuf| fs::read(&path).map_err(|error| format!("{}: {error}", path.display()));
         let lines = String::from_utf8_lossy(&read(folder.join("args.txt"))?).into_owned();
         let line = |size: Size| lines.lines().find_map(|line| line.strip_prefix(size.label())).map(str::trim);
+        let text = |file: &str| Ok::<_, String>(String::from_utf8_lossy(&read(folder.join(file))?).into_owned());
         let work = |size: Size| {
             let line = line(size)?;
             let expected = folder.join(size.expected());
             // For `cases` there is no output file for half of the work: all runtimes must agree on it.
             let expected = (size != Size::Half || expected.exists()).then(|| read(expected)).transpose();
-            let args = line.split_whitespace().map(|arg| match arg.strip_prefix('@').and_then(|text| text.split_once(':')) {
-                Some((file, amount)) => Ok(String::from_utf8_lossy(&read(folder.join(file))?).replace("$N", amount)),
+            let args = line.split_whitespace().map(|arg| match of_file(arg) {
+                Some((file, amount)) => Ok(text(file)?.replace(AMOUNT, amount)),
                 None => Ok(arg.into()),
             });
             Some(args.collect::<Result<_, String>>().and_then(|args| Ok(Work { args, expected: expected? })))
         };
+        // The amount is that of a file or, without one, the first argument.
+        let linear = || {
+            let words: Vec<&str> = line(Size::Large).unwrap_or_default().split_whitespace().collect();
+            let at = words.iter().position(|word| of_file(word).is_some()).unwrap_or(0);
+            let mut args: Vec<String> = words.iter().map(|&word| word.into()).collect();
+            let (arg, amount) = match of_file(words.get(at)?) {
+                Some((file, amount)) => (text(file).ok()?, amount),
+                None => (AMOUNT.into(), words[at]),
+            };
+            args[at] = arg;
+            Some((args, amount.parse().ok()?))
+        };
         let module = lines.lines().find_map(|line| line.strip_prefix("module "));
         let missing = |size: Size| format!("{}: no line `{}`", folder.join("args.txt").display(), size.label());
         let sources = ["c", "cpp", "rs", "zig"].map(|extension| folder.join(format!("{name}.{extension}")));
-        let text = |size: Size| line(size).unwrap_or_default().to_string();
+        let written = |size: Size| line(size).unwrap_or_default().to_string();
         let half = line(Size::Half).map(String::from);
         Ok(Program {
-            input: Input { program: name.into(), small: text(Size::Small), half, large: text(Size::Large) },
+            input: Input { program: name.into(), small: written(Size::Small), half, large: written(Size::Large) },
             name: name.into(),
             wasm: module.map_or(folder.join(format!("{name}.wasm")), |module| real.join(format!("{module}.wasm"))),
             source: sources.into_iter().find(|path| path.exists()),
@@ -124,9 +139,14 @@ impl Program {
             small: work(Size::Small).ok_or_else(|| missing(Size::Small))??,
             large: work(Size::Large).ok_or_else(|| missing(Size::Large))??,
             half: work(Size::Half).transpose()?,
-            linear: lines.lines().any(|line| line == "linear"),
+            linear: lines.lines().any(|line| line == "linear").then(linear).flatten(),
         })
     }
+}
+
+/// The file and the amount of an argument `@FILE:N`.
+fn of_file(arg: &str) -> Option<(&str, &str)> {
+    arg.strip_prefix('@')?.split_once(':')
 }
 
 /// The programs in `folder` and in its folder `cases` whose name contains `filter` and whose module exists, by name.
@@ -200,7 +220,7 @@ mod tests {
     /// Twice the amount takes twice the instructions, and start-up is less than a twentieth of the large work.
     #[test]
     fn linear_work_is_linear() {
-        for program in programs().iter().filter(|program| program.linear) {
+        for program in programs().iter().filter(|program| program.linear.is_some()) {
             let [one, two, three] = [0.01, 0.02, 0.03].map(|factor| instructions(program, &program.scaled(factor).unwrap()));
             let (growth, start) = ((three - two) / (two - one), (2.0 * one - two) / (100.0 * (two - one)));
             assert!((0.9..1.1).contains(&growth) && start < 0.05, "{}: {growth:.3}, {start:.3}", program.name);
@@ -210,7 +230,7 @@ mod tests {
     /// Steady state is the large work less this one.
     #[test]
     fn half_of_the_work_is_less_than_all_of_it() {
-        for program in programs().iter().filter(|program| !program.linear) {
+        for program in programs().iter().filter(|program| program.linear.is_none()) {
             let Some(half) = &program.half else { continue };
             let share = instructions(program, half) / instructions(program, &program.large);
             println!("{}: {share:.3}", program.name);
