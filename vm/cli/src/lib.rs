@@ -13,6 +13,7 @@ mod profile;
 mod run;
 mod script;
 mod stats;
+mod sys;
 mod validate;
 mod wasi_context;
 

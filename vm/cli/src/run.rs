@@ -3,7 +3,7 @@
 use crate::args::{ProfileKind, Run};
 use crate::failure::{self, Done, Failure};
 use crate::limits::MemoryBudget;
-use crate::{invoke, limits, profile, stats, wasi_context};
+use crate::{invoke, limits, profile, stats, sys, wasi_context};
 use std::ffi::{OsStr, OsString};
 use std::io::Write;
 use std::os::unix::ffi::OsStrExt;
@@ -22,13 +22,16 @@ const VALUE_STACK: usize = 64 << 20;
 const START: &str = "_start";
 const INITIALIZE: &str = "_initialize";
 
-/// Runs the module on a thread whose stack is large enough. That thread also ends the process: waking this one first would
-/// take longer.
+/// Runs the module on this thread, the process's first, or if its stack cannot be large enough, on another. That thread also
+/// ends the process: waking this one first would take longer, as does starting a thread.
 pub(crate) fn run(args: Run) -> Done {
     let started = Instant::now();
-    let guest = std::thread::Builder::new().name("guest".into()).stack_size(GUEST_STACK + HOST_STACK);
     // The engine is made first, because it prepares the process for barriers: that takes long once there are threads.
     let engine = engine(&args)?;
+    if sys::grow_stack(GUEST_STACK + HOST_STACK) {
+        return run_here(&args, engine, started);
+    }
+    let guest = std::thread::Builder::new().name("guest".into()).stack_size(GUEST_STACK + HOST_STACK);
     let run = move || std::process::exit(failure::status(run_here(&args, engine, started)).into());
     let thread = guest.spawn(run).map_err(|error| Failure::Module(error.into()))?;
     thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
