@@ -12,11 +12,12 @@
 //! tables      the side tables of several bodies
 //! builder     the side table of a body                                       (code, tables)
 //! acceptor    bodies of common instructions   (code, builder, signatures)
-//! bodies      bodies, one or all              (code, builder, acceptor, tables)
+//! bodies      bodies, one after the other     (code, builder, acceptor, tables)
+//! threads     all bodies, on several threads  (bodies, module)
 //! sections    all but the bodies              (convert, module)
 //! ```
 //!
-//! Bodies do not depend on each other, so `bodies` validates them on several threads, or each when it is first needed.
+//! Bodies do not depend on each other, so they are validated on several threads, or each when it is first needed.
 
 mod acceptor;
 pub(crate) mod bodies;
@@ -28,6 +29,7 @@ mod options;
 mod sections;
 mod signatures;
 mod tables;
+mod threads;
 mod well_formed;
 mod work;
 
@@ -42,7 +44,8 @@ use crate::body::Body;
 use crate::module::Module;
 use options::FEATURES;
 use signatures::Signatures;
-use wasmparser::{Parser, ValidPayload, Validator, ValidatorResources};
+use threads::Unfinished;
+use wasmparser::{Parser, Payload, ValidPayload, Validator};
 
 /// Decodes and validates a module from its own private bytes, on this thread.
 ///
@@ -56,59 +59,56 @@ pub fn parse(bytes: Box<[u8]>) -> Result<Module, InvalidModule> {
 ///
 /// # Errors
 /// The first item that is malformed, invalid or not supported. Bodies that are left for later are not examined.
-#[expect(clippy::wildcard_enum_match_arm, reason = "these are the parser's payloads, and it has validated them")]
 pub fn parse_with(bytes: Box<[u8]>, options: Options) -> Result<Module, InvalidModule> {
     if u32::try_from(bytes.len()).is_err() {
         return Err(InvalidModule { message: "modules of 4 GiB and more are not supported".into(), offset: 0 });
     }
+    if !options.lazy {
+        return threads::validate_all(bytes.len(), options, |start| sections(bytes, options, start));
+    }
+    let Unfinished { mut module, unvalidated, bodies } = sections(bytes, options, &mut |_| ())?;
+    module.bodies = bodies.into_iter().map(Body::unvalidated).collect();
+    module.foreign_tail_calls = true;
+    module.unvalidated = unvalidated;
+    Ok(module)
+}
+
+/// Decodes and validates all of a module but its bodies. Calls `code` with the bytes of the code section before it reads on.
+fn sections(bytes: Box<[u8]>, options: Options, code: &mut dyn FnMut(usize)) -> Result<Unfinished, InvalidModule> {
     let mut parser = Parser::new(0);
     parser.set_features(FEATURES);
     let mut validator = Validator::new_with_features(FEATURES);
     let mut sections = sections::Sections::default();
     let mut resources = None;
-    let mut ranges = Vec::new();
+    let mut bodies = Vec::new();
     for payload in parser.parse_all(&bytes) {
         let payload = payload?;
-        match validator.payload(&payload)? {
-            ValidPayload::Func(func, body) => {
+        match (validator.payload(&payload)?, payload) {
+            (ValidPayload::Func(func, body), _) => {
                 resources = Some(func.resources);
                 // Offsets fit: the file is below 4 GiB.
-                ranges.push(body.range().start as u32..body.range().end as u32);
+                bodies.push(body.range().start as u32..body.range().end as u32);
             }
-            _ => sections.read(payload)?,
+            (_, Payload::CodeSectionStart { count, size, .. }) => {
+                // Each body takes a byte, so this is bounded by the section's size, which is within the file.
+                bodies.reserve_exact(count.min(size) as usize);
+                code(size as usize);
+            }
+            (_, payload) => sections.read(payload)?,
         }
     }
     let module = Module { bytes, ..sections.finish() };
-    match resources {
-        Some(resources) => with_bodies(module, resources, ranges, options),
-        None => Ok(module),
-    }
+    let unvalidated = resources.map(|resources| {
+        let Module { types, globals, tables, memories, .. } = &module;
+        let tables = tables.iter().map(|table| &table.ty);
+        let signatures = options.accept.then(|| Signatures::new(types, globals, tables, memories));
+        Unvalidated::new(resources, types, globals, signatures, options)
+    });
+    Ok(Unfinished { module, unvalidated, bodies })
 }
 
 /// Whether the bytes can be decoded as a module, valid or not. If so, a refusal by [`parse`] means that the module is
 /// invalid or needs a proposal that Weir lacks. Otherwise the module is malformed.
 pub fn is_well_formed(bytes: &[u8]) -> bool {
     well_formed::check(bytes, FEATURES)
-}
-
-/// Adds the bodies in these ranges to a module that has all else.
-fn with_bodies(
-    mut module: Module,
-    resources: ValidatorResources,
-    ranges: Vec<std::ops::Range<u32>>,
-    options: Options,
-) -> Result<Module, InvalidModule> {
-    let Module { types, globals, tables, memories, .. } = &module;
-    let signatures = options.accept.then(|| Signatures::new(types, globals, tables.iter().map(|table| &table.ty), memories));
-    let unvalidated = Unvalidated::new(resources, types, globals, signatures, options);
-    if options.lazy {
-        module.bodies = ranges.into_iter().map(Body::unvalidated).collect();
-        module.foreign_tail_calls = true;
-        module.unvalidated = Some(unvalidated);
-        return Ok(module);
-    }
-    let validated = bodies::validate_all(&module.code(&unvalidated), &ranges, options)?;
-    (module.bodies, module.foreign_tail_calls) = (validated.bodies, validated.foreign_tail_calls);
-    module.accepted = unvalidated.accepted();
-    Ok(module)
 }

@@ -82,14 +82,14 @@ impl Unvalidated {
         self.resources.clone()
     }
 
-    /// Adds the locals of a body; returns the number of locals of all bodies so far.
+    /// Adds the locals of some bodies; returns the number of locals of all bodies so far.
     pub(super) fn add_locals(&self, count: usize) -> usize {
         self.locals.fetch_add(count, Ordering::Relaxed) + count
     }
 
-    /// Counts a body whose instructions have this many bytes, and which the acceptor has validated.
-    pub(super) fn add_accepted(&self, bytes: u32) {
-        self.accepted.fetch_add(bytes.into(), Ordering::Relaxed);
+    /// Counts bodies whose instructions have this many bytes, and which the acceptor has validated.
+    pub(super) fn add_accepted(&self, bytes: u64) {
+        self.accepted.fetch_add(bytes, Ordering::Relaxed);
     }
 
     /// Bytes of instructions in the bodies that the acceptor has validated so far.
