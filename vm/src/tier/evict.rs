@@ -176,7 +176,7 @@ pub(super) fn at_random(module: &Arc<ModuleRecord>, func: u32, retired: bool) {
         let code = module.func_code(func);
         // A function that was never called is not ready; it has no ticks, so that its first call makes it ready.
         if code.was_called() {
-            code.reset_ticks(engine_of(module.engine.record()).policy.next_ticks());
+            code.reset_ticks(engine_of(module.engine.record()).policy.next_ticks(Level::Baseline));
         }
         return;
     }

@@ -195,10 +195,10 @@ fn request_top(module: &Arc<ModuleRecord>, func: u32, at: Option<u32>) -> (Optio
     let pc = |at: u32| module.bytecode.body(func).map(|body| Entry::Osr(body.loops[at as usize].pc));
     let osr = at.and_then(pc).map(|entry| find(module, Key::top(func, entry)));
     match (osr, call) {
-        (None, Found::Ready(ready)) => (Some(ready), engine.policy.next_ticks()),
+        (None, Found::Ready(ready)) => (Some(ready), engine.policy.next_ticks(Level::Top)),
         (Some(Found::Ready(ready)), _) => {
             count_loop_entry(module);
-            (Some(ready), engine.policy.next_ticks())
+            (Some(ready), engine.policy.next_ticks(Level::Top))
         }
         (None, Found::Later(ticks)) | (Some(Found::Later(ticks)), Found::Ready(_)) => (None, ticks),
         (Some(Found::Later(ticks)), Found::Later(other)) => (None, ticks.min(other)),
@@ -227,13 +227,13 @@ fn find(module: &Arc<ModuleRecord>, key: Key) -> Found {
             }
             return Found::Ready(code);
         }
-        Action::Wait => return Found::Later(policy.next_ticks()),
-        Action::Never => return Found::Later(policy.refused_ticks()),
+        Action::Wait => return Found::Later(policy.next_ticks(level)),
+        Action::Never => return Found::Later(policy.refused_ticks(level)),
         Action::BackOff => return Found::Later(policy.backoff_ticks(bytes)),
         Action::Decide => (),
     }
     if entry != Entry::Call && entries.osr_bodies(func) >= policy::osr_bodies(bytes) {
-        return Found::Later(policy.next_ticks());
+        return Found::Later(policy.next_ticks(level));
     }
     let decision = match native {
         Ok(_) if entry == Entry::Call && module.engine.config().interprets(&module.bytecode, func) => Decision::Refuse,
@@ -245,7 +245,7 @@ fn find(module: &Arc<ModuleRecord>, key: Key) -> Found {
         Decision::Interpret(ticks) => Found::Later(ticks),
         Decision::Refuse => {
             entries.refused(key, true);
-            Found::Later(policy.refused_ticks())
+            Found::Later(policy.refused_ticks(level))
         }
         Decision::Compile(backend) => {
             entries.queued(key);
@@ -262,7 +262,7 @@ fn find(module: &Arc<ModuleRecord>, key: Key) -> Found {
             let compilation = Compilation { module: Arc::downgrade(module), key, backend };
             let queued = engine.queue.push(policy::value(bytes, entry), Box::new(compilation));
             match queued {
-                Ok(()) => Found::Later(policy.next_ticks()),
+                Ok(()) => Found::Later(policy.next_ticks(level)),
                 Err(NoThread) => no_thread(module, key),
             }
         }
@@ -310,7 +310,7 @@ fn arm_baseline(module: &Arc<ModuleRecord>, func: u32) {
     let code = module.func_code(func);
     let cold = || state.entries().is_cold(Key::top(func, Entry::Call));
     let left = engine.policy.until_top(body.len(), code.ticks_taken(), cold);
-    code.arm_baseline(native.code.ticks(func), left.unwrap_or_else(|| engine.policy.next_ticks()));
+    code.arm_baseline(native.code.ticks(func), left.unwrap_or_else(|| engine.policy.next_ticks(Level::Top)));
 }
 
 /// Backs off for a queued entry that cannot be compiled now, because there is no compiler thread and not enough native
