@@ -70,6 +70,8 @@ pub struct FuncBody {
     pub wide: bool,
     /// About how many bytes a call executes, loops excluded; at least 1. The side table has the same of a loop's iteration.
     pub work: u32,
+    /// Number of its indirect calls and tail calls, dead ones included.
+    pub indirect_calls: u32,
     /// Branch entries: see [`crate::sidetable`].
     pub branches: Part<BranchEntry>,
     /// Loops, ascending by pc.

@@ -386,7 +386,7 @@ impl Acceptor {
                 let ty = self.indirect(signatures, at)?;
                 self.pop_all(&signatures.bytes[ty.params()])?;
                 self.push_all(&signatures.bytes[ty.results()]);
-                Class::Call
+                Class::CallIndirect
             }
             Control::ReturnCall(CallKind::Direct) => {
                 let ty = direct(code, signatures, at)?;

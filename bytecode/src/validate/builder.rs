@@ -33,8 +33,9 @@ pub(super) enum Class {
     BrTable,
     BrOnNull,
     BrOnNonNull,
-    /// `call`, `call_indirect`, `call_ref`
     Call,
+    /// `call_indirect`, `call_ref`
+    CallIndirect,
     ReturnCall,
     /// `return_call_indirect`, `return_call_ref`
     ReturnCallIndirect,
@@ -100,7 +101,8 @@ impl Class {
             Control::BrTable => Class::BrTable,
             Control::BrOnNull => Class::BrOnNull,
             Control::BrOnNonNull => Class::BrOnNonNull,
-            Control::Call(_) => Class::Call,
+            Control::Call(CallKind::Direct) => Class::Call,
+            Control::Call(CallKind::Indirect | CallKind::Reference) => Class::CallIndirect,
             Control::ReturnCall(CallKind::Direct) => Class::ReturnCall,
             Control::ReturnCall(CallKind::Indirect | CallKind::Reference) => Class::ReturnCallIndirect,
             Control::Unreachable | Control::Return => Class::Stop,
@@ -148,6 +150,8 @@ pub(super) struct Builder {
     max_operands: u32,
     /// See [`FuncBody::wide`](crate::FuncBody::wide).
     wide: bool,
+    /// See [`FuncBody::indirect_calls`](crate::FuncBody::indirect_calls).
+    indirect_calls: u32,
     /// Blocks that are open, the function's own first.
     labels: Vec<Label>,
     /// Whether the next instruction is not dead.
@@ -221,6 +225,7 @@ impl Builder {
         self.segmented = code.unvalidated.options.segments;
         self.max_operands = 0;
         self.wide = has_vector(locals) || has_vector(&ty.results);
+        self.indirect_calls = 0;
         self.labels.clear();
         self.live = true;
         (self.segment_pc, self.segment_cost) = (entry, 0);
@@ -291,6 +296,7 @@ impl Builder {
             max_operands: self.max_operands,
             wide: self.wide,
             work: if work { self.work.of_call() } else { 1 },
+            indirect_calls: self.indirect_calls,
             locals: add(&mut tables.locals, locals.iter().copied()),
             branches: add(&mut tables.branches, self.branches.iter().copied()),
             loops: add(&mut tables.loops, self.loops.drain(..)),
@@ -311,7 +317,7 @@ impl Builder {
             Class::Else => return self.begin_else(pc, next, before),
             Class::End => return self.end(pc, next),
             Class::If | Class::Br | Class::BrIf | Class::BrTable | Class::BrOnNull | Class::BrOnNonNull => self.charge(),
-            Class::Call | Class::ReturnCall | Class::ReturnCallIndirect | Class::Stop => self.charge(),
+            Class::Call | Class::CallIndirect | Class::ReturnCall | Class::ReturnCallIndirect | Class::Stop => self.charge(),
             Class::Write | Class::Global | Class::Vector => self.charge(),
         }
         match class {
@@ -336,7 +342,8 @@ impl Builder {
                 self.branch_table(pc, labels, before.wrapping_sub(1), weight);
                 self.live = false;
             }
-            Class::Call => {
+            Class::Call | Class::CallIndirect => {
+                self.indirect_calls += u32::from(class == Class::CallIndirect);
                 self.wide |= calls_with_vectors(code, pc, immediates);
                 self.begin_segment(next);
             }
@@ -347,6 +354,7 @@ impl Builder {
                 self.live = false;
             }
             Class::ReturnCallIndirect => {
+                self.indirect_calls += 1;
                 self.wide |= calls_with_vectors(code, pc, immediates);
                 self.foreign_tail_calls = true;
                 self.work.stop(next);

@@ -24,7 +24,7 @@ impl Module {
     /// ```
     pub fn profile(&self, func: u32) -> Option<Profile> {
         let index = func.checked_sub(self.bytecode().imported_funcs)? as usize;
-        self.record().code.get(index)?.profile()
+        self.record().code.get(index)?.profile(self.bytecode(), self.bytecode().body(func)?)
     }
 
     /// Returns the profile of this run: the counts that each compilation used, and the last counts of functions that
@@ -57,7 +57,7 @@ impl Module {
         let ModuleRecord { bytecode, code, kept_profile, .. } = &**record;
         let kept = kept_profile.as_ref().ok_or_else(not_kept)?;
         let funcs = (bytecode.imported_funcs..).zip(code);
-        Ok(kept.profile(funcs.filter_map(|(func, code)| Some((func, code.profile()?)))))
+        Ok(kept.profile(funcs.filter_map(|(func, code)| Some((func, code.profile(bytecode, bytecode.body(func)?)?)))))
     }
 
     /// Uses the profile that an earlier run saved: its counts guide all later compilations. A profile changes the speed

@@ -23,7 +23,10 @@ pub(crate) fn request<'a>(
 /// Returns the counts for the compilation of an entry: those of a used profile if it has any, else those of this run.
 pub(crate) fn counts(module: &ModuleRecord, func: u32, entry: Entry) -> Option<Cow<'_, Profile>> {
     let used = module.kept_profile.as_ref().and_then(|kept| kept.used(func, entry));
-    used.map(Cow::Borrowed).or_else(|| module.func_code(func).profile().map(Cow::Owned))
+    used.map(Cow::Borrowed).or_else(|| {
+        let body = module.bytecode.body(func)?;
+        module.func_code(func).profile(&module.bytecode, body).map(Cow::Owned)
+    })
 }
 
 /// Returns the back ends to try, in order, when `backend` is requested.

@@ -38,7 +38,7 @@ impl Engines for InterpreterOnly {
         if let Some(body) = module.bytecode.body(func)
             && self.profiles
         {
-            code.begin_profile(&module.bytecode, body);
+            code.begin_profile(body);
         }
         code.reset_ticks(i32::MAX);
         Next::Interpret

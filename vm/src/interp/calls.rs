@@ -16,7 +16,7 @@ use crate::records::scope::Scope;
 use crate::records::store::store_of;
 use std::ptr;
 use std::sync::atomic::Ordering;
-use weir_bytecode::Trap;
+use weir_bytecode::{FuncBody, Trap};
 use weir_bytecode::sidetable::BranchEntry;
 use weir_contract::{FuncRef, StackCtx, Status, slot_words};
 
@@ -118,7 +118,10 @@ pub(super) unsafe fn count_target(state: State, callee: Callee) {
                 Callee::Wasm { body, scope } if scope == state.scope => Some((*body).func),
                 Callee::Wasm { .. } | Callee::Host(_) => None,
             };
-            counters.call(state.pc.offset_from_unsigned((*state.scope).bytes) as u32, target);
+            let module = &instance_of((*state.scope).ctx).module.record().bytecode;
+            let pc = state.pc.offset_from_unsigned((*state.scope).bytes) as u32;
+            let source: &FuncBody = &*(*state.body).source;
+            counters.call(module, source, pc, target);
         }
     }
 }

@@ -130,15 +130,15 @@ impl FuncCode {
         self.profile.get().map(|counters| &**counters)
     }
 
-    /// Begins the profile of the function, which is `body` of `module`, if it has not begun.
-    pub fn begin_profile(&self, module: &Bytecode, body: &FuncBody) {
-        let counters = self.profile.get_or_init(|| Box::new(Counters::new(module, body)));
+    /// Begins the profile of the function, whose body is `body`, if it has not begun.
+    pub fn begin_profile(&self, body: &FuncBody) {
+        let counters = self.profile.get_or_init(|| Box::new(Counters::new(body)));
         self.directions.store(counters.directions().cast_mut(), Ordering::Release);
     }
 
-    /// Returns the counts so far, if the profile has begun.
-    pub fn profile(&self) -> Option<Profile> {
-        Some(self.counters()?.snapshot())
+    /// Returns the counts so far of the function, which is `body` of `module`, if the profile has begun.
+    pub fn profile(&self, module: &Bytecode, body: &FuncBody) -> Option<Profile> {
+        Some(self.counters()?.snapshot(module, body))
     }
 }
 

@@ -11,6 +11,7 @@
 use std::mem::offset_of;
 use std::ops::Range;
 use std::slice;
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
 use weir_bytecode::instrs::{Instr, Instrs};
 use weir_bytecode::opcodes::{Control, Effect};
@@ -41,11 +42,38 @@ pub(crate) struct Counters {
     words: Box<[AtomicU32]>,
     /// The number of entries of the side table.
     entries: usize,
-    /// The branches to which the counters belong, ascending by pc, so that a snapshot, which each compilation takes,
-    /// decodes nothing.
-    owners: Box<[Owner]>,
+    /// Found when it is first needed, by the compiler as a rule.
+    instructions: OnceLock<Instructions>,
+}
+
+/// The instructions to which the counters belong, so that only the first snapshot decodes the body.
+#[derive(Debug)]
+struct Instructions {
+    /// The branches, ascending by pc.
+    branches: Box<[Owner]>,
     /// The pcs of the indirect calls, ascending.
     calls: Box<[u32]>,
+}
+
+impl Instructions {
+    /// Finds those of a function of `module`.
+    fn of(module: &Bytecode, body: &FuncBody) -> Instructions {
+        let (mut branches, mut calls, mut next) = (Vec::new(), Vec::new(), 0);
+        let mut instrs = Instrs::new(module, body.entry, body.end);
+        // Only instructions of control have entries or are counted.
+        while let Some(instr) = instrs.next_control() {
+            let Instr { pc, op, .. } = instr;
+            let entries = next..next + instr.branch_entries() as u32;
+            next = entries.end;
+            match Counted::of(&instr) {
+                Some(Counted::Branch { .. }) => branches.push(Owner { pc, order: Order::of(op), entries }),
+                Some(Counted::Call) => calls.push(pc),
+                None => (),
+            }
+        }
+        debug_assert_eq!(calls.len(), body.indirect_calls as usize, "validation counts the indirect calls");
+        Instructions { branches: branches.into(), calls: calls.into() }
+    }
 }
 
 /// The number of times a branch was taken, and was not taken.
@@ -120,26 +148,13 @@ const _: () = assert!(size_of::<Site>() == 4 * CallCounters::WORDS && offset_of!
 const _: () = assert!(size_of::<Target>() == CallCounters::TARGET as usize && offset_of!(Target, calls) == 4);
 
 impl Counters {
-    /// Creates the counters of a function of `module`, all 0.
-    pub fn new(module: &Bytecode, body: &FuncBody) -> Counters {
-        let (mut owners, mut calls, mut next) = (Vec::new(), Vec::new(), 0);
-        let mut instrs = Instrs::new(module, body.entry, body.end);
-        // Only instructions of control have entries or are counted.
-        while let Some(instr) = instrs.next_control() {
-            let Instr { pc, op, .. } = instr;
-            let entries = next..next + instr.branch_entries() as u32;
-            next = entries.end;
-            match Counted::of(&instr) {
-                Some(Counted::Branch { .. }) => owners.push(Owner { pc, order: Order::of(op), entries }),
-                Some(Counted::Call) => calls.push(pc),
-                None => (),
-            }
-        }
-        let entries = body.branches.len();
-        let count = DIRECTIONS * entries + CallCounters::WORDS * calls.len();
+    /// Creates the counters of a function, all 0.
+    pub fn new(body: &FuncBody) -> Counters {
+        let (entries, calls) = (body.branches.len(), body.indirect_calls as usize);
+        let count = DIRECTIONS * entries + CallCounters::WORDS * calls;
         let words = (0..count).map(|_| AtomicU32::new(0)).collect();
-        let counters = Counters { words, entries, owners: owners.into(), calls: calls.into() };
-        for target in (0..counters.calls.len()).flat_map(|i| &counters.site(i).targets) {
+        let counters = Counters { words, entries, instructions: OnceLock::new() };
+        for target in (0..calls).flat_map(|i| &counters.site(i).targets) {
             target.func.store(CallCounters::UNUSED, Ordering::Relaxed);
         }
         counters
@@ -174,9 +189,15 @@ impl Counters {
         if taken { directions.taken.bump() } else { directions.passed.bump() }
     }
 
-    /// Counts a call at `pc` of a function of the same instance, or with `None` of any other function.
-    pub fn call(&self, pc: u32, target: Option<u32>) {
-        let Ok(i) = self.calls.binary_search(&pc) else { return };
+    /// Returns the instructions to which the counters belong. They are those of `body` of `module`.
+    fn instructions(&self, module: &Bytecode, body: &FuncBody) -> &Instructions {
+        self.instructions.get_or_init(|| Instructions::of(module, body))
+    }
+
+    /// Counts a call at `pc` of a function of the same instance, or with `None` of any other function. The counters are those of `body`
+    /// of `module`.
+    pub fn call(&self, module: &Bytecode, body: &FuncBody, pc: u32, target: Option<u32>) {
+        let Ok(i) = self.instructions(module, body).calls.binary_search(&pc) else { return };
         let called = target.unwrap_or(CallCounters::OTHER_INSTANCE);
         let site = self.site(i);
         for Target { func, calls } in &site.targets {
@@ -190,9 +211,10 @@ impl Counters {
         site.others.bump();
     }
 
-    /// Returns the counts so far.
-    pub fn snapshot(&self) -> Profile {
+    /// Returns the counts so far of `body` of `module`, to which the counters belong.
+    pub fn snapshot(&self, module: &Bytecode, body: &FuncBody) -> Profile {
         let all = self.branches();
+        let Instructions { branches, calls } = self.instructions(module, body);
         let branch = |owner: &Owner| {
             let own = &all[owner.entries.start as usize..owner.entries.end as usize];
             let counts = match owner.order {
@@ -202,8 +224,8 @@ impl Counters {
             };
             BranchProfile { pc: owner.pc, counts }
         };
-        let branches = self.owners.iter().map(branch).collect();
-        let calls = self.calls.iter().enumerate().filter_map(|(i, &pc)| self.site(i).snapshot(pc)).collect();
+        let branches = branches.iter().map(branch).collect();
+        let calls = calls.iter().enumerate().filter_map(|(i, &pc)| self.site(i).snapshot(pc)).collect();
         Profile { branches, calls }
     }
 }

@@ -44,7 +44,7 @@ pub(super) fn compile_and_install(module: &Arc<ModuleRecord>, key: Key, backend:
     if backend == Backend::Baseline && engine.options.counts {
         let body = module.bytecode.body(func)?;
         let counted = module.func_code(func);
-        counted.begin_profile(&module.bytecode, body);
+        counted.begin_profile(body);
         let counters = counted.directions.load(Ordering::Acquire);
         native.code.counters(func).store(counters.cast(), Ordering::Release);
     }

@@ -33,7 +33,7 @@ pub(super) fn tier_up(module: &Arc<ModuleRecord>, func: u32, at: Option<u32>) ->
     if code.counters().is_none()
         && let Some(ticks) = engine.policy.profile_ticks(body.len())
     {
-        code.begin_profile(&module.bytecode, body);
+        code.begin_profile(body);
         code.reset_ticks(ticks);
         return Next::Interpret;
     }
