@@ -16,8 +16,8 @@ use crate::records::scope::Scope;
 use crate::records::store::store_of;
 use std::ptr;
 use std::sync::atomic::Ordering;
-use weir_bytecode::{FuncBody, Trap};
 use weir_bytecode::sidetable::BranchEntry;
+use weir_bytecode::{FuncBody, Trap};
 use weir_contract::{FuncRef, StackCtx, Status, slot_words};
 
 /// The callee of a call.

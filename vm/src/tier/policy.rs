@@ -43,10 +43,10 @@ impl Threshold {
     }
 }
 
-/// The threshold of baseline code. Compiling a byte takes about as long as interpreting thirty. With 10,000 and 80, CPython printed
-/// after 157 instead of 136 ms, and 46 programs of a few milliseconds took 3 % more time; with 2,000 and 20, QuickJS and SQLite
-/// printed 1 ms later, because each function's code takes pages.
-const FIRST: Threshold = Threshold { base: 3_000, per_byte: 30 };
+/// The threshold of baseline code. Compiling a byte takes about as long as interpreting twenty. With 3,000 and 30, CPython printed
+/// after 129 instead of 124 ms; with 1,000 and 10, after 117, but SQLite after 12.5 instead of 12 ms, because each function's code
+/// takes pages. QuickJS printed as soon with all three.
+const FIRST: Threshold = Threshold { base: 2_000, per_byte: 20 };
 
 /// The threshold of functions that are interpreted until the optimiser compiles them. Compiling a byte takes as long as
 /// interpreting about 870. The factor is lower because the estimate of work is below the work executed, and hot code stays hot:
