@@ -75,7 +75,7 @@ pub enum RelocTarget {
     Cell,
     /// The 32-bit counter of ticks that the function's baseline code has left.
     Ticks,
-    /// The pointer to the function's branch counters: see the crate's documentation.
+    /// The function's branch counters: see the crate's documentation.
     Counters,
 }
 

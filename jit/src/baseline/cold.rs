@@ -15,7 +15,7 @@ use weir_contract::{Helper, InstanceCtx, NULL_SIG, StoreCtx, TableEntry, TrapSit
 
 /// Subtracts work from a function's ticks, and sets the sign flag if none are left.
 pub fn subtract_ticks(out: &mut Bytes, func: u32, work: u32) -> Reloc {
-    let (field, after) = out.subtract_from(work.min(i32::MAX as u32));
+    let (field, after) = out.subtract_from(work.min(i32::MAX as u32) as i32);
     Reloc { offset: field as u32, target: RelocTarget::Ticks, func, addend: -(4 + after as i32) }
 }
 

@@ -33,12 +33,12 @@ impl Compiler<'_> {
         self.entry - 1
     }
 
-    /// Counts a direction of the branch with this entry in the side table. Flags and `r11` are destroyed.
+    /// Counts a direction of the branch with this entry in the side table. Flags are destroyed.
     pub fn count(&mut self, entry: u32, direction: Direction) {
         if self.request.options.counts {
-            self.load_counters();
-            let counter = Mem::at(SCRATCH, counter_at(entry) + if direction == Direction::Taken { 0 } else { 4 });
-            self.emit(&Inst::new(Asm::SubTo, Width::D).mem(counter).imm(-1));
+            let (field, after) = self.out.subtract_from(-1);
+            let counter = counter_at(entry) + if direction == Direction::Taken { 0 } else { 4 };
+            self.counters_at(field, counter - after as i32);
         }
     }
 
@@ -49,7 +49,7 @@ impl Compiler<'_> {
         }
         self.emit(&Inst::new(Asm::Cmp, Width::D).reg(index).imm(count as i64 - 1));
         let default = self.jump_if(Cond::AE);
-        self.load_counters();
+        self.counters_address();
         self.emit(&Inst::new(Asm::SubTo, Width::D).mem(Mem::indexed(SCRATCH, index, 3, counter_at(entry))).imm(-1));
         let counted = self.jump();
         self.bind(default);
@@ -58,9 +58,20 @@ impl Compiler<'_> {
     }
 
     /// The address of the function's counters in `r11`.
-    fn load_counters(&mut self) {
-        let offset = self.out.load_through(SCRATCH) as u32;
-        self.relocs.push(Reloc { offset, target: RelocTarget::Counters, func: self.request.func, addend: -4 });
+    fn counters_address(&mut self) {
+        let field = self.out.address(SCRATCH);
+        self.counters_at(field, 0);
+    }
+
+    /// The field of an instruction receives the distance of the counters, and of this many bytes more. No bytes of the instruction follow
+    /// the field, or their number is subtracted from `more`.
+    fn counters_at(&mut self, field: Field, more: i32) {
+        self.relocs.push(Reloc {
+            offset: field as u32,
+            target: RelocTarget::Counters,
+            func: self.request.func,
+            addend: more - 4,
+        });
     }
 
     /// Passes an indirect call, which is the current instruction, and counts its target. The address of the callee, which has passed
@@ -83,7 +94,7 @@ impl Compiler<'_> {
         };
         let index = Mem::at(reference, offset_of!(FuncRef, index) as i32);
         self.emit(&Inst::new(Asm::Mov, Width::D).dst(func).mem(index));
-        self.load_counters();
+        self.counters_address();
         // A `FuncRef` has its instance at the same offset.
         const { assert!(offset_of!(TableEntry, instance) == offset_of!(FuncRef, instance)) };
         let instance = Mem::at(reg, offset_of!(TableEntry, instance) as i32);

@@ -59,15 +59,9 @@ impl Bytes {
         self.with_field(&[0x48 | dst >> 3 << 2, 0x8D, 5 | (dst & 7) << 3, 0, 0, 0, 0])
     }
 
-    /// `mov` of 64 bits of memory at a distance.
-    pub fn load_through(&mut self, dst: Reg) -> Field {
-        let dst = dst.encoding();
-        self.with_field(&[0x48 | dst >> 3 << 2, 0x8B, 5 | (dst & 7) << 3, 0, 0, 0, 0])
-    }
-
-    /// `sub` of a number below 2³¹ from 32 bits of memory at a distance. Returns the field, and the number of bytes of the
+    /// `sub` of a number from 32 bits of memory at a distance. Returns the field, and the number of bytes of the
     /// instruction after it.
-    pub fn subtract_from(&mut self, value: u32) -> (Field, usize) {
+    pub fn subtract_from(&mut self, value: i32) -> (Field, usize) {
         let short = i8::try_from(value).is_ok();
         let field = self.with_field(&[if short { 0x83 } else { 0x81 }, 0x2D, 0, 0, 0, 0]);
         let immediate = if short { 1 } else { 4 };
@@ -161,8 +155,9 @@ mod tests {
                 "jno short 12h",
             ),
             ("subtract_from", |out| Some(out.subtract_from(127).0), "sub dword [rel 107h],7Fh"),
+            ("subtract_from", |out| Some(out.subtract_from(-1).0), "sub dword [rel 107h],0FFFFFFFFh"),
             ("subtract_from", |out| Some(out.subtract_from(128).0), "sub dword [rel 10Ah],80h"),
-            ("subtract_from", |out| Some(out.subtract_from(i32::MAX as u32).0), "sub dword [rel 10Ah],7FFFFFFFh"),
+            ("subtract_from", |out| Some(out.subtract_from(i32::MAX).0), "sub dword [rel 10Ah],7FFFFFFFh"),
             (
                 "extend_sign",
                 |out| {
@@ -215,8 +210,6 @@ mod tests {
         rows.extend([
             ("address", (|out| Some(out.address(Reg::int(11)))) as fn(&mut Bytes) -> Option<Field>, "lea r11,[rel 107h]"),
             ("address", |out| Some(out.address(Reg::int(6))), "lea rsi,[rel 107h]"),
-            ("load_through", |out| Some(out.load_through(Reg::int(11))), "mov r11,[rel 107h]"),
-            ("load_through", |out| Some(out.load_through(Reg::int(2))), "mov rdx,[rel 107h]"),
             (
                 "set",
                 |out| {

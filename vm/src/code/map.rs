@@ -1,7 +1,7 @@
 //! Code memory: one reservation per engine, W^X by dual mapping.
 //!
-//! Shared anonymous memory is mapped twice. The executable view is `cells | code`: cells are readable and writable,
-//! code is readable and executable. Code is written through a second view, which is readable and writable. So no page
+//! Shared anonymous memory is mapped twice. The executable view is `cells | counters | code`: cells and counters are readable and
+//! writable, code is readable and executable. Code is written through a second view, which is readable and writable. So no page
 //! is writable and executable, and publishing changes no permissions while other threads run in the arena. All of the
 //! executable view is within reach of a 32-bit displacement. Pages are committed when they are first written.
 //!
@@ -20,14 +20,20 @@ use crate::sys::mapping::{Access, Mapping};
 use crate::sys::memory_file::{MemoryFile, Purpose};
 use std::collections::BTreeMap;
 use std::io;
+use std::ops::Deref;
 use std::ptr::NonNull;
-use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicUsize, Ordering};
 
 /// Bytes of cells: two million functions.
 const CELLS_LEN: usize = 16 << 20;
+/// Bytes of the counters of baseline code: those of six million branches.
+const COUNTERS_LEN: usize = 48 << 20;
+/// Bytes of the executable view before the code.
+const DATA_LEN: usize = CELLS_LEN + COUNTERS_LEN;
 /// Bytes of code.
 pub(super) const CODE_LEN: usize = 240 << 20;
-/// Granularity and alignment of code allocations: a cache line.
+/// Granularity and alignment of allocations of code and counters: a cache line.
 const UNIT: usize = 64;
 /// Fills allocated but unused bytes: a jump to them faults.
 const INT3: u8 = 0xcc;
@@ -49,7 +55,7 @@ pub(crate) type Cell = AtomicPtr<u8>;
 /// An engine's code memory.
 #[derive(Debug)]
 pub(super) struct CodeArena {
-    /// `cells | code`
+    /// `cells | counters | code`
     view: Mapping,
     /// The code, writable.
     writable: Mapping,
@@ -58,7 +64,7 @@ pub(super) struct CodeArena {
     free: Lock<Free>,
 }
 
-/// Maps `cells | code`, and the code a second time. Both views are readable and writable, and excluded from forked
+/// Maps `cells | counters | code`, and the code a second time. Both views are readable and writable, and excluded from forked
 /// children.
 fn map_twice() -> io::Result<(Mapping, Mapping)> {
     // Valgrind cannot make a second view of anonymous memory.
@@ -69,16 +75,16 @@ fn map_twice() -> io::Result<(Mapping, Mapping)> {
 }
 
 fn anonymous_twice() -> io::Result<(Mapping, Mapping)> {
-    let view = Mapping::shared(CELLS_LEN + CODE_LEN)?;
-    let writable = view.alias(CELLS_LEN..CELLS_LEN + CODE_LEN)?;
+    let view = Mapping::shared(DATA_LEN + CODE_LEN)?;
+    let writable = view.alias(DATA_LEN..DATA_LEN + CODE_LEN)?;
     Ok((view, writable))
 }
 
 fn memory_file_twice() -> io::Result<(Mapping, Mapping)> {
     let file = MemoryFile::new("weir-code", Purpose::Code)?;
-    file.set_len((CELLS_LEN + CODE_LEN) as u64)?;
-    let view = Mapping::shared_file(&file, 0, CELLS_LEN + CODE_LEN)?;
-    Ok((view, Mapping::shared_file(&file, CELLS_LEN as u64, CODE_LEN)?))
+    file.set_len((DATA_LEN + CODE_LEN) as u64)?;
+    let view = Mapping::shared_file(&file, 0, DATA_LEN + CODE_LEN)?;
+    Ok((view, Mapping::shared_file(&file, DATA_LEN as u64, CODE_LEN)?))
 }
 
 #[derive(Debug)]
@@ -89,6 +95,8 @@ struct Free {
     untouched: usize,
     /// In cells.
     cells: FreeList,
+    /// In units.
+    counters: FreeList,
 }
 
 impl CodeArena {
@@ -103,16 +111,20 @@ impl CodeArena {
     fn map(max_code: usize) -> io::Result<CodeArena> {
         let (view, writable) = map_twice()?;
         // SAFETY: nothing points into it yet.
-        unsafe { view.protect(CELLS_LEN..CELLS_LEN + CODE_LEN, Access::ReadExecute)? };
+        unsafe { view.protect(DATA_LEN..DATA_LEN + CODE_LEN, Access::ReadExecute)? };
         let tags = Mapping::zeroed(CODE_LEN / UNIT * size_of::<AtomicUsize>())?;
-        let free =
-            Free { code: FreeList::new(max_code / UNIT), untouched: 0, cells: FreeList::new(CELLS_LEN / size_of::<Cell>()) };
+        let free = Free {
+            code: FreeList::new(max_code / UNIT),
+            untouched: 0,
+            cells: FreeList::new(CELLS_LEN / size_of::<Cell>()),
+            counters: FreeList::new(COUNTERS_LEN / UNIT),
+        };
         Ok(CodeArena { view, writable, tags, free: Lock::new(Rank::CodeMemory, free) })
     }
 
     /// Returns the address of the first byte of code.
     pub fn base(&self) -> usize {
-        self.view.as_mut_ptr() as usize + CELLS_LEN
+        self.view.as_mut_ptr() as usize + DATA_LEN
     }
 
     /// Allocates `count` adjacent cells.
@@ -132,6 +144,25 @@ impl CodeArena {
     pub unsafe fn free_cells(&self, cells: NonNull<Cell>, count: usize) {
         let index = (cells.as_ptr() as usize - self.view.as_mut_ptr() as usize) / size_of::<Cell>();
         self.lock().cells.free(index, count.max(1));
+    }
+
+    /// Allocates this many counters, which are 0; `None` if there is no room.
+    pub fn alloc_counters(self: &Arc<Self>, count: usize) -> Option<CounterMemory> {
+        let units = counter_units(count);
+        let unit = self.lock().counters.alloc(units)?;
+        // SAFETY: the units are within the view, aligned and this call's own; they are only used as atomics.
+        let counters = unsafe {
+            let first = self.view.as_mut_ptr().add(CELLS_LEN + unit * UNIT).cast::<AtomicU32>();
+            std::slice::from_raw_parts(first, count)
+        };
+        counters.iter().for_each(|counter| counter.store(0, Ordering::Relaxed));
+        Some(CounterMemory { arena: self.clone(), counters: counters.into() })
+    }
+
+    /// Returns whether code reaches counters at this address.
+    pub fn has_counters(&self, address: *const u8) -> bool {
+        let start = self.view.as_mut_ptr() as usize + CELLS_LEN;
+        (start..start + COUNTERS_LEN).contains(&address.addr())
     }
 
     /// Allocates `len` bytes of code and calls `write` with them and the address at which they will run. Then tags
@@ -163,7 +194,7 @@ impl CodeArena {
         // Orders the code before the stores that publish its address.
         self.tag(unit).store(tag, Ordering::Release);
         // SAFETY: within the view, which is not at address 0.
-        Ok(unsafe { NonNull::new_unchecked(self.view.as_mut_ptr().add(CELLS_LEN + unit * UNIT)) })
+        Ok(unsafe { NonNull::new_unchecked(self.view.as_mut_ptr().add(DATA_LEN + unit * UNIT)) })
     }
 
     /// Frees a published region.
@@ -197,6 +228,39 @@ impl CodeArena {
 
     fn lock(&self) -> Guard<'_, Free> {
         self.free.lock()
+    }
+}
+
+/// Counters that code reaches, freed when they are dropped. By then no code may refer to them.
+#[derive(Debug)]
+pub(crate) struct CounterMemory {
+    arena: Arc<CodeArena>,
+    counters: NonNull<[AtomicU32]>,
+}
+
+/// Returns the units that this many counters take.
+fn counter_units(count: usize) -> usize {
+    (count * size_of::<AtomicU32>()).div_ceil(UNIT).max(1)
+}
+
+// SAFETY: the counters are atomics.
+unsafe impl Send for CounterMemory {}
+// SAFETY: as above.
+unsafe impl Sync for CounterMemory {}
+
+impl Deref for CounterMemory {
+    type Target = [AtomicU32];
+
+    fn deref(&self) -> &[AtomicU32] {
+        // SAFETY: they are this value's until it is dropped, and the arena keeps the memory mapped.
+        unsafe { self.counters.as_ref() }
+    }
+}
+
+impl Drop for CounterMemory {
+    fn drop(&mut self) {
+        let unit = (self.counters.addr().get() - self.arena.view.as_mut_ptr() as usize - CELLS_LEN) / UNIT;
+        self.arena.lock().counters.free(unit, counter_units(self.counters.len()));
     }
 }
 
@@ -279,6 +343,25 @@ mod tests {
         // SAFETY: nothing refers to them.
         unsafe { arena.free_cells(cells, 3) };
         assert_eq!(arena.alloc_cells(1).unwrap(), cells);
+    }
+
+    #[test]
+    fn counters_are_in_reach_and_zero_when_they_are_used_again() {
+        let arena = Arc::new(CodeArena::new(usize::MAX).unwrap());
+        let counters = arena.alloc_counters(17).unwrap();
+        let first = counters.as_ptr();
+        assert!(arena.has_counters(first.cast()) && counters.len() == 17 && first.addr() % UNIT == 0);
+        assert!(i32::try_from(arena.base() + CODE_LEN - first.addr()).is_ok());
+        counters[16].store(5, Ordering::Relaxed);
+        let others = arena.alloc_counters(1).unwrap();
+        assert_eq!(others.as_ptr().addr() - first.addr(), 2 * UNIT);
+        drop(counters);
+        let again = arena.alloc_counters(17).unwrap();
+        assert_eq!((again.as_ptr(), again[16].load(Ordering::Relaxed)), (first, 0));
+        assert!(arena.alloc_counters(COUNTERS_LEN / size_of::<AtomicU32>()).is_none());
+        assert!(
+            !arena.has_counters(arena.base() as *const u8) && !arena.has_counters(arena.alloc_cells(1).unwrap().as_ptr().cast())
+        );
     }
 
     #[test]

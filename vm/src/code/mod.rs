@@ -11,7 +11,7 @@ mod stubs;
 mod tests;
 
 pub(crate) use crossings::{Crossing, Crossings, Runner};
-pub(crate) use map::{Cell, CodeError};
+pub(crate) use map::{Cell, CodeError, CounterMemory};
 pub(crate) use stubs::{Enter, Grown, Hooks, Stubs};
 
 use crate::sys::lock::{Guard, Lock, Rank};
@@ -305,7 +305,7 @@ pub(crate) struct ModuleCode {
     first: u32,
     count: usize,
     cells: NonNull<Cell>,
-    /// For baseline code, in memory like that of cells but in other cache lines, two for each function: the ticks, and the pointer to the
+    /// In memory like that of cells but in other cache lines, two for each function: the ticks of baseline code, and the address of its
     /// branch counters.
     ticks: NonNull<Cell>,
     stubs: NonNull<u8>,
@@ -381,10 +381,21 @@ impl ModuleCode {
         unsafe { self.ticks.add(CELLS_PER_LINE + 2 * self.index(func)).cast::<AtomicI32>().as_ref() }
     }
 
-    /// Returns the pointer through which the baseline code of `func` reaches its branch counters.
-    pub fn counters(&self, func: u32) -> &AtomicPtr<u8> {
+    /// Returns the place of the address of the branch counters of `func`, which its baseline code contains.
+    fn counters(&self, func: u32) -> &AtomicPtr<u8> {
         // SAFETY: as for the ticks, with the second of each pair.
         unsafe { self.ticks.add(CELLS_PER_LINE + 2 * self.index(func) + 1).as_ref() }
+    }
+
+    /// Allocates this many counters for a function, where its code reaches them; `None` if there is no room.
+    pub fn alloc_counters(&self, count: usize) -> Option<CounterMemory> {
+        self.space.arena.alloc_counters(count)
+    }
+
+    /// Sets the address of the branch counters of `func`. Returns whether its code can reach them.
+    pub fn set_counters(&self, func: u32, address: *mut u8) -> bool {
+        self.counters(func).store(address, Ordering::Release);
+        self.space.arena.has_counters(address)
     }
 
     /// Places the code of an entry in memory and returns the address at which it is entered. No cell and no table holds that
@@ -425,7 +436,7 @@ impl ModuleCode {
                 let target = match reloc.target {
                     RelocTarget::Cell => self.cell(reloc.func).as_ptr() as usize,
                     RelocTarget::Ticks => self.ticks(reloc.func).as_ptr() as usize,
-                    RelocTarget::Counters => self.counters(reloc.func).as_ptr() as usize,
+                    RelocTarget::Counters => self.counters(reloc.func).load(Ordering::Acquire) as usize,
                 };
                 let value = target.wrapping_sub(address + field).wrapping_add_signed(reloc.addend as isize);
                 bytes[field..field + 4].copy_from_slice(&(value as i32).to_le_bytes());

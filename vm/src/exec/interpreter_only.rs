@@ -6,6 +6,7 @@ use crate::records::func_code::Enter;
 use crate::records::instance::instance_of;
 use crate::records::stats::Stats;
 use std::any::Any;
+use std::sync::atomic::AtomicU32;
 use weir_contract::InstanceCtx;
 
 /// Makes no code. Begins the profiles of functions if the settings require them.
@@ -38,7 +39,7 @@ impl Engines for InterpreterOnly {
         if let Some(body) = module.bytecode.body(func)
             && self.profiles
         {
-            code.begin_profile(body);
+            code.begin_profile(body, |_| None::<Box<[AtomicU32]>>);
         }
         code.reset_ticks(i32::MAX);
         Next::Interpret

@@ -1,6 +1,6 @@
 //! The execution counters and code pointers of a function, shared by all instances of a module and by all engines.
 
-use crate::records::profile::{Counters, Directions};
+use crate::records::profile::{Counters, Directions, Memory};
 use std::mem;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicI32, AtomicPtr, AtomicU32, AtomicU64, Ordering};
@@ -130,9 +130,9 @@ impl FuncCode {
         self.profile.get().map(|counters| &**counters)
     }
 
-    /// Begins the profile of the function, whose body is `body`, if it has not begun.
-    pub fn begin_profile(&self, body: &FuncBody) {
-        let counters = self.profile.get_or_init(|| Box::new(Counters::new(body)));
+    /// Begins the profile of the function, whose body is `body`, if it has not begun. `allocate` is for [`Counters::new`].
+    pub fn begin_profile<M: Memory + 'static>(&self, body: &FuncBody, allocate: impl FnOnce(usize) -> Option<M>) {
+        let counters = self.profile.get_or_init(|| Box::new(Counters::new(body, allocate)));
         self.directions.store(counters.directions().cast_mut(), Ordering::Release);
     }
 

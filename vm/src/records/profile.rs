@@ -8,8 +8,10 @@
 //!
 //! Counts are not exact when threads share a module: an increment that races with another may be lost.
 
+use std::fmt::Debug;
 use std::mem::offset_of;
-use std::ops::Range;
+use std::ops::{Deref, Range};
+use std::ptr::NonNull;
 use std::slice;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -38,13 +40,24 @@ impl Count {
 #[derive(Debug)]
 pub(crate) struct Counters {
     /// The counters of [`Directions`] for each entry of the side table, of which those of `br`, `else` and `loop` stay zero,
-    /// then those of [`Site`] for each indirect call.
-    words: Box<[AtomicU32]>,
+    /// then those of [`Site`] for each indirect call. They are `memory`'s.
+    words: NonNull<[AtomicU32]>,
+    memory: Box<dyn Memory>,
     /// The number of entries of the side table.
     entries: usize,
     /// Found when it is first needed, by the compiler as a rule.
     instructions: OnceLock<Instructions>,
 }
+
+/// The memory of counters, which are all 0 at first: anonymous memory or, for functions with baseline code, memory that code reaches.
+pub(crate) trait Memory: Deref<Target = [AtomicU32]> + Debug + Send + Sync {}
+
+impl<M: Deref<Target = [AtomicU32]> + Debug + Send + Sync> Memory for M {}
+
+// SAFETY: `words` are atomics in `memory`, which is `Send` and `Sync` and does not move.
+unsafe impl Send for Counters {}
+// SAFETY: as above.
+unsafe impl Sync for Counters {}
 
 /// The instructions to which the counters belong, so that only the first snapshot decodes the body.
 #[derive(Debug)]
@@ -148,12 +161,14 @@ const _: () = assert!(size_of::<Site>() == 4 * CallCounters::WORDS && offset_of!
 const _: () = assert!(size_of::<Target>() == CallCounters::TARGET as usize && offset_of!(Target, calls) == 4);
 
 impl Counters {
-    /// Creates the counters of a function, all 0.
-    pub fn new(body: &FuncBody) -> Counters {
+    /// Creates the counters of a function, all 0, in what `allocate` returns for their number, or in memory of their own.
+    pub fn new<M: Memory + 'static>(body: &FuncBody, allocate: impl FnOnce(usize) -> Option<M>) -> Counters {
         let (entries, calls) = (body.branches.len(), body.indirect_calls as usize);
         let count = DIRECTIONS * entries + CallCounters::WORDS * calls;
-        let words = (0..count).map(|_| AtomicU32::new(0)).collect();
-        let counters = Counters { words, entries, instructions: OnceLock::new() };
+        let own = || -> Box<dyn Memory> { Box::new((0..count).map(|_| AtomicU32::new(0)).collect::<Box<[AtomicU32]>>()) };
+        let memory = allocate(count).map_or_else(own, |memory| -> Box<dyn Memory> { Box::new(memory) });
+        let words: &[AtomicU32] = &memory;
+        let counters = Counters { words: words.into(), memory, entries, instructions: OnceLock::new() };
         for target in (0..calls).flat_map(|i| &counters.site(i).targets) {
             target.func.store(CallCounters::UNUSED, Ordering::Relaxed);
         }
@@ -162,7 +177,7 @@ impl Counters {
 
     /// Returns the counters of entry 0, followed by those of the other entries and of the indirect calls.
     pub fn directions(&self) -> *const Directions {
-        self.words.as_ptr().cast()
+        self.words.cast().as_ptr()
     }
 
     fn branches(&self) -> &[Directions] {
@@ -172,7 +187,7 @@ impl Counters {
 
     fn site(&self, i: usize) -> &Site {
         let at = DIRECTIONS * self.entries + CallCounters::WORDS * i;
-        let words = &self.words[at..at + CallCounters::WORDS];
+        let words = &self.memory[at..at + CallCounters::WORDS];
         // SAFETY: a `Site` consists of this number of such words.
         unsafe { &*words.as_ptr().cast() }
     }

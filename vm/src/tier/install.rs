@@ -2,7 +2,7 @@
 
 use super::entry::{Code, Key, Level};
 use super::publish;
-use super::state::{NativeModule, engine_of, state_of};
+use super::state::{NativeModule, begin_profile, engine_of, state_of};
 use super::{evict, policy};
 use crate::code::CodeError;
 use crate::compilation::request::{back_ends, counts, request};
@@ -41,16 +41,18 @@ pub(super) fn compile_and_install(module: &Arc<ModuleRecord>, key: Key, backend:
     let (engine, state) = (engine_of(module.engine.record()), state_of(module));
     let policy = &engine.policy;
     let native = state.native(module).ok()?;
-    if backend == Backend::Baseline && engine.options.counts {
-        let body = module.bytecode.body(func)?;
-        let counted = module.func_code(func);
-        counted.begin_profile(body);
-        let counters = counted.directions.load(Ordering::Acquire);
-        native.code.counters(func).store(counters.cast(), Ordering::Release);
+    let mut options = &engine.options;
+    if backend == Backend::Baseline && options.counts {
+        begin_profile(module, func, module.bytecode.body(func)?);
+        let counters = module.func_code(func).directions.load(Ordering::Acquire);
+        if !native.code.set_counters(func, counters.cast()) {
+            options = &engine.uncounted;
+        }
     }
     let slot = state.entries().get(key);
-    let leaves = key.level == Level::Top && entry != Entry::Call && policy.leaves_osr(!slot.replaced());
-    let options = if leaves { &engine.leaving } else { &engine.options };
+    if key.level == Level::Top && entry != Entry::Call && policy.leaves_osr(!slot.replaced()) {
+        options = &engine.leaving;
+    }
     let Attempt { profile, compiled, mut refusals, panics, refused } = compile(module, key, backend, options);
     // An entry that does not fit is reported only the first time.
     let again = slot.backoffs() > 0;

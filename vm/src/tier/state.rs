@@ -20,6 +20,7 @@ use std::collections::VecDeque;
 use std::ptr;
 use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
+use weir_bytecode::FuncBody;
 use weir_contract::{Helper, HelperAddress};
 use weir_jit::compile::Options;
 
@@ -33,6 +34,8 @@ pub(crate) struct EngineState {
     pub(super) options: Options,
     /// The same for OSR bodies that can be left.
     pub(super) leaving: Options,
+    /// The options of baseline code whose counters are out of its reach.
+    pub(super) uncounted: Options,
     max_code_size: usize,
     count_crossings: bool,
     hooks: Hooks,
@@ -71,6 +74,7 @@ impl EngineState {
             policy: Policy::new(config),
             options: options(config),
             leaving: Options { leaves: true, ..options(config) },
+            uncounted: Options { counts: false, ..options(config) },
             max_code_size: config.max_code_size,
             count_crossings: config.count_crossings,
             hooks,
@@ -156,6 +160,12 @@ impl Drop for NativeModule {
 #[inline]
 pub(super) fn state_of(module: &ModuleRecord) -> &ModuleState {
     module.tier.downcast_ref().expect("the module's engine has this tier")
+}
+
+/// Begins the profile of a function, in memory that its code reaches if it can have code.
+pub(super) fn begin_profile(module: &ModuleRecord, func: u32, body: &FuncBody) {
+    let native = state_of(module).native(module).ok();
+    module.func_code(func).begin_profile(body, |count| native?.code.alloc_counters(count));
 }
 
 impl Default for ModuleState {

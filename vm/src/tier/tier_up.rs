@@ -4,7 +4,7 @@ use super::entry::{Action, Code, Key, Level};
 use super::install::compile_and_install;
 use super::policy::{self, Decision, Exit, NEVER};
 use super::queue::{COMPILER_STACK, Job, NoThread};
-use super::state::{NativeModule, engine_of, state_of};
+use super::state::{NativeModule, begin_profile, engine_of, state_of};
 use super::{evict, publish};
 use crate::code::{Crossing, Runner};
 use crate::records::engines::Next;
@@ -33,7 +33,7 @@ pub(super) fn tier_up(module: &Arc<ModuleRecord>, func: u32, at: Option<u32>) ->
     if code.counters().is_none()
         && let Some(ticks) = engine.policy.profile_ticks(body.len())
     {
-        code.begin_profile(body);
+        begin_profile(module, func, body);
         code.reset_ticks(ticks);
         return Next::Interpret;
     }
