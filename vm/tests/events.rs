@@ -270,7 +270,7 @@ fn a_function_is_compiled_after_the_bytes_that_it_executes_and_not_after_its_cal
         let instance = Instance::new(&mut store, &module, &[]).unwrap();
         for name in ["long", "left", "short"] {
             let func = instance.get_typed_func::<(), ()>(&mut store, name).unwrap();
-            for _ in 0..2000 {
+            for _ in 0..1000 {
                 func.call(&mut store, ()).unwrap();
             }
         }

@@ -350,7 +350,7 @@ mod tests {
         let arena = Arc::new(CodeArena::new(usize::MAX).unwrap());
         let counters = arena.alloc_counters(17).unwrap();
         let first = counters.as_ptr();
-        assert!(arena.has_counters(first.cast()) && counters.len() == 17 && first.addr() % UNIT == 0);
+        assert!(arena.has_counters(first.cast()) && counters.len() == 17 && first.addr().is_multiple_of(UNIT));
         assert!(i32::try_from(arena.base() + CODE_LEN - first.addr()).is_ok());
         counters[16].store(5, Ordering::Relaxed);
         let others = arena.alloc_counters(1).unwrap();

@@ -43,10 +43,10 @@ impl Threshold {
     }
 }
 
-/// The threshold of baseline code. Compiling a byte takes about as long as interpreting twenty. With 3,000 and 30, CPython printed
-/// after 129 instead of 124 ms; with 1,000 and 10, after 117, but SQLite after 12.5 instead of 12 ms, because each function's code
-/// takes pages. QuickJS printed as soon with all three.
-const FIRST: Threshold = Threshold { base: 2_000, per_byte: 20 };
+/// The threshold of baseline code. Compiling a byte takes about as long as interpreting 10 to 20. CPython printed after 126, 119 and
+/// 114 ms with 3,000 and 30, with these, and with 1,000 and 10; a Lua script of 16 ms took 6 % less with either than with the first,
+/// and SQLite printed 0.5 ms later with the last two, because each function's code takes pages.
+const FIRST: Threshold = Threshold { base: 1_500, per_byte: 15 };
 
 /// The threshold of functions that are interpreted until the optimiser compiles them. Compiling a byte takes as long as
 /// interpreting about 870. The factor is lower because the estimate of work is below the work executed, and hot code stays hot:
