@@ -94,11 +94,17 @@ struct Batches {
     bytes: usize,
 }
 
-/// The bodies of a batch, whose tables are the thread's, or the reason why one of them is invalid.
-type Batch = Result<Vec<Placed>, InvalidModule>;
+/// The bodies of a batch among the thread's, or the reason why one of them is invalid.
+type Batch = Result<Range<usize>, InvalidModule>;
 
-/// The batches that a thread has taken, with their numbers, and the worker that has their tables.
-type Validated = (Vec<(usize, Batch)>, Worker);
+/// What a thread has validated.
+struct Validated {
+    /// The batches with their numbers.
+    batches: Vec<(usize, Batch)>,
+    bodies: Vec<Placed>,
+    /// It has their tables.
+    worker: Worker,
+}
 
 impl Batches {
     /// The bodies of a module, for this many threads.
@@ -118,24 +124,30 @@ impl Batches {
 
     /// Takes batches until there are no more, or one is invalid. Other threads have then taken all earlier batches.
     fn validate(&self) -> Validated {
-        let mut worker = Worker::new(self.bytes);
-        let mut done = Vec::new();
-        let Some(unvalidated) = &self.unfinished.unvalidated else { return (done, worker) };
+        let ranges = &self.unfinished.bodies;
+        let mut done = Validated { batches: Vec::new(), bodies: Vec::new(), worker: Worker::new(self.bytes) };
+        let Some(unvalidated) = &self.unfinished.unvalidated else { return done };
         let code = self.unfinished.module.code(unvalidated);
+        // For all, because it is not known how many this thread will take. What is not used is not touched.
+        done.bodies.reserve_exact(ranges.len());
         loop {
             let batch = self.next.fetch_add(1, Ordering::Relaxed);
             let Some(&end) = self.ends.get(batch) else { break };
             let start = batch.checked_sub(1).map_or(0, |before| self.ends[before]);
-            let bodies = (start..end).map(|i| worker.validate(&code, i, self.unfinished.bodies[i].clone())).collect();
-            let failed = Result::is_err(&bodies);
-            done.push((batch, bodies));
+            let first = done.bodies.len();
+            let validated = (start..end).try_for_each(|i| {
+                done.bodies.push(done.worker.validate(&code, i, ranges[i].clone())?);
+                Ok(())
+            });
+            let failed = validated.is_err();
+            done.batches.push((batch, validated.map(|()| first..done.bodies.len())));
             if failed {
                 self.next.store(self.ends.len(), Ordering::Relaxed);
                 break;
             }
         }
-        worker.count(&code);
-        (done, worker)
+        done.worker.count(&code);
+        done
     }
 
     /// The module, with the bodies that all threads have validated.
@@ -145,10 +157,10 @@ impl Batches {
     fn finish(self, validated: Vec<Validated>) -> Result<Module, InvalidModule> {
         let Unfinished { mut module, unvalidated, bodies } = self.unfinished;
         let mut done: Vec<Option<(Batch, usize)>> = self.ends.iter().map(|_| None).collect();
-        let mut tables = Vec::with_capacity(validated.len());
-        for (thread, (batches, worker)) in validated.into_iter().enumerate() {
-            let (shared, foreign) = worker.share();
-            tables.push(shared);
+        let mut threads = Vec::with_capacity(validated.len());
+        for (thread, Validated { batches, bodies, worker }) in validated.into_iter().enumerate() {
+            let (tables, foreign) = worker.share();
+            threads.push((tables, bodies));
             module.foreign_tail_calls |= foreign;
             for (number, batch) in batches {
                 done[number] = Some((batch, thread));
@@ -157,7 +169,8 @@ impl Batches {
         let mut all = Vec::with_capacity(bodies.len());
         // Before the first batch that is invalid, none is missing.
         for (batch, thread) in done.into_iter().flatten() {
-            all.extend(batch?.iter().map(|placed| Body::from(tables[thread].body(placed))));
+            let (tables, placed) = &threads[thread];
+            all.extend(placed[batch?].iter().map(|placed| Body::from(tables.body(placed))));
         }
         module.bodies = all.into();
         module.accepted = unvalidated.map_or(0, |unvalidated| unvalidated.accepted());
