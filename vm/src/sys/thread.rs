@@ -53,14 +53,17 @@ pub(crate) fn id() -> u32 {
     0
 }
 
-/// Returns the usable addresses of the calling thread's own stack. Takes a few microseconds, for the main thread a few
-/// tens.
+/// Returns the usable addresses of the calling thread's own stack. Takes a few microseconds.
 ///
 /// # Errors
 /// The system does not report them.
 #[cfg(target_os = "linux")]
 pub(crate) fn stack_bounds() -> io::Result<Range<usize>> {
     Call::StackBounds.enter()?;
+    let local = 0u8;
+    if let Some(first) = first_stack().filter(|first| first.contains(&(&raw const local).addr())) {
+        return Ok(first);
+    }
     let check = |error| if error == 0 { Ok(()) } else { Err(io::Error::from_raw_os_error(error)) };
     let (mut lowest, mut size, mut guard) = (std::ptr::null_mut(), 0, 0);
     // SAFETY: the calls initialise the objects whose addresses they get, if they return 0; initialised attributes are
@@ -79,8 +82,43 @@ pub(crate) fn stack_bounds() -> io::Result<Range<usize>> {
     Ok(lowest.addr() + guard..lowest.addr() + size)
 }
 
+/// Returns the addresses of the stack of the process's first thread, as far as its limit lets it grow. The C library would read the
+/// list of all mappings, which takes 50 µs.
+///
+/// `None` if that limit is so high that another mapping may come first: the system keeps at least 128 MiB free below the stack.
+#[cfg(all(target_os = "linux", target_pointer_width = "64"))]
+fn first_stack() -> Option<Range<usize>> {
+    const MAX: u64 = 128 << 20;
+    let limit = rustix::process::getrlimit(rustix::process::Resource::Stack).current.filter(|&limit| limit <= MAX)?;
+    // The last thing on that stack is the program's file name. A word of zeros follows.
+    let name = rustix::param::linux_execfn();
+    let end = (name.as_ptr().addr() + name.count_bytes()).next_multiple_of(rustix::param::page_size());
+    Some(end.checked_sub(limit as usize)?..end)
+}
+
+#[cfg(all(target_os = "linux", not(target_pointer_width = "64")))]
+fn first_stack() -> Option<Range<usize>> {
+    None
+}
+
 /// Not implemented for other systems.
 #[cfg(not(target_os = "linux"))]
 pub(crate) fn stack_bounds() -> io::Result<Range<usize>> {
     Err(io::ErrorKind::Unsupported.into())
+}
+
+#[cfg(all(test, target_os = "linux", target_pointer_width = "64"))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_stack_ends_where_the_system_says() {
+        let Some(first) = first_stack() else { return };
+        let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
+        let line = maps.lines().find(|line| line.ends_with("[stack]")).unwrap();
+        let (start, end) = line.split_once(' ').unwrap().0.split_once('-').unwrap();
+        let address = |digits| usize::from_str_radix(digits, 16).unwrap();
+        assert_eq!(first.end, address(end));
+        assert!(first.start <= address(start));
+    }
 }
