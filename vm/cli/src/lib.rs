@@ -18,7 +18,6 @@ mod validate;
 mod wasi_context;
 
 use args::{Command, Weir};
-use clap::Parser;
 use deferred::Deferred;
 use std::process::ExitCode;
 
@@ -26,7 +25,7 @@ pub use stats::{peak_memory, statistics};
 
 /// Parses and runs the command line; reports failure on standard error.
 pub fn main() -> ExitCode {
-    let weir = Weir::parse();
+    let weir = Weir::of_process();
     let done = match weir.command {
         Some(Command::Run(Deferred(run))) => run::run(run),
         Some(Command::Validate(Deferred(validate))) => validate::validate(&validate),
