@@ -32,6 +32,8 @@ crate::__call_table! {
     SpawnScoped = "thread::run_on_stack",
     Parallelism = "thread::parallelism",
     StackBounds = "thread::stack_bounds",
+    Affinity = "affinity::exclude",
+    AffinityRestore = "affinity::allow",
     BarrierPrepare = "barrier::prepare",
     BarrierRegister = "barrier::register",
     Barrier = "barrier::all_threads",

@@ -5,6 +5,8 @@
 //! failures as [`std::io::Error`], and owns system resources. Each function that may fail begins with
 //! [`calls::Call::enter`], so that a test can make it fail.
 
+#[cfg(feature = "jit")]
+pub(crate) mod affinity;
 pub(crate) mod barrier;
 mod call_table;
 mod calls;

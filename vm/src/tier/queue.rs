@@ -7,6 +7,7 @@
 //! others were.
 
 use crate::records::stack::with_room;
+use crate::sys::affinity::{self, Processors};
 use crate::sys::thread;
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -77,8 +78,10 @@ struct State {
     /// Number of jobs that are running.
     running: usize,
     threads: usize,
-    /// Number of threads that wait for a job.
-    idle: usize,
+    /// The threads that wait for a job, by identifier.
+    idle: Vec<u32>,
+    /// An idle thread that is to run elsewhere than the thread that woke it, and the processors that it may use after that.
+    moved: Option<(u32, Processors)>,
     closed: bool,
 }
 
@@ -164,7 +167,7 @@ impl std::fmt::Debug for Queue {
 impl Queue {
     /// Creates an empty queue for at most `limit` threads.
     pub(crate) fn new(limit: usize) -> Queue {
-        let state = State { waiting: VecDeque::new(), running: 0, threads: 0, idle: 0, closed: false };
+        let state = State { waiting: VecDeque::new(), running: 0, threads: 0, idle: Vec::new(), moved: None, closed: false };
         let shared =
             Shared { state: Mutex::new(state), wake: Condvar::new(), idle: Condvar::new(), limit, panics: AtomicU64::new(0) };
         Queue { shared: Arc::new(shared), threads: Mutex::new(Vec::new()) }
@@ -185,10 +188,15 @@ impl Queue {
         } else {
             state.waiting.push_back(request);
         }
-        if state.idle < state.waiting.len() && state.threads < self.shared.limit {
+        let here = affinity::current();
+        if state.idle.len() < state.waiting.len() && state.threads < self.shared.limit {
             state.threads += 1;
             let shared = self.shared.clone();
-            match thread::spawn("weir-compiler", move || work_until_idle(&shared)) {
+            let run = move || {
+                leave(here);
+                work_until_idle(&shared);
+            };
+            match thread::spawn("weir-compiler", run) {
                 Ok(handle) => {
                     let mut threads = self.threads.lock().unwrap_or_else(PoisonError::into_inner);
                     threads.retain(|thread| !thread.is_finished());
@@ -205,6 +213,10 @@ impl Queue {
                     }
                 }
             }
+        }
+        if let (Some(&idle), None) = (state.idle.last(), state.moved) {
+            // Where that fails, the job may begin later.
+            state.moved = affinity::exclude(idle, here).unwrap_or_default().map(|all| (idle, all));
         }
         drop(state);
         self.shared.wake.notify_one();
@@ -246,6 +258,13 @@ impl Drop for Queue {
     }
 }
 
+/// Moves this thread to another processor, if it is on this one and there are others.
+fn leave(processor: usize) {
+    if let Ok(Some(all)) = affinity::exclude(thread::id(), processor) {
+        let _ = all.allow();
+    }
+}
+
 /// A compiler thread.
 fn work_until_idle(shared: &Shared) {
     let mut state = shared.lock();
@@ -268,10 +287,14 @@ fn work_until_idle(shared: &Shared) {
         if state.closed {
             return;
         }
-        state.idle += 1;
+        let this = thread::id();
+        state.idle.push(this);
         let (locked, waited) = shared.wake.wait_timeout(state, IDLE).unwrap_or_else(PoisonError::into_inner);
         state = locked;
-        state.idle -= 1;
+        state.idle.retain(|&idle| idle != this);
+        if let Some((_, all)) = state.moved.take_if(|(moved, _)| *moved == this) {
+            let _ = all.allow();
+        }
         if waited.timed_out() && state.waiting.is_empty() {
             state.threads -= 1;
             return;
