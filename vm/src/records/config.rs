@@ -153,9 +153,15 @@ impl Config {
         validate::Options { threads, lazy, accept: true, work, segments: self.consume_fuel }
     }
 
-    /// Returns whether the interpreter executes superinstructions.
+    /// Returns whether the interpreter executes superinstructions. Where functions get baseline code, most are not interpreted for long
+    /// enough: finding their superinstructions takes as long as interpreting each byte some ten times.
     pub(crate) fn fuses(&self) -> bool {
-        self.has_assembly() && matches!(self.tier, Tier::Auto | Tier::Interpreter)
+        let interprets = match self.tier {
+            Tier::Interpreter => true,
+            Tier::Auto => !self.has_baseline(),
+            Tier::Native | Tier::Cranelift | Tier::Baseline | Tier::Ssa => false,
+        };
+        self.has_assembly() && interprets
     }
 
     /// Returns whether the interpreter's fast paths in assembly run.
