@@ -9,6 +9,8 @@
 //! opt      the rewrites and time of each pass (--times: only these), the facts that gates prove, the machine code that
 //!          the passes save (--each: also with each pass off, and with each pass alone)
 //! phases   the time of each phase from bytecode to machine code
+//! spills   the copies, reloads and spills that allocation inserts, weighted by block frequency; with feature `regalloc2`
+//!          also those of this allocator
 //! growth   construction's time and memory over generated functions of growing size, the bad shapes included; takes no files
 //! ```
 
@@ -16,6 +18,7 @@ mod measure;
 mod opt;
 mod phases;
 mod shapes;
+mod spills;
 mod whole;
 
 use bumpalo::Bump;
@@ -34,7 +37,7 @@ use whole::{RUNS, defined, load};
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
     let Some((command, rest)) = args.split_first() else {
-        eprintln!("ssa: check, counts, bench, opt, phases or growth?");
+        eprintln!("ssa: check, counts, bench, opt, phases, spills or growth?");
         return ExitCode::from(2);
     };
     let (flags, files): (Vec<&String>, Vec<&String>) = rest.iter().partition(|arg| arg.starts_with("--"));
@@ -70,6 +73,10 @@ fn main() -> ExitCode {
         }
         "phases" => {
             modules.iter().for_each(|(name, module)| phases::phases(name, module));
+            Ok(())
+        }
+        "spills" => {
+            modules.iter().for_each(|(name, module)| spills::spills(name, module));
             Ok(())
         }
         "growth" => growth(),

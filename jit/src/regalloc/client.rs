@@ -16,7 +16,7 @@ pub enum Class {
 }
 
 /// A register that an instruction names: virtual before allocation, physical after it. Physical registers have numbers
-/// below 64, with the class in bit 5. In a virtual register bit 0 is the class, and bit 1 says that it is *wide*: its
+/// below 32, with the class in bit 4. In a virtual register bit 0 is the class, and bit 1 says that it is *wide*: its
 /// value takes all 128 bits of a vector register, and 16 bytes in memory.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Reg(u32);
@@ -26,7 +26,9 @@ impl Reg {
     pub const NONE: Reg = Reg(u32::MAX);
     /// The number of physical registers that can be numbered.
     pub const PHYSICAL: usize = Reg::FIRST_VIRTUAL as usize;
-    const FIRST_VIRTUAL: u32 = 64;
+    /// The number of physical registers of a class that can be numbered.
+    pub const OF_CLASS: usize = Reg::PHYSICAL / 2;
+    const FIRST_VIRTUAL: u32 = 32;
 
     /// The general-purpose register with this encoding.
     pub const fn int(encoding: u8) -> Reg {
@@ -35,12 +37,13 @@ impl Reg {
 
     /// The vector register with this encoding.
     pub const fn float(encoding: u8) -> Reg {
-        Reg(32 + encoding as u32)
+        Reg::physical(Class::Float, encoding)
     }
 
     /// The physical register of `class` with this encoding.
     pub const fn physical(class: Class, encoding: u8) -> Reg {
-        Reg(32 * class as u32 + encoding as u32)
+        debug_assert!((encoding as usize) < Reg::OF_CLASS);
+        Reg(Reg::OF_CLASS as u32 * class as u32 + encoding as u32)
     }
 
     /// The `n`-th virtual register. Classes and widths share the numbers.
@@ -51,6 +54,11 @@ impl Reg {
     /// The `n`-th virtual register, which is wide.
     pub const fn new_wide(n: u32) -> Reg {
         Reg(Reg::FIRST_VIRTUAL + (n << 2 | 2 | Class::Float as u32))
+    }
+
+    /// All physical registers, by number.
+    pub fn all_physical() -> impl Iterator<Item = Reg> {
+        (0..Reg::FIRST_VIRTUAL).map(Reg)
     }
 
     /// Whether this is no register.
@@ -83,12 +91,12 @@ impl Reg {
     /// The encoding of a physical register.
     pub const fn encoding(self) -> u8 {
         debug_assert!(self.is_physical());
-        (self.0 & 31) as u8
+        (self.0 % Reg::OF_CLASS as u32) as u8
     }
 
     /// The register's bank.
     pub const fn class(self) -> Class {
-        let float = if self.is_virtual() { self.0 & 1 != 0 } else { self.0 & 32 != 0 };
+        let float = if self.is_virtual() { self.0 & 1 != 0 } else { self.0 & Reg::OF_CLASS as u32 != 0 };
         if float { Class::Float } else { Class::Int }
     }
 
@@ -150,13 +158,51 @@ impl RegSet {
         RegSet(self.0 & other.0)
     }
 
+    /// The registers of `class` whose encodings are the bits of `mask`.
+    pub const fn of_class(class: Class, mask: u16) -> RegSet {
+        RegSet((mask as u64) << (Reg::OF_CLASS as u32 * class as u32))
+    }
+
+    /// The registers of the set that `keep` accepts.
+    #[must_use]
+    #[inline]
+    pub fn filter(self, keep: impl Fn(Reg) -> bool) -> RegSet {
+        let mut rest = self.0;
+        let mut kept = 0;
+        while rest != 0 {
+            let bit = rest & rest.wrapping_neg();
+            kept |= if keep(Reg(rest.trailing_zeros())) { bit } else { 0 };
+            rest ^= bit;
+        }
+        RegSet(kept)
+    }
+
+    /// The registers of this set that are not in the other.
+    #[must_use]
+    pub const fn minus(self, other: RegSet) -> RegSet {
+        RegSet(self.0 & !other.0)
+    }
+
+    /// Whether the set contains no register.
+    pub const fn is_empty(self) -> bool {
+        self.0 == 0
+    }
+
+    /// The first register in the set.
+    pub const fn first(self) -> Option<Reg> {
+        if self.0 == 0 { None } else { Some(Reg(self.0.trailing_zeros())) }
+    }
+
     /// The set's registers, ascending.
     pub fn iter(self) -> impl Iterator<Item = Reg> {
         let mut rest = self.0;
         std::iter::from_fn(move || {
+            if rest == 0 {
+                return None;
+            }
             let first = rest.trailing_zeros();
-            rest &= rest.wrapping_sub(1);
-            (first < u64::BITS).then_some(Reg(first))
+            rest &= rest - 1;
+            Some(Reg(first))
         })
     }
 }

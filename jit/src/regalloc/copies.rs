@@ -15,6 +15,14 @@ pub enum Phase {
     EdgeOut,
 }
 
+impl Copy {
+    /// A number by which copies are in the order of their execution, except within a group.
+    #[inline]
+    pub fn order(&self) -> u32 {
+        4 * self.key.0 + self.key.1 as u32
+    }
+}
+
 /// One copy of a group.
 #[derive(Clone, Copy, Debug)]
 pub struct Copy {

@@ -20,8 +20,8 @@ pub struct Costs {
     starts: Vec<Point>,
     /// The block of each instruction.
     block_of: Vec<u32>,
-    /// `minima[k][b]`: the last of the cheapest boundaries before the blocks `b..b + 2^k`.
-    minima: Vec<Vec<u32>>,
+    /// `minima[k * blocks + b]`: the last of the cheapest boundaries before the blocks `b..b + 2^k`.
+    minima: Vec<u32>,
     /// The cost of the boundary before each block.
     boundary: Vec<f32>,
     /// Loops as ranges of points.
@@ -99,7 +99,8 @@ impl Costs {
 
     fn cheapest_boundary(&self, first: usize, last: usize) -> usize {
         let level = (last - first + 1).ilog2() as usize;
-        let (a, b) = (self.minima[level][first], self.minima[level][last + 1 - (1 << level)]);
+        let minima = &self.minima[level * self.boundary.len()..];
+        let (a, b) = (minima[first], minima[last + 1 - (1 << level)]);
         last_minimum(&self.boundary, a, b) as usize
     }
 }
@@ -109,14 +110,16 @@ fn last_minimum(costs: &[f32], a: u32, b: u32) -> u32 {
 }
 
 /// The sparse table of minima over all ranges whose length is a power of two.
-fn last_minima(costs: &[f32]) -> Vec<Vec<u32>> {
-    let mut levels: Vec<Vec<u32>> = vec![(0..costs.len() as u32).collect()];
-    let mut half = 1;
-    while 2 * half <= costs.len() {
-        let last = levels.last().expect("the first is there");
-        let next = (0..=costs.len() - 2 * half).map(|i| last_minimum(costs, last[i], last[i + half])).collect();
-        levels.push(next);
-        half *= 2;
+fn last_minima(costs: &[f32]) -> Vec<u32> {
+    let len = costs.len();
+    let num_levels = len.checked_ilog2().map_or(0, |log| log as usize + 1);
+    let mut levels = vec![0; num_levels * len];
+    levels.iter_mut().take(len).zip(0..).for_each(|(first, block)| *first = block);
+    for level in 1..num_levels {
+        let half = 1 << (level - 1);
+        let (last, next) = levels[(level - 1) * len..].split_at_mut(len);
+        let pairs = last[..len - half].iter().zip(&last[half..]);
+        next.iter_mut().zip(pairs).for_each(|(next, (&a, &b))| *next = last_minimum(costs, a, b));
     }
     levels
 }

@@ -4,7 +4,7 @@
 //! One walk over the code collects the uses and definitions; [`LiveBlocks`] finds the blocks in which each register is
 //! live. No live sets are built, so the cost is proportional to the result.
 
-use super::client::{Client, Constraint, Operand, Position, Reg, Role};
+use super::client::{Client, Constraint, Operand, Position, Reg, RegSet, Role};
 use super::costs::Costs;
 use super::error::AllocationError;
 use super::point::{Point, Range};
@@ -38,24 +38,46 @@ pub struct Lists<T> {
     starts: Vec<u32>,
 }
 
-impl<T: Copy> Lists<T> {
-    /// Builds the lists from pairs in any order; each list keeps that order.
-    fn collect(len: usize, pairs: &[(u32, T)]) -> Lists<T> {
-        let mut starts = vec![0u32; len + 2];
-        pairs.iter().for_each(|(list, _)| starts[*list as usize + 2] += 1);
-        for i in 2..starts.len() {
-            starts[i] += starts[i - 1];
-        }
-        let mut items: Vec<T> = pairs.iter().map(|pair| pair.1).collect();
-        for (list, item) in pairs {
-            let next = &mut starts[*list as usize + 1];
-            items[*next as usize] = *item;
-            *next += 1;
-        }
-        starts.pop();
-        Lists { items, starts }
+/// Lists that are being filled.
+struct Pairs<T> {
+    /// Items, each with the index of its list.
+    all: Vec<(u32, T)>,
+    /// `counts[i + 2]` is the length of list `i`.
+    counts: Vec<u32>,
+}
+
+impl<T: Copy> Pairs<T> {
+    /// This many empty lists, and memory for items.
+    fn new(lists: usize, capacity: usize) -> Pairs<T> {
+        Pairs { all: Vec::with_capacity(capacity), counts: vec![0; lists + 2] }
     }
 
+    #[inline]
+    fn push(&mut self, list: usize, item: T) {
+        self.counts[list + 2] += 1;
+        self.all.push((list as u32, item));
+    }
+
+    /// The lists; each has its items in the order in which they were added.
+    fn into_lists(self) -> Lists<T> {
+        let Pairs { all, counts: mut starts } = self;
+        let Some(&(_, any)) = all.first() else { return Lists { items: Vec::new(), starts } };
+        let mut sum = 0;
+        for start in &mut starts {
+            sum += *start;
+            *start = sum;
+        }
+        let mut items = vec![any; all.len()];
+        for (list, item) in all {
+            let next = &mut starts[list as usize + 1];
+            items[*next as usize] = item;
+            *next += 1;
+        }
+        Lists { items, starts }
+    }
+}
+
+impl<T: Copy> Lists<T> {
     /// The list with index `i`.
     pub fn get(&self, i: usize) -> &[T] {
         &self.items[self.starts[i] as usize..self.starts[i + 1] as usize]
@@ -88,14 +110,34 @@ pub struct Intervals {
     pub origins: Vec<Origin>,
     /// The first point of each register.
     pub defs: Vec<Point>,
+    /// Registers in the order in which instructions and blocks define them.
+    pub defined: Vec<u32>,
     /// Live ranges, ascending.
     pub ranges: Lists<Range>,
     /// Uses and definitions, ascending.
     pub uses: Lists<UsePosition>,
     /// Related registers.
     pub relations: Lists<Relation>,
-    /// Ranges in which instructions claim or destroy physical registers, by [`Reg`] number, ascending.
-    pub claims: Lists<Range>,
+    /// Ranges in which instructions claim or destroy physical registers, ascending.
+    pub claims: Claims,
+}
+
+/// Ranges in which instructions claim or destroy physical registers. Calls destroy many registers, mostly the same, for
+/// which they are in one list.
+#[derive(Debug)]
+pub struct Claims {
+    /// By [`Reg`] number, ascending.
+    own: Lists<Range>,
+    /// Ranges in which calls destroy the registers `of_calls`, ascending.
+    calls: Vec<Range>,
+    of_calls: RegSet,
+}
+
+impl Claims {
+    /// The ranges of one register, in two ascending lists.
+    pub fn of(&self, reg: Reg) -> [&[Range]; 2] {
+        [self.own.get(reg.number()), if self.of_calls.contains(reg) { &self.calls } else { &[] }]
+    }
 }
 
 /// The lists during the walk over the code.
@@ -103,9 +145,13 @@ struct Collector {
     regs: Vec<Reg>,
     origins: Vec<Origin>,
     defs: Vec<Point>,
-    uses: Vec<(u32, UsePosition)>,
-    relations: Vec<(u32, Relation)>,
-    claims: Vec<(u32, Range)>,
+    defined: Vec<u32>,
+    uses: Pairs<UsePosition>,
+    relations: Pairs<Relation>,
+    claims: Pairs<Range>,
+    /// Registers that all calls destroy.
+    of_calls: RegSet,
+    calls: Vec<Range>,
     /// By physical register, the index of its last claim.
     last_claim: [Option<u32>; Reg::PHYSICAL],
 }
@@ -121,43 +167,51 @@ impl Intervals {
             regs: vec![Reg::NONE; regs],
             origins: vec![Origin::None; regs],
             defs: vec![Point::NEVER; regs],
-            // Most registers are written once and read once.
-            uses: Vec::with_capacity(2 * regs),
-            relations: Vec::with_capacity(2 * regs),
-            claims: Vec::with_capacity(client.num_insts()),
+            defined: Vec::with_capacity(regs),
+            // Most registers are written once, and read once or twice.
+            uses: Pairs::new(regs, 3 * regs),
+            relations: Pairs::new(regs, 2 * regs),
+            claims: Pairs::new(Reg::PHYSICAL, client.num_insts()),
+            of_calls: destroyed_by_calls(client),
+            calls: Vec::new(),
             last_claim: [None; Reg::PHYSICAL],
         };
         for (block, &frequency) in costs.frequency.iter().enumerate() {
             collector.block(client, block, frequency);
         }
-        let mut uses = Lists::collect(regs, &collector.uses);
-        for reg in 0..regs {
+        let Collector { regs: names, origins, defs, defined, uses, relations, claims, of_calls, calls, .. } = collector;
+        let mut uses = uses.into_lists();
+        for (reg, def) in defs.iter().enumerate() {
             let uses = uses.get_mut(reg);
-            if !uses.is_sorted() {
+            if !uses.is_sorted_by_key(|position| position.at) {
                 uses.sort_unstable();
             }
+            if uses.first().is_some_and(|first| first.at < def.floor()) {
+                return Err(AllocationError(format!("register {reg} is read before it is written")));
+            }
         }
-        let misplaced = |&reg: &usize| uses.get(reg).first().is_some_and(|first| first.at < collector.defs[reg].floor());
-        if let Some(reg) = (0..regs).find(misplaced) {
-            return Err(AllocationError(format!("register {reg} is read before it is written")));
-        }
-        let ranges = live_ranges(client, costs, &collector.defs, &uses);
-        let Collector { regs: names, origins, defs, relations, claims, .. } = collector;
-        let (relations, claims) = (Lists::collect(regs, &relations), Lists::collect(Reg::PHYSICAL, &claims));
-        Ok(Intervals { regs: names, origins, defs, ranges, uses, relations, claims })
+        let ranges = live_ranges(client, costs, &defs, &uses);
+        let (relations, claims) = (relations.into_lists(), Claims { own: claims.into_lists(), calls, of_calls });
+        Ok(Intervals { regs: names, origins, defs, defined, ranges, uses, relations, claims })
+    }
+
+    /// The uses before `point`, and those from `point` on.
+    #[inline]
+    pub fn uses_around(&self, reg: usize, point: Point) -> (&[UsePosition], &[UsePosition]) {
+        let uses = self.uses.get(reg);
+        uses.split_at(first_from(uses, point))
     }
 
     /// The last use before `point`.
     pub fn last_use_before(&self, reg: usize, point: Point) -> Option<UsePosition> {
         let uses = self.uses.get(reg);
-        let next = uses.partition_point(|position| position.at < point);
-        next.checked_sub(1).map(|i| uses[i])
+        first_from(uses, point).checked_sub(1).map(|i| uses[i])
     }
 
     /// The uses from `point` on.
     pub fn uses_from(&self, reg: usize, point: Point) -> &[UsePosition] {
         let uses = self.uses.get(reg);
-        &uses[uses.partition_point(|position| position.at < point)..]
+        &uses[first_from(uses, point)..]
     }
 
     /// The parts of the register's ranges that lie between two points.
@@ -167,6 +221,16 @@ impl Intervals {
         let clipped = move |range: &Range| Range { start: range.start.max(start), end: range.end.min(end) };
         ranges.iter().take_while(move |range| range.start < end).map(clipped)
     }
+}
+
+/// The index of the first use at or after `point`.
+#[inline]
+fn first_from(uses: &[UsePosition], point: Point) -> usize {
+    const FEW: usize = 6;
+    if uses.len() > FEW {
+        return uses.partition_point(|position| position.at < point);
+    }
+    uses.iter().take_while(|position| position.at < point).count()
 }
 
 impl Collector {
@@ -190,7 +254,11 @@ impl Collector {
 
     fn inst(&mut self, client: &impl Client, inst: u32, frequency: f32) {
         let operands = client.operands(inst as usize);
-        for (i, operand) in operands.iter().enumerate().filter(|(_, operand)| operand.role == Role::Use) {
+        let reuses = has_reuse(operands);
+        for (i, operand) in operands.iter().enumerate() {
+            if operand.role == Role::Def {
+                continue;
+            }
             match operand.constraint {
                 Constraint::Fixed(fixed) => {
                     let end = if operand.position == Position::Early { Point::early(inst) } else { Point::late(inst) };
@@ -198,7 +266,7 @@ impl Collector {
                     self.record_use(operand.reg, Point::gap(inst), false);
                     self.relate(operand.reg, fixed, Point::setup(inst), frequency);
                 }
-                _ if reused_by(operands, i).is_some() => self.record_use(operand.reg, Point::gap(inst), false),
+                _ if reuses && reused_by(operands, i).is_some() => self.record_use(operand.reg, Point::gap(inst), false),
                 constraint @ (Constraint::Any | Constraint::Reg | Constraint::Reuse(_)) => {
                     let at = if operand.position == Position::Early { Point::early(inst) } else { Point::late(inst) };
                     self.record_use(operand.reg, at, constraint != Constraint::Any);
@@ -227,7 +295,15 @@ impl Collector {
             self.define(operand.reg, Origin::Inst, start);
             self.record_use(operand.reg, Point::late(inst), true);
         }
-        for reg in client.clobbers(inst as usize).iter() {
+        let mut destroyed = client.clobbers(inst as usize);
+        if destroyed == RegSet::EMPTY {
+            return;
+        }
+        if is_call(destroyed) {
+            self.calls.push(Range { start: Point::late(inst), end: Point::gap(inst + 1) });
+            destroyed = destroyed.minus(self.of_calls);
+        }
+        for reg in destroyed.iter() {
             self.claim(reg, Point::late(inst), Point::gap(inst + 1));
         }
     }
@@ -235,29 +311,55 @@ impl Collector {
     fn define(&mut self, reg: Reg, origin: Origin, at: Point) {
         let i = reg.index();
         (self.regs[i], self.origins[i], self.defs[i]) = (reg, origin, at);
+        self.defined.push(i as u32);
     }
 
     fn record_use(&mut self, reg: Reg, at: Point, needs_register: bool) {
-        self.uses.push((reg.index() as u32, UsePosition { at, needs_register }));
+        self.uses.push(reg.index(), UsePosition { at, needs_register });
     }
 
     fn relate(&mut self, reg: Reg, other: Reg, at: Point, weight: f32) {
-        self.relations.push((reg.index() as u32, Relation { other, at, weight }));
+        self.relations.push(reg.index(), Relation { other, at, weight });
     }
 
     fn claim(&mut self, reg: Reg, start: Point, end: Point) {
         let last = &mut self.last_claim[reg.number()];
-        match last.map(|last| &mut self.claims[last as usize].1) {
+        match last.map(|last| &mut self.claims.all[last as usize].1) {
             Some(last) if last.end >= start => {
                 last.start = last.start.min(start);
                 last.end = last.end.max(end);
             }
             _ => {
-                *last = Some(self.claims.len() as u32);
-                self.claims.push((reg.number() as u32, Range { start, end }));
+                *last = Some(self.claims.all.len() as u32);
+                self.claims.push(reg.number(), Range { start, end });
             }
         }
     }
+}
+
+/// Whether an instruction is a call, because it destroys many registers.
+fn is_call(destroyed: RegSet) -> bool {
+    const MANY: usize = 8;
+    destroyed.iter().count() >= MANY
+}
+
+/// The registers that every call destroys.
+fn destroyed_by_calls(client: &impl Client) -> RegSet {
+    let mut all: Option<RegSet> = None;
+    for inst in 0..client.num_insts() {
+        let destroyed = client.clobbers(inst);
+        // Most calls destroy the same registers.
+        if destroyed != RegSet::EMPTY && all != Some(destroyed) && is_call(destroyed) {
+            all = Some(all.map_or(destroyed, |all| all.intersection(destroyed)));
+        }
+    }
+    all.unwrap_or(RegSet::EMPTY)
+}
+
+/// Whether a definition reuses the register of a use.
+#[inline]
+pub fn has_reuse(operands: &[Operand]) -> bool {
+    operands.iter().any(|operand| matches!(operand.constraint, Constraint::Reuse(_)))
 }
 
 /// The definition that reuses the register of operand `i`, or the register of another early use of the same value,

@@ -1,47 +1,74 @@
 //! The location of each virtual register at each point, after the scan.
 
-use super::client::Place;
+use super::client::{Place, RegSet};
 use super::point::Point;
 use super::segments::{Location, Segment, Segments};
 
-/// Segments by virtual register, in order, and the slot of each interval.
+/// The place of each virtual register, or its segments in order if there are several, and the slot of each interval.
 #[derive(Debug)]
-pub struct Locations {
+pub struct Locations<'a> {
+    all: &'a Segments,
+    /// By virtual register, its place if it has only one segment.
+    only: Vec<Option<Place>>,
+    /// The segments of the other registers.
     segments: Vec<Segment>,
+    /// By virtual register, the index of its first segment there; and finally the number of segments.
     starts: Vec<u32>,
     slots: Vec<u32>,
 }
 
-impl Locations {
-    /// Sorts `segments`; `slots` has the spill slot of each virtual register that has one.
-    pub fn new(segments: &Segments, slots: Vec<u32>) -> Locations {
+impl<'a> Locations<'a> {
+    /// Sorts `all`; `slots` has the spill slot of each virtual register that has one.
+    pub fn new(all: &'a Segments, slots: Vec<u32>) -> Locations<'a> {
+        let regs = slots.len();
+        let (only, starts) = (Vec::with_capacity(regs), Vec::with_capacity(regs + 1));
         let mut locations =
-            Locations { segments: Vec::with_capacity(segments.len()), starts: Vec::with_capacity(slots.len() + 1), slots };
+            Locations { all, only, segments: Vec::with_capacity(2 * (all.len() - regs.min(all.len()))), starts, slots };
         locations.starts.push(0);
-        for reg in 0..locations.slots.len() {
-            locations.segments.extend(segments.of_reg(reg));
+        for reg in 0..regs {
+            let first = all.first(reg).map(|first| all.get(first));
+            let only = first.filter(|first| first.next.is_none()).map(|first| locations.place(first));
+            if only.is_none() {
+                locations.segments.extend(all.of_reg(reg));
+            }
+            locations.only.push(only);
             locations.starts.push(locations.segments.len() as u32);
         }
         locations
     }
 
-    /// The segments of a register.
-    pub fn of(&self, reg: usize) -> &[Segment] {
+    /// The segments of a register, if it has several.
+    pub fn several(&self, reg: usize) -> &[Segment] {
         &self.segments[self.starts[reg] as usize..self.starts[reg + 1] as usize]
     }
 
     /// All segments.
-    pub fn all(&self) -> &[Segment] {
-        &self.segments
+    pub fn all(&self) -> &'a [Segment] {
+        self.all.all()
+    }
+
+    /// The physical registers of all segments.
+    pub fn registers(&self) -> RegSet {
+        let registers = self.all().iter().filter_map(|segment| match segment.location {
+            Location::Reg(reg) => Some(reg),
+            Location::Slot | Location::Pending => None,
+        });
+        registers.collect()
+    }
+
+    /// The place of a register where it begins, if it is live somewhere.
+    pub fn first(&self, reg: usize) -> Option<Place> {
+        self.only[reg].or_else(|| self.several(reg).first().map(|first| self.place(first)))
     }
 
     /// The place of a register at `point`, where it is live.
+    #[inline]
     pub fn at(&self, reg: usize, point: Point) -> Place {
-        match self.of(reg) {
-            // Most registers have one segment.
-            [whole] => self.place(whole),
-            segments => self.place(&segments[segments.partition_point(|segment| segment.start <= point) - 1]),
+        if let Some(place) = self.only[reg] {
+            return place;
         }
+        let segments = self.several(reg);
+        self.place(&segments[segments.partition_point(|segment| segment.start <= point) - 1])
     }
 
     /// The place of a segment.

@@ -3,8 +3,8 @@
 //! [`client`] is the interface through which an allocator sees the code. [`allocate`] is a linear scan on SSA form with splitting:
 //!
 //! 1. `intervals`: the uses and the live ranges of each value; `costs`: the cost of a copy at each point;
-//! 2. `scan`: splits intervals into `segments` and gives each a register or leaves it in memory, with a timeline
-//!    (`register_file`) for each register;
+//! 2. `scan`: splits intervals into `segments` and, in the order of a `queue`, gives each a register or leaves it in
+//!    memory, with a timeline (`register_file`) for each register;
 //! 3. `resolve`: copies where a value changes its place, ordered by `parallel`, and `slots` for values in memory.
 //!
 //! [`checker`] proves an allocation correct. [`regalloc2`] allocates with the crate of this name, through the same
@@ -22,6 +22,7 @@ mod intervals;
 mod locations;
 mod parallel;
 mod point;
+mod queue;
 #[cfg(any(test, feature = "regalloc2"))]
 pub mod regalloc2;
 mod register_file;

@@ -17,7 +17,7 @@ use super::segments::Location;
 pub fn sequence(copies: &[Copy], scratch: &mut Scratch<'_>) -> Vec<Move> {
     let mut moves = Vec::with_capacity(copies.len());
     let mut group = Group::default();
-    for copies in copies.chunk_by(|a, b| a.key == b.key) {
+    for copies in copies.chunk_by(|a, b| a.order() == b.order()) {
         if let [copy] = copies {
             scratch.touch(copies);
             scratch.make(copy.key.0, copy.from, copy.to, &mut moves);
@@ -115,10 +115,10 @@ fn number(place: Place) -> usize {
 /// Finds registers and slots that are free.
 pub struct Scratch<'a> {
     intervals: &'a Intervals,
-    locations: &'a Locations,
+    locations: &'a Locations<'a>,
     /// Registers that may be borrowed; callee-saved ones only if the function saves them anyway.
     usable: RegSet,
-    /// By register, the ranges in which it is taken; computed when first needed.
+    /// By register, the ranges in which it holds a segment; computed when first needed.
     taken: Option<Vec<Vec<Range>>>,
     /// All slots, including those added here.
     slots: Vec<SlotWidth>,
@@ -134,13 +134,13 @@ pub struct Scratch<'a> {
 
 impl<'a> Scratch<'a> {
     /// For code whose intervals have these locations and slots.
-    pub fn new(client: &impl Client, intervals: &'a Intervals, locations: &'a Locations, slots: Vec<SlotWidth>) -> Scratch<'a> {
-        let registers_used = locations.all().iter().filter_map(|segment| match segment.location {
-            Location::Reg(reg) => Some(reg),
-            Location::Slot | Location::Pending => None,
-        });
-        let used: RegSet = registers_used.collect();
-        let usable = client.preferred().union(client.others().intersection(used));
+    pub fn new(
+        client: &impl Client,
+        intervals: &'a Intervals,
+        locations: &'a Locations<'a>,
+        slots: Vec<SlotWidth>,
+    ) -> Scratch<'a> {
+        let usable = client.preferred().union(client.others().intersection(locations.registers()));
         let float_width = if intervals.regs.iter().any(|reg| reg.is_wide()) { SlotWidth::Wide } else { SlotWidth::Word };
         let (taken, own_slots) = (None, [[None; 2]; 2]);
         Scratch { intervals, locations, usable, taken, slots, float_width, own_slots, touched: RegSet::EMPTY, held: None }
@@ -228,19 +228,18 @@ impl<'a> Scratch<'a> {
         let (start, end) = (Point::gap(inst).previous(), Point::gap(inst + 1));
         let (intervals, locations) = (self.intervals, self.locations);
         let taken = self.taken.get_or_insert_with(|| taken_ranges(intervals, locations));
-        let is_free = |reg: &Reg| {
-            let taken = &taken[reg.number()];
-            taken.get(taken.partition_point(|range| range.end <= start)).is_none_or(|range| range.start >= end)
-        };
+        let free_of =
+            |taken: &[Range]| taken.get(taken.partition_point(|range| range.end <= start)).is_none_or(|range| range.start >= end);
+        let is_free = |reg: &Reg| free_of(&taken[reg.number()]) && intervals.claims.of(*reg).into_iter().all(free_of);
         let (touched, held) = (self.touched, self.held);
         let usable = self.usable.iter().filter(|reg| reg.class() == class && !touched.contains(*reg) && held != Some(*reg));
         usable.into_iter().find(is_free)
     }
 }
 
-/// By register, all ranges in which it holds a segment or is claimed by an instruction, ascending.
-fn taken_ranges(intervals: &Intervals, locations: &Locations) -> Vec<Vec<Range>> {
-    let mut taken: Vec<Vec<Range>> = (0..Reg::PHYSICAL).map(|reg| intervals.claims.get(reg).to_vec()).collect();
+/// By register, all ranges in which it holds a segment, ascending.
+fn taken_ranges(intervals: &Intervals, locations: &Locations<'_>) -> Vec<Vec<Range>> {
+    let mut taken: Vec<Vec<Range>> = vec![Vec::new(); Reg::PHYSICAL];
     for segment in locations.all() {
         if let Location::Reg(reg) = segment.location {
             taken[reg.number()].extend(intervals.ranges_within(segment.reg as usize, segment.start, segment.end));

@@ -1,6 +1,8 @@
 //! The register file during the scan: the contents of each physical register and each spill slot from the scan's
 //! current point on.
 
+use super::client::{Class, Reg, RegSet};
+use super::intervals::Claims;
 use super::point::{Point, Range};
 
 /// A range of a segment in a register.
@@ -26,10 +28,10 @@ impl Conflict {
 
 /// After this many ranges of a segment, a search gives up and reports a conflict, so that placing a segment has a
 /// bounded cost whatever its length.
-const MAX_RANGES: usize = 64;
+pub const MAX_RANGES: usize = 64;
 
 /// The first entries of a timeline that are not over; most queries concern only these.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 struct Front {
     /// The point at which the first of these entries ends.
     stale: Point,
@@ -39,10 +41,13 @@ struct Front {
 
 impl Front {
     #[inline]
-    fn of(claim: Option<&Range>, taken: Option<&Occupied>) -> Front {
+    fn of(claims: [&[Range]; 2], taken: Option<&Occupied>) -> Front {
         let mut front = Front { stale: Point::NEVER, first: Conflict::NONE };
-        if let Some(claim) = claim {
-            front = Front { stale: claim.end, first: Conflict { at: claim.start, segment: None } };
+        for claims in claims {
+            if let Some(claim) = claims.first() {
+                front.stale = front.stale.min(claim.end);
+                front.first.at = front.first.at.min(claim.start);
+            }
         }
         if let Some(Occupied { range, segment }) = taken {
             front.stale = front.stale.min(range.end);
@@ -60,16 +65,14 @@ pub struct Timeline<'a> {
     front: Front,
     /// Ranges of the segments, without overlap, last first.
     taken: Vec<Occupied>,
-    /// Ranges in which instructions claim the register, ascending.
-    claims: &'a [Range],
-    /// The first claim that is not over.
-    next_claim: usize,
+    /// Ranges in which instructions claim the register and that are not over, in two lists, ascending.
+    claims: [&'a [Range]; 2],
 }
 
 impl<'a> Timeline<'a> {
     /// An empty timeline with these claims.
-    pub fn new(claims: &'a [Range]) -> Timeline<'a> {
-        Timeline { front: Front::of(claims.first(), None), taken: Vec::new(), claims, next_claim: 0 }
+    pub fn new(claims: [&'a [Range]; 2]) -> Timeline<'a> {
+        Timeline { front: Front::of(claims, None), taken: Vec::new(), claims }
     }
 
     /// Removes the entries that end at or before `now`.
@@ -84,27 +87,14 @@ impl<'a> Timeline<'a> {
         while self.taken.last().is_some_and(|taken| taken.range.end <= now) {
             self.taken.pop();
         }
-        let claims = &self.claims[self.next_claim..];
-        // Usually none or one is over.
-        self.next_claim += claims.iter().take_while(|claim| claim.end <= now).count();
+        for claims in &mut self.claims {
+            *claims = not_over(claims, now);
+        }
         self.find_front();
     }
 
     fn find_front(&mut self) {
-        self.front = Front::of(self.claims.get(self.next_claim), self.taken.last());
-    }
-
-    /// Advances to `start` and returns the first conflict of a segment from there to `end` with the register's contents. The
-    /// first entries decide most queries: either nothing begins before the segment ends, or the register is taken at its start.
-    #[inline]
-    pub fn conflict_from<R: Iterator<Item = Range>>(&mut self, start: Point, end: Point, ranges: impl FnOnce() -> R) -> Conflict {
-        self.advance(start);
-        let Conflict { at, segment } = self.front.first;
-        match at {
-            _ if end <= at => Conflict::NONE,
-            _ if at <= start => Conflict { at: start, segment },
-            _ => self.conflict(ranges(), None),
-        }
+        self.front = Front::of(self.claims, self.taken.last());
     }
 
     /// Whether the register is free during these ranges, as far as they are searched.
@@ -118,20 +108,23 @@ impl<'a> Timeline<'a> {
 
     /// The first conflict of `ranges` with the register's contents, except those of segment `ignored`.
     pub fn conflict(&self, ranges: impl Iterator<Item = Range>, ignored: Option<u32>) -> Conflict {
-        let mut claims = &self.claims[self.next_claim..];
+        let mut claims = self.claims;
         let mut taken = &self.taken[..];
         for (i, range) in ranges.enumerate() {
-            claims = &claims[skip(claims.len(), |i| claims[i].end <= range.start)..];
+            let mut claim = Point::NEVER;
+            for claims in &mut claims {
+                *claims = not_over(claims, range.start);
+                claim = claims.first().map_or(claim, |first| claim.min(first.start));
+            }
             taken = &taken[..taken.len() - skip(taken.len(), |i| taken[taken.len() - 1 - i].range.end <= range.start)];
-            let claim = claims.first().filter(|claim| claim.start < range.end);
             let other =
                 taken.iter().rev().find(|taken| Some(taken.segment) != ignored).filter(|other| other.range.start < range.end);
-            let claim = claim.map_or(Conflict::NONE, |claim| Conflict { at: claim.start.max(range.start), segment: None });
+            let claim = if claim < range.end { claim.max(range.start) } else { Point::NEVER };
             let other = other.map_or(Conflict::NONE, |other| Conflict {
                 at: other.range.start.max(range.start),
                 segment: Some(other.segment),
             });
-            let first = if other.at < claim.at { other } else { claim };
+            let first = if other.at < claim { other } else { Conflict { at: claim, segment: None } };
             if first != Conflict::NONE {
                 return first;
             }
@@ -145,8 +138,11 @@ impl<'a> Timeline<'a> {
     /// Adds a segment.
     pub fn insert(&mut self, segment: u32, ranges: impl Iterator<Item = Range>) {
         for range in ranges {
-            let after = skip(self.taken.len(), |i| self.taken[self.taken.len() - 1 - i].range.start < range.start);
-            self.taken.insert(self.taken.len() - after, Occupied { range, segment });
+            match skip(self.taken.len(), |i| self.taken[self.taken.len() - 1 - i].range.start < range.start) {
+                // Usually it is before all others.
+                0 => self.taken.push(Occupied { range, segment }),
+                after => self.taken.insert(self.taken.len() - after, Occupied { range, segment }),
+            }
         }
         self.find_front();
     }
@@ -156,6 +152,122 @@ impl<'a> Timeline<'a> {
         self.taken.retain(|taken| taken.segment != segment);
         self.find_front();
     }
+}
+
+/// The registers of `class` whose point is at or after `point`. Each is compared, which a compiler turns into few vector
+/// instructions.
+#[inline]
+fn at_or_after(points: &[Point; Reg::PHYSICAL], class: Class, point: Point) -> RegSet {
+    const COUNT: usize = Reg::OF_CLASS;
+    let points: &[Point; COUNT] = points[COUNT * class as usize..][..COUNT].try_into().expect("a part");
+    let flags: [u8; COUNT] = std::array::from_fn(|i| u8::from(points[i] >= point));
+    // Multiplied by this number, the lowest bits of eight bytes come together in the highest byte.
+    const GATHER: u64 = 0x0102_0408_1020_4080;
+    let (eights, _) = flags.as_chunks::<8>();
+    let bytes = eights.iter().map(|&eight| u64::from_le_bytes(eight).wrapping_mul(GATHER) >> 56);
+    RegSet::of_class(class, bytes.rev().fold(0, |mask, byte| mask << 8 | byte as u16))
+}
+
+/// The timelines of all physical registers. The first entry of each is also in an array, so that the registers that are
+/// free for a while are found in one walk.
+#[derive(Debug)]
+pub struct RegisterFile<'a> {
+    /// By register, the start of its first entry that is not over.
+    first: [Point; Reg::PHYSICAL],
+    /// By register, the point at which one of its first entries is over.
+    stale: [Point; Reg::PHYSICAL],
+    timelines: Vec<Timeline<'a>>,
+}
+
+impl<'a> RegisterFile<'a> {
+    /// Registers with these claims, and no segments.
+    pub fn new(claims: &'a Claims) -> RegisterFile<'a> {
+        let timelines = Reg::all_physical().map(|reg| Timeline::new(claims.of(reg))).collect();
+        let mut file = RegisterFile { first: [Point::NEVER; Reg::PHYSICAL], stale: [Point::NEVER; Reg::PHYSICAL], timelines };
+        (0..Reg::PHYSICAL).for_each(|reg| file.note_front(reg));
+        file
+    }
+
+    fn note_front(&mut self, reg: usize) {
+        let Front { stale, first } = self.timelines[reg].front;
+        (self.first[reg], self.stale[reg]) = (first.at, stale);
+    }
+
+    /// Removes what ends at or before `now` from the timelines of these registers of `class`.
+    #[inline]
+    pub fn advance_all(&mut self, class: Class, regs: RegSet, now: Point) {
+        let stale = regs.minus(at_or_after(&self.stale, class, now.next()));
+        if !stale.is_empty() {
+            stale.iter().for_each(|reg| self.advance(reg, now));
+        }
+    }
+
+    /// Removes what ends at or before `now` from a register's timeline.
+    #[inline]
+    pub fn advance(&mut self, reg: Reg, now: Point) {
+        if now >= self.stale[reg.number()] {
+            self.timelines[reg.number()].forget(now);
+            self.note_front(reg.number());
+        }
+    }
+
+    /// The registers of `class` whose first entry begins at or after `point`.
+    #[inline]
+    pub fn free_until(&self, class: Class, point: Point) -> RegSet {
+        at_or_after(&self.first, class, point)
+    }
+
+    /// The start of the register's first entry that is not over.
+    #[inline]
+    pub fn first(&self, reg: Reg) -> Point {
+        self.first[reg.number()]
+    }
+
+    /// The first conflict from `start` on, to which the register was advanced.
+    #[inline]
+    pub fn first_conflict(&self, reg: Reg, start: Point) -> Conflict {
+        let Conflict { at, segment } = self.timelines[reg.number()].front.first;
+        Conflict { at: at.max(start), segment }
+    }
+
+    /// The first conflict of `ranges` with the register's contents, except those of segment `ignored`.
+    pub fn conflict(&self, reg: Reg, ranges: impl Iterator<Item = Range>, ignored: Option<u32>) -> Conflict {
+        self.timelines[reg.number()].conflict(ranges, ignored)
+    }
+
+    /// Whether the register is free during these ranges, as far as they are searched.
+    #[inline]
+    pub fn is_free(&self, reg: Reg, ranges: &[Range]) -> bool {
+        self.timelines[reg.number()].is_free(ranges)
+    }
+
+    /// Adds a segment without holes that begins before everything else in the register.
+    #[inline]
+    pub fn insert_first(&mut self, reg: Reg, segment: u32, range: Range) {
+        let timeline = &mut self.timelines[reg.number()];
+        timeline.taken.push(Occupied { range, segment });
+        timeline.front.stale = timeline.front.stale.min(range.end);
+        timeline.front.first = Conflict { at: range.start, segment: Some(segment) };
+        self.note_front(reg.number());
+    }
+
+    /// Adds a segment to a register.
+    pub fn insert(&mut self, reg: Reg, segment: u32, ranges: impl Iterator<Item = Range>) {
+        self.timelines[reg.number()].insert(segment, ranges);
+        self.note_front(reg.number());
+    }
+
+    /// Removes a segment from a register.
+    pub fn remove(&mut self, reg: Reg, segment: u32) {
+        self.timelines[reg.number()].remove(segment);
+        self.note_front(reg.number());
+    }
+}
+
+/// The ranges that end after `now`.
+#[inline]
+fn not_over(ranges: &[Range], now: Point) -> &[Range] {
+    &ranges[skip(ranges.len(), |i| ranges[i].end <= now)..]
 }
 
 /// The length of the prefix of `len` items for which `past` is true. It is fast if the prefix is short.

@@ -10,7 +10,7 @@
 use super::client::{Assignment, Client, Constraint, Operand, Place, Position, Role};
 use super::copies::{Copy, Phase};
 use super::costs::Costs;
-use super::intervals::{Intervals, Origin, reused_by};
+use super::intervals::{Intervals, Origin, has_reuse, reused_by};
 use super::locations::Locations;
 use super::parallel::{self, Scratch};
 use super::point::Point;
@@ -28,7 +28,7 @@ struct Resolver<'a, C> {
     client: &'a C,
     intervals: &'a Intervals,
     costs: &'a Costs,
-    locations: Locations,
+    locations: Locations<'a>,
     /// By block, the range from the first to the last of its start and the ends of its predecessors.
     reach: Vec<(Point, Point)>,
     copies: Vec<Copy>,
@@ -49,9 +49,8 @@ pub fn resolve(client: &impl Client, intervals: &Intervals, costs: &Costs, segme
     }
     let (places, starts) = resolver.operands();
     let Resolver { locations, mut copies, .. } = resolver;
-    copies.retain(|copy| copy.from != copy.to);
     // The sort is stable, so that the assignment does not depend on the algorithm.
-    copies.sort_by_key(|copy| copy.key);
+    copies.sort_by_key(Copy::order);
     let mut scratch = Scratch::new(client, intervals, &locations, widths);
     let moves = parallel::sequence(&copies, &mut scratch);
     Assignment { places, starts, moves, slots: scratch.into_slots() }
@@ -65,14 +64,11 @@ fn reach(client: &impl Client, costs: &Costs, block: usize) -> (Point, Point) {
 impl<C: Client> Resolver<'_, C> {
     /// The copies between the segments of an interval.
     fn interval(&mut self, reg: usize) {
-        let Some(first) = self.locations.of(reg).first().copied() else { return };
-        let location = self.locations.place(&first);
+        let Some(location) = self.locations.first(reg) else { return };
         if let Origin::Fixed(fixed) = self.intervals.origins[reg] {
-            self.copy(first.start.inst(), Phase::Move, Place::Reg(fixed), location);
+            self.copy(self.intervals.defs[reg].inst(), Phase::Move, Place::Reg(fixed), location);
         }
-        if self.locations.of(reg).len() == 1 {
-            return;
-        }
+        let Some(first) = self.locations.several(reg).first().copied() else { return };
         let start = self.copies.len();
         let mut cost = self.between_segments(reg);
         cost += self.along_edges(reg);
@@ -100,15 +96,15 @@ impl<C: Client> Resolver<'_, C> {
         let def = self.intervals.defs[reg];
         let inst = if def.is_gap() { def.inst() } else { def.inst() + 1 };
         let block = self.costs.block(def);
-        let spilled = self.locations.of(reg).iter().any(|segment| segment.location == Location::Slot);
+        let spilled = self.locations.several(reg).iter().any(|segment| segment.location == Location::Slot);
         (spilled && inst < self.client.insts(block).end).then_some((block, inst))
     }
 
     /// Adds the copies between adjacent segments; returns the cost of the stores among them.
     fn between_segments(&mut self, reg: usize) -> f32 {
         let mut cost = 0.0;
-        for i in 1..self.locations.of(reg).len() {
-            let (before, segment) = (self.locations.of(reg)[i - 1], self.locations.of(reg)[i]);
+        for i in 1..self.locations.several(reg).len() {
+            let (before, segment) = (self.locations.several(reg)[i - 1], self.locations.several(reg)[i]);
             let (from, to) = (self.locations.place(&before), self.locations.place(&segment));
             let start = segment.start;
             let phase = if start.is_gap() { Phase::Move } else { Phase::Setup };
@@ -135,7 +131,7 @@ impl<C: Client> Resolver<'_, C> {
             let first = self.costs.block(range.start);
             let first = first + usize::from(self.costs.start(first) < range.start || intervals.defs[reg] == range.start);
             for block in first..=self.costs.block(range.end.previous()) {
-                let segments = self.locations.of(reg);
+                let segments = self.locations.several(reg);
                 segment += segments[segment..].partition_point(|segment| segment.start <= self.costs.start(block)) - 1;
                 // Most blocks are far from the end of a segment, and values live long in many blocks.
                 let (low, high) = self.reach[block];
@@ -166,8 +162,7 @@ impl<C: Client> Resolver<'_, C> {
             let edge = Edge { from: pred as usize, to: block };
             let end = Point::gap(client.insts(edge.from).end - 1);
             for (param, arg) in client.params(block).iter().zip(client.args(edge.from)) {
-                if let Some(first) = self.locations.of(param.index()).first() {
-                    let to = self.locations.place(first);
+                if let Some(to) = self.locations.first(param.index()) {
                     self.copy_along(edge, self.locations.at(arg.index(), end), to);
                 }
             }
@@ -183,18 +178,21 @@ impl<C: Client> Resolver<'_, C> {
     }
 
     fn copy(&mut self, inst: u32, phase: Phase, from: Place, to: Place) {
-        self.copies.push(Copy { key: (inst, phase), from, to });
+        if from != to {
+            self.copies.push(Copy { key: (inst, phase), from, to });
+        }
     }
 
     fn operands(&mut self) -> (Vec<Place>, Vec<u32>) {
         let client = self.client;
         let insts = client.num_insts();
-        let (mut places, mut starts) = (Vec::with_capacity(2 * insts), Vec::with_capacity(insts));
+        let (mut places, mut starts) = (Vec::with_capacity(3 * insts), Vec::with_capacity(insts));
         for inst in 0..insts as u32 {
             starts.push(places.len() as u32);
             let operands = client.operands(inst as usize);
+            let reuses = has_reuse(operands);
             for (i, operand) in operands.iter().enumerate() {
-                let place = self.operand(operands, i, inst);
+                let place = self.operand(operands, i, reuses, inst);
                 places.push(place);
                 let reg = operand.reg.index();
                 match operand.constraint {
@@ -212,13 +210,13 @@ impl<C: Client> Resolver<'_, C> {
         (places, starts)
     }
 
-    fn operand(&self, operands: &[Operand], i: usize, inst: u32) -> Place {
+    fn operand(&self, operands: &[Operand], i: usize, reuses: bool, inst: u32) -> Place {
         let operand = &operands[i];
         let reg = operand.reg.index();
         match (operand.role, operand.constraint) {
             (_, Constraint::Fixed(fixed)) => Place::Reg(fixed),
             (Role::Def, _) => self.locations.at(reg, self.intervals.defs[reg]),
-            (Role::Use, _) => match reused_by(operands, i) {
+            (Role::Use, _) => match if reuses { reused_by(operands, i) } else { None } {
                 Some(def) => {
                     let def = operands[def].reg.index();
                     self.locations.at(def, self.intervals.defs[def])

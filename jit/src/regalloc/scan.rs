@@ -7,23 +7,23 @@
 //! 3. A segment that goes to memory is split where that is cheapest, and reloaded before its next use where *that* is
 //!    cheapest: a value that is not used in a loop is stored before the loop and reloaded after it. The rest goes back
 //!    to the queue (second-chance allocation). It starts later than the segment being placed, so the scan terminates.
+//! 4. A block parameter that comes from memory and goes to memory is left there, though a register may be free.
 //!
 //! Sources: M. Poletto, V. Sarkar, "Linear Scan Register Allocation", TOPLAS 21(5), 1999; C. Wimmer, M. Franz, "Linear
 //! Scan Register Allocation on SSA Form", CGO 2010. Unlike these, the choice is by cost and not by the distance of the
 //! next use.
 //!
-//! Cost: each placement queries every register of the class once; a query looks at a bounded number of ranges.
+//! Cost: each placement compares one point of every register of the class, and where it matters a bounded number of
+//! ranges. The costs of evictions, which are most of the work, are computed only where a lower bound does not decide.
 
 use super::client::{Class, Client, Reg, RegSet};
 use super::costs::Costs;
 use super::error::AllocationError;
-use super::intervals::{Intervals, UsePosition};
-use super::point::Point;
-use super::register_file::{Conflict, Timeline};
-use super::segments::{Location, Segments};
-use smallvec::SmallVec;
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use super::intervals::{Intervals, Origin, UsePosition};
+use super::point::{Point, Range};
+use super::queue::Queue;
+use super::register_file::{Conflict, MAX_RANGES, RegisterFile};
+use super::segments::{Location, Segment, Segments};
 
 /// The cost of saving and restoring a register, in copies at the function's entry.
 const SAVE_COST: f32 = 1.5;
@@ -46,33 +46,64 @@ enum Choice {
     Memory,
 }
 
-/// A register and the first conflict in it.
-#[derive(Clone, Copy, Debug)]
-struct Candidate {
-    reg: Reg,
-    conflict: Conflict,
-}
-
 /// Register hints: the copies that each choice saves.
 #[derive(Default)]
 struct Hints {
-    /// Registers, and the copies that each saves.
-    fixed: SmallVec<[(Reg, f32); 4]>,
+    /// The registers that save copies.
+    regs: RegSet,
+    /// By register, the copies that it saves.
+    saved: [f32; Reg::PHYSICAL],
     /// Values without a location, and the copies saved by sharing their future register.
-    pending: SmallVec<[(u32, f32); MAX_PENDING]>,
+    pending: [(u32, f32); MAX_PENDING],
+    num_pending: usize,
+    /// The copies from and to related values that are in memory, and from and to others.
+    in_memory: f32,
+    elsewhere: f32,
 }
 
 impl Hints {
     fn add(&mut self, reg: Reg, weight: f32) {
-        match self.fixed.iter_mut().find(|hint| hint.0 == reg) {
-            Some(hint) => hint.1 += weight,
-            None => self.fixed.push((reg, weight)),
+        self.regs = self.regs.with(reg);
+        self.saved[reg.number()] += weight;
+    }
+
+    fn add_pending(&mut self, value: u32, weight: f32) {
+        if let Some(pending) = self.pending.get_mut(self.num_pending) {
+            *pending = (value, weight);
+            self.num_pending += 1;
         }
     }
 
-    fn score(&self, reg: Reg) -> f32 {
-        self.fixed.iter().find(|hint| hint.0 == reg).map_or(0.0, |hint| hint.1)
+    fn pending(&self) -> &[(u32, f32)] {
+        &self.pending[..self.num_pending]
     }
+
+    fn score(&self, reg: Reg) -> f32 {
+        self.saved[reg.number()]
+    }
+}
+
+/// The cheapest choice so far.
+struct Best {
+    cost: f32,
+    /// The next use of the value that it puts in memory.
+    good_until: Point,
+    choice: Choice,
+}
+
+impl Best {
+    fn consider(&mut self, cost: f32, good_until: Point, choice: Choice) {
+        if cost < self.cost || cost == self.cost && good_until > self.good_until {
+            *self = Best { cost, good_until, choice };
+        }
+    }
+}
+
+/// The cost of the rest of a segment that is in memory after `until`.
+#[derive(Default)]
+struct Rest {
+    until: Point,
+    cost: Option<f32>,
 }
 
 /// The state of the scan.
@@ -80,17 +111,17 @@ struct Scan<'a> {
     intervals: &'a Intervals,
     costs: &'a Costs,
     segments: Segments,
-    timelines: Vec<Timeline<'a>>,
-    /// Segments without a location, ordered by start.
-    queue: BinaryHeap<Reverse<(Point, u32)>>,
+    file: RegisterFile<'a>,
+    /// Segments without a location.
+    queue: Queue,
     /// By virtual register, whether some segment of it is in memory.
     stored: Vec<bool>,
-    /// By class, the registers in the order of preference.
-    registers: [SmallVec<[Reg; 16]>; 2],
+    /// By class, the registers.
+    registers: [RegSet; 2],
+    /// Registers to use first.
+    preferred: RegSet,
     /// Callee-saved registers that have not been used yet.
     unsaved: RegSet,
-    /// Scratch memory: the candidates for the current segment.
-    candidates: Vec<Candidate>,
 }
 
 /// Gives every segment of every interval a location.
@@ -99,23 +130,19 @@ struct Scan<'a> {
 /// [`AllocationError`] if an instruction needs more registers than there are.
 pub fn scan(client: &impl Client, intervals: &Intervals, costs: &Costs) -> Result<Segments, AllocationError> {
     let segments = Segments::of(intervals);
-    let queue = (0..segments.len() as u32).map(|segment| Reverse((segments.get(segment).start, segment))).collect();
-    let of = |class| {
-        let all = client.preferred().iter().chain(client.others().iter());
-        all.filter(|reg| reg.class() == class).collect::<SmallVec<[Reg; 16]>>()
-    };
+    let all = client.preferred().union(client.others());
     let mut scan = Scan {
         stored: vec![false; intervals.regs.len()],
         intervals,
         costs,
+        queue: Queue::of(&segments, &intervals.defined),
         segments,
-        timelines: (0..Reg::PHYSICAL).map(|reg| Timeline::new(intervals.claims.get(reg))).collect(),
-        queue,
-        registers: [of(Class::Int), of(Class::Float)],
+        file: RegisterFile::new(&intervals.claims),
+        registers: [Class::Int, Class::Float].map(|class| all.filter(|reg| reg.class() == class)),
+        preferred: client.preferred(),
         unsaved: client.others(),
-        candidates: Vec::with_capacity(Reg::PHYSICAL),
     };
-    while let Some(Reverse((_, segment))) = scan.queue.pop() {
+    while let Some(segment) = scan.queue.pop() {
         scan.place(segment)?;
     }
     Ok(scan.segments)
@@ -130,16 +157,20 @@ impl Scan<'_> {
             return Ok(());
         }
         let hints = self.hints(segment);
+        if hints.in_memory > hints.elsewhere && self.belongs_in_memory(segment, &hints) {
+            self.keep_in_memory(segment, start);
+            return Ok(());
+        }
         if let Some(reg) = self.obvious(segment, &hints) {
             self.take(segment, reg, None, Point::NEVER);
             return Ok(());
         }
-        self.find_candidates(segment);
-        let choice = match self.best_free(segment, &hints) {
+        let free = self.find_free(segment);
+        let choice = match self.best_free(free, &hints) {
             Some((reg, 0.0)) => Choice::Take { reg, evict: None, until: Point::NEVER },
-            free => {
-                let (cost, choice) = self.cheapest(segment, &hints);
-                match free {
+            best => {
+                let (cost, choice) = self.cheapest(segment, free, &hints);
+                match best {
                     Some((reg, price)) if cost > price => Choice::Take { reg, evict: None, until: Point::NEVER },
                     _ if cost < f32::INFINITY => choice,
                     _ => return Err(AllocationError(format!("no register at instruction {}", start.inst()))),
@@ -153,6 +184,21 @@ impl Scan<'_> {
         Ok(())
     }
 
+    /// Whether a block parameter is better in memory although a register may be free: where it comes from and goes to memory, such as
+    /// a loop's parameter that only a rare path changes, it would be loaded and stored along these edges.
+    fn belongs_in_memory(&self, segment: u32, hints: &Hints) -> bool {
+        let (Segment { start, end, .. }, reg) = (*self.segments.get(segment), self.reg(segment));
+        if self.intervals.origins[reg] != Origin::Param || start != self.intervals.defs[reg] || self.needed(segment).is_some() {
+            return false;
+        }
+        let uses = self.intervals.uses_from(reg, start).iter().take_while(|position| position.at < end);
+        let read = |position: &UsePosition| {
+            let loaded = if position.needs_register { 1.0 } else { MEMORY_OPERAND_COST };
+            if position.at.is_gap() { 0.0 } else { loaded * self.costs.at(position.at) }
+        };
+        hints.in_memory > hints.elsewhere + uses.map(read).sum::<f32>()
+    }
+
     fn reg(&self, segment: u32) -> usize {
         self.segments.get(segment).reg as usize
     }
@@ -160,68 +206,120 @@ impl Scan<'_> {
     /// The register that [`Scan::best_free`] would choose, if this can be seen without looking at the other registers: it is
     /// free, and no other can save as many copies.
     fn obvious(&mut self, segment: u32, hints: &Hints) -> Option<Reg> {
-        let (reg, weight) = hints.fixed.iter().copied().max_by(|a, b| a.1.total_cmp(&b.1))?;
-        let others = hints.fixed.iter().filter(|hint| hint.0 != reg).map(|hint| hint.1).fold(0.0, f32::max);
-        let pending: f32 = hints.pending.iter().map(|pending| pending.1).sum();
-        if weight <= others || self.unsaved.contains(reg) || !self.registers[self.class(segment)].contains(&reg) {
+        let mut best: Option<(Reg, f32)> = None;
+        let mut others = 0.0f32;
+        for reg in hints.regs.iter() {
+            let weight = hints.score(reg);
+            match best {
+                Some((_, most)) if weight <= most => others = others.max(weight),
+                _ => others = others.max(best.replace((reg, weight)).map_or(0.0, |last| last.1)),
+            }
+        }
+        let (reg, weight) = best?;
+        if weight <= others || self.unsaved.contains(reg) || !self.registers[self.class(segment) as usize].contains(reg) {
             return None;
         }
-        (self.is_free(segment, reg) && weight + self.expected(reg, hints) > others + pending).then_some(reg)
+        let pending: f32 = hints.pending().iter().map(|pending| pending.1).sum();
+        (self.is_free(segment, reg) && (pending == 0.0 || weight + self.expected(reg, hints) > others + pending)).then_some(reg)
     }
 
-    fn find_candidates(&mut self, segment: u32) {
+    /// The registers that are free for the whole segment.
+    fn find_free(&mut self, segment: u32) -> RegSet {
         let (start, end) = (self.segments.get(segment).start, self.segments.get(segment).end);
         let class = self.class(segment);
-        let (segments, intervals) = (&self.segments, self.intervals);
-        self.candidates.clear();
-        self.candidates.extend(self.registers[class].iter().map(|&reg| {
-            let timeline = &mut self.timelines[reg.number()];
-            Candidate { reg, conflict: timeline.conflict_from(start, end, || segments.ranges(intervals, segment)) }
-        }));
+        let registers = self.registers[class as usize];
+        self.file.advance_all(class, registers, start);
+        let free = self.file.free_until(class, end).intersection(registers);
+        let first_end = self.segments.first_end(self.intervals, segment);
+        if first_end == end {
+            return free;
+        }
+        let in_a_hole = self.file.free_until(class, first_end).intersection(registers).minus(free);
+        free.union(in_a_hole.filter(|reg| self.conflict(segment, reg).at >= end))
+    }
+
+    /// The first conflict of a segment with the contents of a register that is not free for it.
+    fn conflict(&self, segment: u32, reg: Reg) -> Conflict {
+        let first = self.file.first_conflict(reg, self.segments.get(segment).start);
+        if first.at < self.segments.first_end(self.intervals, segment) {
+            return first;
+        }
+        self.file.conflict(reg, self.segments.ranges(self.intervals, segment), None)
     }
 
     /// Whether a register is free for the whole segment.
     fn is_free(&mut self, segment: u32, reg: Reg) -> bool {
         let (start, end) = (self.segments.get(segment).start, self.segments.get(segment).end);
-        let timeline = &mut self.timelines[reg.number()];
-        timeline.conflict_from(start, end, || self.segments.ranges(self.intervals, segment)).at >= end
+        self.file.advance(reg, start);
+        let first = self.file.first(reg);
+        first >= end || first >= self.segments.first_end(self.intervals, segment) && self.conflict(segment, reg).at >= end
     }
 
-    fn class(&self, segment: u32) -> usize {
-        self.intervals.regs[self.reg(segment)].class() as usize
+    fn class(&self, segment: u32) -> Class {
+        self.intervals.regs[self.reg(segment)].class()
     }
 
-    /// The best register that is free for the whole segment, and its price. A register that saves copies is best, then one that
-    /// need not be saved, then one that is claimed soon, so that long segments find the others free.
-    fn best_free(&self, segment: u32, hints: &Hints) -> Option<(Reg, f32)> {
-        let end = self.segments.get(segment).end;
-        let mut best: Option<(Candidate, f32, f32)> = None;
-        for &candidate in self.candidates.iter().filter(|candidate| candidate.conflict.at >= end) {
-            let expected = self.expected(candidate.reg, hints);
-            // A value that is copied there next would need the register saved too.
-            let price = if self.unsaved.contains(candidate.reg) && expected == 0.0 { SAVE_COST } else { 0.0 };
-            let score = hints.score(candidate.reg) + expected - price;
-            let better = best.is_none_or(|(other, other_score, _)| {
-                score > other_score || score == other_score && candidate.conflict.at < other.conflict.at
-            });
-            if better {
-                best = Some((candidate, score, price));
+    /// The first of these registers in the order of preference.
+    fn first_of(&self, regs: RegSet) -> Option<Reg> {
+        regs.intersection(self.preferred).first().or(regs.first())
+    }
+
+    /// The best of the registers that are free for the whole segment, and its price. A register that saves copies is best, then
+    /// one that need not be saved.
+    fn best_free(&self, free: RegSet, hints: &Hints) -> Option<(Reg, f32)> {
+        let mut candidates = free;
+        let mut expected = [(RegSet::EMPTY, 0.0); MAX_PENDING];
+        if hints.pending().is_empty() {
+            // All others are alike, except that some must be saved.
+            let others = free.minus(hints.regs);
+            let alike = [others.minus(self.unsaved), others.intersection(self.unsaved)];
+            candidates = alike.into_iter().filter_map(|set| self.first_of(set)).fold(free.intersection(hints.regs), RegSet::with);
+            // One of these, which needs no saving, is the first.
+            if hints.regs.is_empty() {
+                return self
+                    .first_of(candidates.minus(self.unsaved))
+                    .map(|reg| (reg, 0.0))
+                    .or(candidates.first().map(|reg| (reg, SAVE_COST)));
             }
         }
-        best.map(|(candidate, _, price)| (candidate.reg, price))
+        for (expected, &(value, weight)) in expected.iter_mut().zip(hints.pending()) {
+            *expected = (self.free_for(value, free), weight);
+        }
+        let mut best: Option<(Reg, f32, f32)> = None;
+        for reg in self.in_order(candidates) {
+            let expected: f32 = expected.iter().filter(|(regs, _)| regs.contains(reg)).map(|expected| expected.1).sum();
+            // A value that is copied there next would need the register saved too.
+            let price = if self.unsaved.contains(reg) && expected == 0.0 { SAVE_COST } else { 0.0 };
+            let score = hints.score(reg) + expected - price;
+            if best.is_none_or(|(_, other, _)| score > other) {
+                best = Some((reg, score, price));
+            }
+        }
+        best.map(|(reg, _, price)| (reg, price))
+    }
+
+    /// Those of these registers that are free for all of a value that has no location.
+    fn free_for(&self, value: u32, regs: RegSet) -> RegSet {
+        let ranges = self.intervals.ranges.get(value as usize);
+        let class = self.intervals.regs[value as usize].class();
+        let (Some(first), Some(last)) = (ranges.first(), ranges.last()) else { return regs };
+        // Nothing begins before the value ends, or something begins while it is in its first range.
+        let free = if ranges.len() <= MAX_RANGES { self.file.free_until(class, last.end) } else { RegSet::EMPTY };
+        let begins_within = self.file.free_until(class, first.start).minus(self.file.free_until(class, first.end));
+        let unknown = regs.minus(free).minus(begins_within);
+        regs.intersection(free).union(unknown.filter(|reg| self.file.is_free(reg, ranges)))
+    }
+
+    /// These registers in the order of preference.
+    fn in_order(&self, regs: RegSet) -> impl Iterator<Item = Reg> + use<> {
+        regs.intersection(self.preferred).iter().chain(regs.minus(self.preferred).iter())
     }
 
     /// The copies saved by `reg` if related values without a location get it too. They are assumed to get it unless it is known
-    /// to be taken. There are mostly none, so only that test is inlined; a call of it was 1 % of a compilation.
-    #[inline(always)]
+    /// to be taken.
     fn expected(&self, reg: Reg, hints: &Hints) -> f32 {
-        if hints.pending.is_empty() { 0.0 } else { self.expected_of(&hints.pending, reg) }
-    }
-
-    #[inline(never)]
-    fn expected_of(&self, pending: &[(u32, f32)], reg: Reg) -> f32 {
-        let timeline = &self.timelines[reg.number()];
-        let free = pending.iter().filter(|pending| timeline.is_free(self.intervals.ranges.get(pending.0 as usize)));
+        let ranges = |value: u32| self.intervals.ranges.get(value as usize);
+        let free = hints.pending().iter().filter(|pending| self.file.is_free(reg, ranges(pending.0)));
         free.map(|pending| pending.1).sum()
     }
 
@@ -236,20 +334,24 @@ impl Scan<'_> {
         for relation in self.intervals.relations.get(reg).iter().take(MAX_RELATIONS) {
             if relation.other.is_physical() {
                 hints.add(relation.other, relation.weight);
+                hints.elsewhere += relation.weight;
                 continue;
             }
             let other = relation.other.index();
             match self.segments.find(other, relation.at) {
-                Location::Reg(there) => hints.add(there, relation.weight),
-                Location::Slot => {}
+                Location::Reg(there) => {
+                    hints.add(there, relation.weight);
+                    hints.elsewhere += relation.weight;
+                }
+                Location::Slot => hints.in_memory += relation.weight,
                 Location::Pending => {
+                    hints.elsewhere += relation.weight;
                     let beyond = self.intervals.relations.get(other).iter().take(MAX_RELATIONS);
                     let fixed = beyond.filter(|beyond| beyond.other.is_physical());
                     fixed.for_each(|beyond| hints.add(beyond.other, beyond.weight / 2.0));
                     let def = self.intervals.defs[other];
-                    let together = self.intervals.ranges_within(reg, def, def.next()).next().is_some();
-                    if !together && def > start && hints.pending.len() < MAX_PENDING {
-                        hints.pending.push((other as u32, relation.weight));
+                    if def > start && self.intervals.ranges_within(reg, def, def.next()).next().is_none() {
+                        hints.add_pending(other as u32, relation.weight);
                     }
                 }
             }
@@ -258,46 +360,77 @@ impl Scan<'_> {
     }
 
     /// The cheapest choice for a segment for which no register is free, and its cost. If several are equally cheap, it is the one
-    /// after which the value in memory is used latest.
-    fn cheapest(&self, segment: u32, hints: &Hints) -> (f32, Choice) {
-        let (start, end) = (self.segments.get(segment).start, self.segments.get(segment).end);
+    /// after which the value in memory is used latest. Registers that are free for a while are examined first: most evictions
+    /// cost more, as a lower bound of their costs shows.
+    fn cheapest(&self, segment: u32, free: RegSet, hints: &Hints) -> (f32, Choice) {
+        let Segment { start, end, .. } = *self.segments.get(segment);
         let needed = self.needed(segment);
-        let (mut choice, mut cost, mut good_until) = (Choice::Memory, f32::INFINITY, start);
+        let mut best = Best { cost: f32::INFINITY, good_until: start, choice: Choice::Memory };
         if needed.is_none() {
-            (cost, good_until) = (self.memory_cost(segment, start, start), self.next_use(segment, start));
+            let uses = self.intervals.uses_from(self.reg(segment), start);
+            best =
+                Best { cost: self.memory_cost(segment, start, start, uses), good_until: self.next_use(segment, start), ..best };
         }
         let needed = needed.unwrap_or(start.next());
-        // The cost of having the segment in memory from its best split point on. It is cached because a call claims many
-        // registers at once.
-        let mut split = (start, None);
-        for &Candidate { reg, conflict } in &self.candidates {
-            let mut price = if self.unsaved.contains(reg) { SAVE_COST } else { 0.0 };
-            price -= REGISTER_COPY_COST * hints.score(reg);
-            let (mut evict, mut until, mut good) = (None, conflict.at, conflict.at);
-            if let Some(other) = conflict.segment.filter(|_| conflict.at < needed) {
-                price += self.eviction_cost(other, start);
-                if price > cost {
-                    continue;
-                }
-                let next = self.timelines[reg.number()].conflict(self.segments.ranges(self.intervals, segment), Some(other));
-                (evict, until, good) = (Some(other), next.at, next.at.min(self.next_use(other, start)));
+        let class = self.class(segment);
+        let registers = self.registers[class as usize];
+        let mut rest = Rest::default();
+        let idle = self.file.free_until(class, needed).intersection(registers);
+        for reg in self.in_order(idle) {
+            let price = self.price(reg, hints);
+            if price > best.cost {
+                continue;
             }
+            let until = if free.contains(reg) { Point::NEVER } else { self.conflict(segment, reg).at };
+            if let Some(rest) = self.cost_of_rest(segment, until, &mut rest) {
+                best.consider(price + rest, until, Choice::Take { reg, evict: None, until });
+            }
+        }
+        for reg in self.in_order(registers.minus(idle)) {
+            let conflict = self.conflict(segment, reg);
+            let Some(other) = conflict.segment.filter(|_| conflict.at < needed) else { continue };
+            let price = self.price(reg, hints);
+            if price + self.least_eviction_cost(other, start) > best.cost {
+                continue;
+            }
+            let price = price + self.eviction_cost(other, start);
+            if price > best.cost {
+                continue;
+            }
+            let until = self.file.conflict(reg, self.segments.ranges(self.intervals, segment), Some(other)).at;
             if until < needed {
                 continue;
             }
-            if until < end {
-                if split.0 != until {
-                    let at = self.split_point(segment, until);
-                    split = (until, at.map(|at| self.memory_cost(segment, at, until.max(start.next_gap()))));
-                }
-                let Some(rest) = split.1 else { continue };
-                price += rest;
-            }
-            if price < cost || price == cost && good > good_until {
-                (cost, good_until, choice) = (price, good, Choice::Take { reg, evict, until });
+            if let Some(rest) = self.cost_of_rest(segment, until.min(end), &mut rest) {
+                let good = until.min(self.next_use(other, start));
+                best.consider(price + rest, good, Choice::Take { reg, evict: Some(other), until });
             }
         }
-        (cost, choice)
+        (best.cost, best.choice)
+    }
+
+    /// The cost of taking a register, less the copies that it saves.
+    fn price(&self, reg: Reg, hints: &Hints) -> f32 {
+        let save = if self.unsaved.contains(reg) { SAVE_COST } else { 0.0 };
+        save - REGISTER_COPY_COST * hints.score(reg)
+    }
+
+    /// The cost of having a segment in memory from its best split point before `until` on, where its register is no longer free.
+    /// `None` if the register is not used until then. The last result is kept, because a call claims many registers at once.
+    fn cost_of_rest(&self, segment: u32, until: Point, last: &mut Rest) -> Option<f32> {
+        let Segment { start, end, .. } = *self.segments.get(segment);
+        if until >= end {
+            return Some(0.0);
+        }
+        if last.until != until {
+            let now = until.max(start.next_gap());
+            let cost = self.split_point(segment, until).map(|at| {
+                let uses = self.intervals.uses_from(self.reg(segment), now);
+                self.memory_cost(segment, at, now, uses)
+            });
+            *last = Rest { until, cost };
+        }
+        last.cost
     }
 
     /// The segment's next use after the instruction at `now`.
@@ -317,37 +450,43 @@ impl Scan<'_> {
     /// the register is not used until then.
     fn split_point(&self, segment: u32, conflict: Point) -> Option<Point> {
         let start = self.segments.get(segment).start;
-        let last = self.intervals.last_use_before(self.reg(segment), conflict).filter(|last| last.at >= start)?;
+        let last = self.last_use_before(segment, conflict)?;
         // A value that is read in a gap can have been moved just before.
         let low = if last.at.is_gap() && last.at > start { last.at } else { last.at.next().ceil() };
-        Some(if low > conflict.floor() { conflict } else { self.costs.cheapest(low, conflict.floor()) })
+        if low > conflict.floor() {
+            return Some(conflict);
+        }
+        // Of equally cheap points it is the first, because the register is then free for others.
+        let cheapest = self.costs.cheapest(low, conflict.floor());
+        let first = low > start && !self.costs.is_boundary(low) && self.costs.copy(low) <= self.costs.copy(cheapest);
+        Some(if first { low } else { cheapest })
     }
 
-    /// The cost of having a segment in memory from `from` on, where nothing is read before `now`.
-    fn memory_cost(&self, segment: u32, from: Point, now: Point) -> f32 {
+    /// The cost of having a segment in memory from `from` on, where nothing is read before `now`; `uses` are those from `now` on.
+    fn memory_cost(&self, segment: u32, from: Point, now: Point, uses: &[UsePosition]) -> f32 {
         let reg = self.reg(segment);
         let def = self.intervals.defs[reg];
         let store = match self.stored[reg] || from == def {
             true => 0.0,
             false => self.costs.copy(from.floor()).min(self.costs.at(def)),
         };
-        let (wanted, operands) = self.wanted(segment, now);
-        let reload = wanted.map_or(0.0, |position| self.costs.copy(self.reload_point(position, now)));
-        let until = wanted.map_or(self.segments.get(segment).end, |position| position.at);
+        let (wanted, operands) = self.wanted(segment, now, uses);
+        let reload = wanted.map_or(0.0, |(_, reload)| self.costs.copy(reload));
+        let until = wanted.map_or(self.segments.get(segment).end, |(at, _)| at);
         store + reload + operands + self.back_edge_cost(reg, from, until)
     }
 
-    /// The next use for which a segment in memory should be reloaded, and the cost of the operands read from memory before
-    /// it.
-    fn wanted(&self, segment: u32, now: Point) -> (Option<UsePosition>, f32) {
+    /// The next use for which a segment in memory should be reloaded, with the point to reload it, and the cost of the
+    /// operands read from memory before that use. The uses are those from `now` on.
+    fn wanted(&self, segment: u32, now: Point, uses: &[UsePosition]) -> (Option<(Point, Point)>, f32) {
         let end = self.segments.get(segment).end;
-        let uses = self.intervals.uses_from(self.reg(segment), now);
         let mut operands = 0.0;
         for (i, position) in uses.iter().take_while(|position| position.at < end).enumerate() {
-            if position.at.floor() > now.floor()
-                && (position.needs_register || self.is_worth_reloading(position, uses.get(i + 1), now))
-            {
-                return (Some(*position), operands);
+            if position.at.floor() > now.floor() {
+                let reload = self.reload_point(*position, now);
+                if position.needs_register || self.is_worth_reloading(position, uses.get(i + 1), reload) {
+                    return (Some((position.at, reload)), operands);
+                }
             }
             operands += self.costs.at(position.at) * if position.at.is_gap() { 1.0 } else { MEMORY_OPERAND_COST };
         }
@@ -356,9 +495,9 @@ impl Scan<'_> {
 
     /// Whether a value that could be read from memory should be in a register: if it can be loaded at a lower frequency than it
     /// is used, or if it is used again in the same block.
-    fn is_worth_reloading(&self, position: &UsePosition, next: Option<&UsePosition>, now: Point) -> bool {
+    fn is_worth_reloading(&self, position: &UsePosition, next: Option<&UsePosition>, reload: Point) -> bool {
         let used_again = next.is_some_and(|next| self.costs.block(next.at) == self.costs.block(position.at));
-        used_again || self.costs.copy(self.reload_point(*position, now)) < self.costs.at(position.at)
+        used_again || self.costs.copy(reload) < self.costs.at(position.at)
     }
 
     /// The best point to reload, for a use, a value that is in memory at `now`.
@@ -386,21 +525,40 @@ impl Scan<'_> {
         0.0
     }
 
+    /// A lower bound of the cost of evicting a segment at `now`: it is loaded for its next use, or that use reads memory.
+    fn least_eviction_cost(&self, other: u32, now: Point) -> f32 {
+        let next = self.intervals.uses_from(self.reg(other), now).first();
+        let Some(next) = next.filter(|next| next.at < self.segments.get(other).end) else { return 0.0 };
+        let (low, high) = (now.next_gap(), next.at.floor());
+        let reload = self.costs.copy(self.costs.cheapest(low.min(high), high)).min(self.costs.at(now));
+        reload.min(self.costs.at(next.at) * MEMORY_OPERAND_COST)
+    }
+
     /// The cost of evicting a segment from its register at `now`.
     fn eviction_cost(&self, other: u32, now: Point) -> f32 {
-        let reg = self.reg(other);
-        let uses = self.intervals.uses_from(reg, now);
-        let mut here = uses.iter().take_while(|position| position.at < now.next_gap());
+        let (before, after) = self.intervals.uses_around(self.reg(other), now);
+        let mut here = after.iter().take_while(|position| position.at < now.next_gap());
         if here.any(|position| position.needs_register) {
             return f32::INFINITY;
         }
-        self.memory_cost(other, self.eviction_point(other, now), now)
+        self.memory_cost(other, self.split_before(other, before.last(), now), now, after)
+    }
+
+    /// The segment's last use before `point`.
+    fn last_use_before(&self, segment: u32, point: Point) -> Option<UsePosition> {
+        let start = self.segments.get(segment).start;
+        self.intervals.last_use_before(self.reg(segment), point).filter(|last| last.at >= start)
     }
 
     /// The best split point of a segment that is evicted at `now`.
     fn eviction_point(&self, other: u32, now: Point) -> Point {
+        self.split_before(other, self.intervals.uses_around(self.reg(other), now).0.last(), now)
+    }
+
+    /// The best split point at or before `now`, after the last use before `now`.
+    fn split_before(&self, other: u32, last_use: Option<&UsePosition>, now: Point) -> Point {
         let start = self.segments.get(other).start;
-        let low = match self.intervals.last_use_before(self.reg(other), now).filter(|last| last.at >= start) {
+        let low = match last_use.filter(|last| last.at >= start) {
             Some(last) => last.at.next().ceil(),
             // The segment was reloaded and not used since.
             None if self.stored[self.reg(other)] => return start,
@@ -419,18 +577,23 @@ impl Scan<'_> {
             let at = self.split_point(segment, until).expect("the choice was made with it");
             self.split(segment, at);
         }
-        self.timelines[reg.number()].insert(segment, self.segments.ranges(self.intervals, segment));
+        let (start, end) = (self.segments.get(segment).start, self.segments.get(segment).end);
+        if self.segments.first_end(self.intervals, segment) == end && self.file.first(reg) > start {
+            self.file.insert_first(reg, segment, Range { start, end });
+        } else {
+            self.file.insert(reg, segment, self.segments.ranges(self.intervals, segment));
+        }
     }
 
     /// Splits a segment at `at` and puts the second part into the queue.
     fn split(&mut self, segment: u32, at: Point) {
         let rest = self.segments.split(self.intervals, segment, at);
-        self.queue.push(Reverse((self.segments.get(rest).start, rest)));
+        self.queue.push(self.segments.get(rest).start, rest);
     }
 
     fn evict(&mut self, other: u32, from: Reg, now: Point) {
         let at = self.eviction_point(other, now);
-        self.timelines[from.number()].remove(other);
+        self.file.remove(from, other);
         let rest = if at <= self.segments.get(other).start { other } else { self.segments.split(self.intervals, other, at) };
         self.keep_in_memory(rest, now);
     }
@@ -440,11 +603,10 @@ impl Scan<'_> {
         self.segments.set_location(segment, Location::Slot);
         let reg = self.reg(segment);
         self.stored[reg] = true;
-        if let (Some(position), _) = self.wanted(segment, now) {
-            let at = self.reload_point(position, now);
-            if at > self.segments.get(segment).start {
-                self.split(segment, at);
-            }
+        if let (Some((_, reload)), _) = self.wanted(segment, now, self.intervals.uses_from(reg, now))
+            && reload > self.segments.get(segment).start
+        {
+            self.split(segment, reload);
         }
     }
 }

@@ -68,6 +68,16 @@ impl Segments {
         self.all.len()
     }
 
+    /// The first segment of a virtual register that is live somewhere.
+    pub fn first(&self, reg: usize) -> Option<u32> {
+        self.first[reg]
+    }
+
+    /// All segments.
+    pub fn all(&self) -> &[Segment] {
+        &self.all
+    }
+
     /// A segment.
     pub fn get(&self, segment: u32) -> &Segment {
         &self.all[segment as usize]
@@ -92,6 +102,13 @@ impl Segments {
         let all = std::iter::successors(from, |segment| segment.next.map(|next| self.get(next)));
         let found = all.take(EFFORT).find(|segment| segment.start <= point && point < segment.end);
         found.map_or(Location::Pending, |segment| segment.location)
+    }
+
+    /// The end of a segment's first range.
+    #[inline]
+    pub fn first_end(&self, intervals: &Intervals, segment: u32) -> Point {
+        let Segment { reg, end, first_range, .. } = *self.get(segment);
+        intervals.ranges.get(reg as usize)[first_range as usize].end.min(end)
     }
 
     /// The ranges of a segment.

@@ -105,7 +105,7 @@ impl Assigner<'_> {
         if let Some(slot) = newest.rev().find(|&slot| self.fits(reg, slot)) {
             return slot;
         }
-        self.timelines.push(Timeline::new(&[]));
+        self.timelines.push(Timeline::new([&[]; 2]));
         self.widths.push(width);
         self.ends.push(Point::default());
         self.timelines.len() as u32 - 1
