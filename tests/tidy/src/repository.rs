@@ -221,9 +221,6 @@ const MAP: &str = "ARCHITECTURE.md";
 /// The tests of the packages that call the operating system, or whose library or program makes engines itself.
 const PACKAGE_TESTS: &[&str] = &["vm/tests/", "vm/cli/tests/", "vm/wasi/tests/", "vm/wast/tests/"];
 
-/// Folders that are not searched: build output and files of other projects.
-const SKIPPED: [&str; 3] = ["target", "node_modules", "downloads"];
-
 /// This repository.
 pub struct Repository {
     root: PathBuf,
@@ -245,8 +242,7 @@ impl Repository {
     pub fn open(workspace: Workspace) -> Result<Repository, String> {
         let Files::Disk(root) = &workspace.files else { return Err("the repository is not on a disk".to_owned()) };
         let (root, graph) = (root.clone(), Graph::read(&workspace)?);
-        let mut texts = BTreeMap::new();
-        read_texts(&root, "", &mut texts)?;
+        let texts = read_texts(&root)?;
         Ok(Repository { root, packages: workspace.packages, graph, texts })
     }
 
@@ -374,20 +370,18 @@ impl Repository {
     }
 }
 
-/// Reads the Rust files and the documents in a folder and below.
-fn read_texts(root: &Path, folder: &str, texts: &mut BTreeMap<String, String>) -> Result<(), String> {
-    let entries = std::fs::read_dir(root.join(folder)).map_err(|error| format!("{folder}: {error}"))?;
-    for entry in entries {
-        let entry = entry.map_err(|error| format!("{folder}: {error}"))?;
-        let name = entry.file_name().to_string_lossy().into_owned();
-        let path = if folder.is_empty() { name.clone() } else { format!("{folder}/{name}") };
-        let kind = entry.file_type().map_err(|error| format!("{path}: {error}"))?;
-        if kind.is_dir() && !name.starts_with('.') && !SKIPPED.contains(&name.as_str()) {
-            read_texts(root, &path, texts)?;
-        } else if kind.is_file() && (name.ends_with(".rs") || name.ends_with(".md")) {
-            let text = std::fs::read_to_string(entry.path()).map_err(|error| format!("{path}: {error}"))?;
-            texts.insert(path, text);
+/// Reads the Rust files and the documents, except those that git ignores, as it does fetched files and build output.
+fn read_texts(root: &Path) -> Result<BTreeMap<String, String>, String> {
+    let mut texts = BTreeMap::new();
+    for path in workspace::not_ignored(root)? {
+        if path.ends_with(".rs") || path.ends_with(".md") {
+            match std::fs::read_to_string(root.join(&path)) {
+                Ok(text) => texts.insert(path, text),
+                // The file is deleted in the working tree.
+                Err(error) if error.kind() == std::io::ErrorKind::NotFound => continue,
+                Err(error) => return Err(format!("{path}: {error}")),
+            };
         }
     }
-    Ok(())
+    Ok(texts)
 }

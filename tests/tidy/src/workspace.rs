@@ -138,8 +138,22 @@ pub fn metadata(folder: &Path, options: &[&str]) -> Result<serde_json::Value, St
 ///
 /// A message, if `git ls-files` fails.
 pub fn tracked(root: &Path) -> Result<Vec<String>, String> {
+    files(root, &[])
+}
+
+/// The files in the repository with this root that git tracks or would add.
+///
+/// # Errors
+///
+/// As for [`tracked`].
+pub fn not_ignored(root: &Path) -> Result<Vec<String>, String> {
+    files(root, &["--cached", "--others", "--exclude-standard"])
+}
+
+fn files(root: &Path, options: &[&str]) -> Result<Vec<String>, String> {
     let mut git = std::process::Command::new("git");
-    let output = git.current_dir(root).args(["ls-files", "-z"]).output().map_err(|error| format!("git ls-files: {error}"))?;
+    let output = git.current_dir(root).args(["ls-files", "-z"]).args(options).output();
+    let output = output.map_err(|error| format!("git ls-files: {error}"))?;
     if !output.status.success() {
         return Err(format!("git ls-files: {}", String::from_utf8_lossy(&output.stderr)));
     }
