@@ -114,8 +114,8 @@
 //! With `Options::counts`, code of the baseline compiler counts the directions of its branches and the targets of its indirect calls, as
 //! the interpreter does. Each entry of the function's side table has two 32-bit counters, of the times that its branch was taken and was
 //! not taken. The counters of indirect calls follow: [`profile::CallCounters`]. A call counts after its checks, when nothing but a stack
-//! overflow can prevent it. A pointer to the counters of entry 0 is near the function's cell, and valid before the code is entered. The
-//! counters wrap around, and increments of several threads may be lost.
+//! overflow can prevent it. The code addresses its counters by relocations of target [`code::RelocTarget::Counters`], which is the address
+//! of entry 0's, within reach of a 32-bit displacement. The counters wrap around, and increments of several threads may be lost.
 //!
 //! # Traps
 //!

@@ -7,8 +7,8 @@
 //! dispatch. The latch, to which the arms jump, is placed directly before the header and falls through to it, so that
 //! an iteration takes one direct jump. Where latch, header and dispatch are [packed](Packed) into one line, the
 //! processor predicts the indirect jump from a longer history, because taken jumps and fall-through to a new line both
-//! fill the history. Targets of the indirect jump are never padded: arms at equal offsets in their lines look alike in
-//! that history. A short dispatch is also replicated: blocks that jump to it end with a copy of it instead (M. A. Ertl and
+//! fill the history. Targets of the indirect jump are not aligned, except arms with a copy, see below: arms at equal
+//! offsets in their lines look alike in that history. A short dispatch is also replicated: blocks that jump to it end with a copy of it instead (M. A. Ertl and
 //! D. Gregg, "Optimizing indirect branch prediction accuracy in virtual machine interpreters", PLDI 2003). Copies are made
 //! after allocation, because they need no parameters then. `docs/decisions/035-dispatch-in-one-line.md` has the measurements.
 //!

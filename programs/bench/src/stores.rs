@@ -1,7 +1,8 @@
 //! `weir-bench stores`: the time of a program in baseline code while another store executes the same module on another thread,
 //! as a multiple of its time alone.
 //!
-//! Baseline code is shared by all stores of an engine. Data that it writes, as its counters, must not slow the other store down.
+//! Baseline code is shared by all stores of an engine, and data beside it must not slow the other store down. In `--tier baseline` code
+//! has no counters and ticks, so that this does not measure what stores of tier `auto` share.
 
 use crate::document::summarize;
 use crate::in_store::run;

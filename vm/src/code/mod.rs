@@ -27,12 +27,12 @@ use weir_bytecode::{FuncType, Module};
 use weir_contract::code::{RelocTarget, UnplacedCode};
 use weir_contract::{Entry, Helper, HelperAddress, TrapSite};
 
-/// The number of cells in a cache line. One line separates a module's cells from its counters.
+/// The number of cells in a cache line. A line before and one after a module's ticks separate them from cells, which are read more often.
 const CELLS_PER_LINE: usize = 64 / size_of::<Cell>();
 
 /// Returns the number of cells that the ticks and counters of `count` functions take.
 fn counter_cells(count: usize) -> usize {
-    2 * count + CELLS_PER_LINE
+    2 * count + 2 * CELLS_PER_LINE
 }
 
 /// An engine's native code.

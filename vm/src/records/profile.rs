@@ -49,7 +49,7 @@ pub(crate) struct Counters {
     instructions: OnceLock<Instructions>,
 }
 
-/// The memory of counters, which are all 0 at first: anonymous memory or, for functions with baseline code, memory that code reaches.
+/// The memory of counters, which are all 0 at first: the heap's or, for functions that can have code, memory that code reaches.
 pub(crate) trait Memory: Deref<Target = [AtomicU32]> + Debug + Send + Sync {}
 
 impl<M: Deref<Target = [AtomicU32]> + Debug + Send + Sync> Memory for M {}
@@ -59,7 +59,7 @@ unsafe impl Send for Counters {}
 // SAFETY: as above.
 unsafe impl Sync for Counters {}
 
-/// The instructions to which the counters belong, so that only the first snapshot decodes the body.
+/// The instructions to which the counters belong, so that the body is decoded once.
 #[derive(Debug)]
 struct Instructions {
     /// The branches, ascending by pc.

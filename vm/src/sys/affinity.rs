@@ -2,7 +2,7 @@
 //!
 //! Linux may put a thread that is woken on the processor of the thread that wakes it, though another one is idle: in a virtual
 //! machine an idle processor often counts as taken away by the host. The two then share a processor until the next balancing, which
-//! takes up to 4 ms. So who wakes a thread excludes its own processor, and the thread allows it again when it runs.
+//! takes up to 4 ms. So who wakes the only idle thread excludes its own processor, and the thread allows it again when it runs.
 //!
 //! On systems other than Linux nothing is excluded.
 

@@ -174,7 +174,7 @@ pub(super) fn at_random(module: &Arc<ModuleRecord>, func: u32, retired: bool) {
     if !retired || entries.get(Key::top(func, Entry::Call)).backoffs() >= policy::MAX_STRESS_EVICTIONS {
         withdraw(module, native, func);
         let code = module.func_code(func);
-        // A function that was never called is not ready; it has no ticks, so that its first call makes it ready.
+        // A function that was never called may not be ready. It then has no ticks, so that its first call makes it ready.
         if code.was_called() {
             code.reset_ticks(engine_of(module.engine.record()).policy.next_ticks(Level::Baseline));
         }

@@ -34,7 +34,7 @@ pub(super) struct NoThread;
 
 /// A request for a compilation.
 pub(super) trait Job: Send {
-    /// Returns the bytes of bytecode that the function has executed so far; `None` if its code is no longer wanted.
+    /// Returns the bytes of bytecode that the function has executed so far; `None` if its module is gone.
     fn work(&self) -> Option<u64>;
 
     /// Returns whether the request precedes those of which this is false.
