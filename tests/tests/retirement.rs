@@ -125,6 +125,28 @@ fn baseline_code_under_a_suspended_frame_stays_until_the_frame_is_gone() {
     code_under_a_suspended_frame_stays(Tier::Baseline);
 }
 
+/// Optimised code replaces the baseline code of all functions, in many sections of the store.
+#[test]
+fn replaced_code_is_freed_while_there_is_room() {
+    const ROOM: usize = 256 << 10;
+    let mut config = Config::new();
+    config.tier(Tier::Auto).synchronous_compilation(true).tier_up_threshold(Some(8)).max_code_size(ROOM);
+    let engine = engine(&config).unwrap();
+    let module = Module::new(&engine, many()).unwrap();
+    let mut store = Store::new(&engine, ());
+    let instance = Instance::new(&mut store, &module, &[]).unwrap();
+    let run = instance.get_typed_func::<(i32, i32), i32>(&mut store, "run").unwrap();
+    for round in 0..32 * FUNCTIONS {
+        let i = round % FUNCTIONS;
+        assert_eq!(run.call(&mut store, (i, round)).unwrap(), expected(i, round));
+    }
+    let stats = module.stats();
+    assert!(stats.functions.native >= FUNCTIONS as u64 && stats.retired >= FUNCTIONS as u64, "{:?}", figures(&stats));
+    assert!(stats.code_bytes < ROOM as u64 / 2, "the budget was never used up: {:?}", figures(&stats));
+    assert!(stats.retired_bytes - stats.freed_bytes <= ROOM as u64 / 16, "{:?}", figures(&stats));
+    assert!(stats.freed_bytes > 0 && stats.freed_bytes <= stats.retired_bytes, "{:?}", figures(&stats));
+}
+
 /// `outer` calls the host, which calls everything else, so that the code of `outer` is evicted while `outer` is
 /// suspended; then `outer` continues or traps.
 fn code_under_a_suspended_frame_stays(tier: Tier) {

@@ -7,8 +7,8 @@ use crate::programs::{Program, Work};
 use crate::run::{Runner, milliseconds};
 use std::time::Duration;
 
-/// Milliseconds of work on the first peer: powers of ten, and about three times each.
-const STEPS: [f64; 9] = [1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1000.0, 3000.0, 10000.0];
+/// Milliseconds of work on the first peer: powers of ten, twice and five times each.
+const STEPS: [f64; 13] = [1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0, 200.0, 500.0, 1000.0, 2000.0, 5000.0, 10000.0];
 
 /// The maximum start-up time of the slowest peer.
 const START_UP: Duration = Duration::from_secs(10);

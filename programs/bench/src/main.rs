@@ -153,16 +153,8 @@ fn full(options: &Full) -> Done {
     for program in programs::find(&options.selection.programs, None)?.iter().filter(|program| {
         options.curves.contains(&program.name) && filter.as_ref().is_none_or(|filter| program.name.contains(filter))
     }) {
-        let without = [
-            "weir-native",
-            "weir-regalloc2",
-            "weir-cranelift",
-            "weir-baseline",
-            "wasmtime-cached",
-            "wasmtime-pulley",
-            "wasm3",
-            "node-no-liftoff",
-        ];
+        let without =
+            ["weir-native", "weir-regalloc2", "weir-cranelift", "wasmtime-cached", "wasmtime-pulley", "wasm3", "node-no-liftoff"];
         let drawn: Vec<Peer> = everybody.iter().filter(|peer| !without.contains(&peer.name)).cloned().collect();
         document.curves.push(curve::curve(&mut runner, program, &drawn, Duration::from_secs(10))?);
     }

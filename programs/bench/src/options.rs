@@ -187,8 +187,7 @@ pub struct Liftoff {
     pub rounds: u32,
 }
 
-/// Prints the time of each program in baseline code while another store executes the same module on another thread, as a multiple
-/// of its time alone
+/// Prints the time of each program while another store executes the same module on another thread, as a multiple of its time alone
 #[derive(Debug, Args)]
 pub struct Stores {
     #[command(flatten)]
@@ -199,6 +198,9 @@ pub struct Stores {
     /// Rounds
     #[arg(long, value_name = "N", default_value_t = 15, value_parser = clap::value_parser!(u32).range(6..))]
     pub rounds: u32,
+    /// In tier auto instead of tier baseline
+    #[arg(long)]
+    pub auto: bool,
 }
 
 /// Prints the time of each program under the slowest of several layouts over that under the fastest, and how many addresses modulo 64

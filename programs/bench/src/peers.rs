@@ -54,10 +54,10 @@ const PEERS: &[(&str, &str, Invocation)] = &[
 
 /// The runtimes with compilers, which are compared on the large work, and native code.
 pub const COMPILED: &[&str] =
-    &["weir-auto", "wasmtime", "wasmtime-cached", "wasmtime-precompiled", "wasmtime-winch", "node", "native"];
+    &["weir-auto", "weir-baseline", "wasmtime", "wasmtime-cached", "wasmtime-precompiled", "wasmtime-winch", "node", "native"];
 
 /// The back ends, and Weir's with each allocator; all code is compiled before it runs.
-pub const BACK_ENDS: &[&str] = &["weir-native", "weir-regalloc2", "weir-cranelift", "wasmtime-precompiled"];
+pub const BACK_ENDS: &[&str] = &["weir-native", "weir-regalloc2", "weir-cranelift", "weir-baseline", "wasmtime-precompiled"];
 
 /// The runtimes that interpret.
 pub const INTERPRETERS: &[&str] = &["weir-interp", "wasmtime-pulley", "wasmi", "wasm3"];

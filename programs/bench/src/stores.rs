@@ -1,8 +1,8 @@
-//! `weir-bench stores`: the time of a program in baseline code while another store executes the same module on another thread,
-//! as a multiple of its time alone.
+//! `weir-bench stores`: the time of a program while another store executes the same module on another thread, as a multiple of its
+//! time alone.
 //!
-//! Baseline code is shared by all stores of an engine, and data beside it must not slow the other store down. In `--tier baseline` code
-//! has no counters and ticks, so that this does not measure what stores of tier `auto` share.
+//! Code is shared by all stores of an engine, and data beside it must not slow the other store down. In tier `baseline` code has no
+//! counters and ticks; in tier `auto` it has, until the optimiser's code replaces it.
 
 use crate::document::summarize;
 use crate::in_store::run;
@@ -19,7 +19,8 @@ use weir::{Config, Engine, Module, Tier};
 /// # Errors
 /// A program cannot be read, fails, or prints something else than it should.
 pub fn stores(options: &Stores) -> Result<bool, String> {
-    let engine = Engine::new(Config::new().tier(Tier::Baseline)).map_err(|error| error.to_string())?;
+    let tier = if options.auto { Tier::Auto } else { Tier::Baseline };
+    let engine = Engine::new(Config::new().tier(tier)).map_err(|error| error.to_string())?;
     for program in &options.selection.programs()? {
         let failed = |error: &dyn std::fmt::Display| format!("{}: {error}", program.name);
         let Some(work) = program.scaled(options.share) else { continue };

@@ -17,6 +17,7 @@
 //! Everything here, and `publish`, requires the lock of the module's [`Entries`].
 
 use std::collections::HashMap;
+use std::time::Instant;
 use weir_contract::Entry;
 
 /// The address of published code, which is immutable.
@@ -86,6 +87,8 @@ pub(super) struct Slot {
     expiries: u32,
     /// Whether the first OSR body ran for long and was replaced. The next one cannot be left.
     replaced: bool,
+    /// When a thread last requested the code while it was queued.
+    requested: Option<Instant>,
 }
 
 /// The response to a request for an entry's code.
@@ -122,7 +125,10 @@ impl Slot {
                 *used = true;
                 Action::Run(*code)
             }
-            State::Queued => Action::Wait,
+            State::Queued => {
+                self.requested = Some(Instant::now());
+                Action::Wait
+            }
             State::Refused => Action::Never,
             State::Cold | State::BackingOff { requests: 0 } => Action::Decide,
             State::BackingOff { requests } => {
@@ -135,7 +141,7 @@ impl Slot {
     /// The policy has decided to compile it.
     fn queued(&mut self) {
         debug_assert!(matches!(self.state, State::Cold | State::BackingOff { requests: 0 }), "{self:?}");
-        self.state = State::Queued;
+        (self.state, self.requested) = (State::Queued, Some(Instant::now()));
     }
 
     /// Its code is in place. `used` is whether a thread waits for it.
@@ -182,6 +188,11 @@ impl Slot {
     /// Returns whether its OSR body was replaced.
     pub fn replaced(&self) -> bool {
         self.replaced
+    }
+
+    /// Returns when a thread last requested the code while it was queued, the first request included.
+    pub fn requested(&self) -> Option<Instant> {
+        self.requested
     }
 
     /// Returns the number of times that its code was retired or did not fit.
@@ -361,6 +372,17 @@ mod tests {
         assert_eq!(entries.swept(Key::top(3, LOOP), None), Swept::Unused(code(16)));
         // The code of a call is in use if its pointers lead to it, also without a request.
         assert_eq!(entries.swept(Key::top(3, LOOP), Some(true)), Swept::Used(code(16)));
+    }
+
+    #[test]
+    fn a_queued_entry_knows_its_last_request() {
+        let mut entries = Entries::default();
+        let key = Key::top(3, LOOP);
+        assert_eq!(entries.get(key).requested(), None);
+        entries.queued(key);
+        let first = entries.get(key).requested().expect("the request that queued it");
+        assert_eq!(entries.request(key), Action::Wait);
+        assert!(entries.get(key).requested() >= Some(first));
     }
 
     #[test]

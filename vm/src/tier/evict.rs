@@ -26,6 +26,7 @@ fn retire(module: &Arc<ModuleRecord>, entries: &mut Entries, key: Key, code: Cod
     let engine = engine_of(module.engine.record());
     let Ok(native) = state_of(module).native(module) else { return 0 };
     let bytes = native.code.len_of(code.0);
+    engine.retired_bytes.fetch_add(bytes, Ordering::Relaxed);
     engine.reclaimer.retire(|| {
         // Baseline code may have been replaced.
         if is_published(module, key, code) {
@@ -50,6 +51,7 @@ fn heavy_fence() -> bool {
 /// Frees the retired code that no store can run in or return to. Returns the number of bytes freed.
 fn reclaim(engine: &EngineState) -> usize {
     let Ok(space) = engine.space() else { return 0 };
+    engine.retired_bytes.store(0, Ordering::Relaxed);
     // SAFETY: the theorem of `super::reclaim`; nothing else refers to code.
     engine.reclaimer.reclaim(heavy_fence).into_iter().map(|code| unsafe { code.reclaim(space) }).sum()
 }
@@ -65,12 +67,17 @@ fn report(module: &Arc<ModuleRecord>, key: Key, bytes: usize) {
 
 /// Adds an entry that has become ready to the second-chance sweep. If it is the best code for the function's calls, its
 /// baseline code is retired, and so are OSR bodies of the function that were used since the last sweep: new calls do
-/// not need them. Without the heavy fence they could not be reclaimed, and stay.
+/// not need them. Without the heavy fence they could not be reclaimed, and stay. If much has been retired, it is
+/// reclaimed.
 pub(super) fn ready(module: &Arc<ModuleRecord>, key: Key) {
     let body = Body { module: Arc::downgrade(module), key };
-    engine_of(module.engine.record()).bodies.lock().unwrap_or_else(PoisonError::into_inner).push_back(body);
+    let engine = engine_of(module.engine.record());
+    engine.bodies.lock().unwrap_or_else(PoisonError::into_inner).push_back(body);
     if key == Key::top(key.func, Entry::Call) && heavy_fence() {
         retire_all(module, key.func, |key, used| key.level == Level::Baseline || key.entry != Entry::Call && used);
+    }
+    if engine.retired_bytes.load(Ordering::Relaxed) >= policy::reclaim_bytes(engine.max_code_size) {
+        reclaim(engine);
     }
 }
 

@@ -7,7 +7,7 @@
 //! Ticks are bytes of bytecode executed. A function starts with [`Policy::first_ticks`]. The interpreter subtracts the
 //! [work](weir_bytecode::sidetable) of each call and each loop iteration, and requests code when the ticks run out. If
 //! interpreting has taken as long by then as compiling will, the sum of both is at most twice the better choice (the ski-rental
-//! argument). The thresholds are below that where measurements said so. While the function is being compiled, it checks for code every
+//! argument). [`Threshold`] says why the thresholds are lower. While the function is being compiled, it checks for code every
 //! [`POLL_TICKS`], or [`BASELINE_POLL_TICKS`] in baseline code.
 //!
 //! A configured threshold, and those of stress, count calls and iterations instead: the work of each is then 1.
@@ -16,6 +16,7 @@ use super::entry::Level;
 use crate::records::config::{Config, Tier};
 use crate::sys::thread;
 use std::sync::Mutex;
+use std::time::Duration;
 use weir_contract::Entry;
 use weir_jit::Backend;
 
@@ -24,44 +25,81 @@ pub(crate) const POLL_TICKS: i32 = 8 << 10;
 /// The same of functions in baseline code: about 15 µs, too. A check takes about half a microsecond. With [`POLL_TICKS`], Lua took up
 /// to 1.5 times as long as in baseline code alone while its functions waited to be optimised.
 const BASELINE_POLL_TICKS: i32 = 128 << 10;
+/// A loop without a request for this long was left: a frame in it requests its code each time that these ticks run out.
+pub(crate) const LEFT: Duration = Duration::from_millis(1);
 /// Ticks that never run out in practice, for functions that will not be compiled.
 pub(crate) const NEVER: i32 = i32::MAX;
+
+/// Nanoseconds that a byte of bytecode takes in the interpreter, in baseline code and in the optimiser's code. These and the prices are
+/// the medians that `weir-bench fit` prints, over 25 programs.
+const INTERPRETER_NS: f64 = 0.308;
+const BASELINE_NS: f64 = 0.029;
+const OPTIMISED_NS: f64 = 0.022;
+
+/// The price of compiling a function, in nanoseconds.
+#[derive(Clone, Copy, Debug)]
+struct Price {
+    /// For each byte of its code.
+    per_byte: f64,
+    /// For publishing the code.
+    publish: f64,
+}
+
+/// The price of baseline code, and of the optimiser's.
+const BASELINE_PRICE: Price = Price { per_byte: 57.0, publish: 6_000.0 };
+const OPTIMISED_PRICE: Price = Price { per_byte: 343.0, publish: 10_000.0 };
 
 /// The threshold of a function: the ticks until it is compiled.
 #[derive(Clone, Copy, Debug)]
 struct Threshold {
-    /// For every function. They pay for publishing its code, which takes a few microseconds.
+    /// For every function.
     base: i32,
     /// For each byte of its code.
     per_byte: i32,
 }
 
 impl Threshold {
+    /// Compiling a function of `price` has paid when as much time was lost by executing it in `slow` instead of `fast` nanoseconds for
+    /// each byte (the ski-rental rule, which is the best one if nothing is known of the function's future). But a function that has
+    /// executed much will mostly execute many times as much: the distribution of work has a heavy tail. Code is therefore requested
+    /// `earlier` times as early. That factor is fitted to the total time of programs, and given with each threshold.
+    const fn of(price: Price, slow: f64, fast: f64, earlier: f64) -> Threshold {
+        let ticks = 1.0 / ((slow - fast) * earlier);
+        Threshold { base: (price.publish * ticks) as i32, per_byte: (price.per_byte * ticks) as i32 }
+    }
+
     /// Returns the ticks of a function with `bytes` of code.
     fn ticks(self, bytes: u32) -> i32 {
         i32::try_from(bytes).unwrap_or(NEVER).saturating_mul(self.per_byte).saturating_add(self.base)
     }
 }
 
-/// The threshold of baseline code. Compiling a byte takes 20 to 40 ns, interpreting one about 2 ns. CPython printed after 126, 119 and
-/// 114 ms with 3,000 and 30, with these, and with 1,000 and 10; a Lua script of 16 ms took 6 % less with either than with the first,
-/// and SQLite printed 0.5 ms later with the last two, because each function's code takes pages.
-const FIRST: Threshold = Threshold { base: 1_500, per_byte: 15 };
+/// The threshold of baseline code: 1,654 ticks and 15 for each byte. CPython printed after 126, 119 and 114 ms with 3,000 and 30, with
+/// 1,500 and 15, and with 1,000 and 10; a Lua script of 16 ms took 6 % less with either than with the first, and SQLite printed 0.5 ms
+/// later with the last two, because each function's code takes pages.
+const FIRST: Threshold = Threshold::of(BASELINE_PRICE, INTERPRETER_NS, BASELINE_NS, 13.0);
 
-/// The threshold of functions that are interpreted until the optimiser compiles them. Compiling a byte takes as long as
-/// interpreting some 230. On one core, 225 took less time in total than 450 and 900.
-const INTERPRETED: Threshold = Threshold { base: 4_000, per_byte: 225 };
-/// The threshold of interpreted functions if another core compiles. The guest does not wait then; only functions later
-/// in the queue do.
-const INTERPRETED_ELSEWHERE: Threshold = Threshold { base: 4_000, per_byte: 120 };
-/// The threshold of functions that run in baseline code until the optimiser compiles them. Baseline code takes about 1.4 times
-/// the time of optimised code. With factors between 225 and 4,000 for each byte, total times on one core differ little.
-const BASELINE: Threshold = Threshold { base: 16_000, per_byte: 500 };
-/// The threshold of functions in baseline code if another core compiles.
-const BASELINE_ELSEWHERE: Threshold = Threshold { base: 10_000, per_byte: 300 };
+/// The threshold of functions that are interpreted until the optimiser compiles them: 6,993 ticks and 239 for each byte. On one core, 225
+/// for each byte took less time in total than 450 and 900.
+const INTERPRETED: Threshold = Threshold::of(OPTIMISED_PRICE, INTERPRETER_NS, OPTIMISED_NS, 5.0);
+/// The threshold of interpreted functions if another core compiles: 3,496 ticks and 119 for each byte. The guest does not wait then; only
+/// functions later in the queue do.
+const INTERPRETED_ELSEWHERE: Threshold = Threshold::of(OPTIMISED_PRICE, INTERPRETER_NS, OPTIMISED_NS, 10.0);
+/// The threshold of functions that run in baseline code until the optimiser compiles them: 14,285 ticks and 490 for each byte. The
+/// functions in which the two differ most decide, and they differ much more than the median. With factors between 225 and 4,000 for
+/// each byte, total times on one core differ little.
+const BASELINE: Threshold = Threshold::of(OPTIMISED_PRICE, BASELINE_NS, OPTIMISED_NS, 100.0);
+/// The threshold of functions in baseline code if another core compiles: 8,928 ticks and 306 for each byte.
+const BASELINE_ELSEWHERE: Threshold = Threshold::of(OPTIMISED_PRICE, BASELINE_NS, OPTIMISED_NS, 160.0);
 /// Without baseline code, a function's profile begins after the fraction 1/`COLD_SHARE` of its ticks, so that cold functions need
 /// no memory for counters. With baseline code, it begins after half of the ticks until baseline code is compiled.
 const COLD_SHARE: i32 = 4;
+
+/// Returns how many bytes of code must have been retired since the last time for retired code to be reclaimed, though there is room in a
+/// budget of `max_code_size`. A fence takes microseconds; new code in fresh pages would take longer.
+pub(crate) fn reclaim_bytes(max_code_size: usize) -> usize {
+    (max_code_size / 16).min(1 << 20)
+}
 
 /// The second-chance sweep examines this many times the bytes wanted. In steady state, code is evicted if it is not
 /// used while a quarter of the budget is filled anew.
@@ -90,9 +128,6 @@ pub(crate) fn wanted(bytes: usize, failures: u32) -> usize {
     bytes.saturating_mul(1 << failures.min(MAX_BACKOFF_LOG2))
 }
 
-/// Time of the optimiser for each byte, and for publishing code, in nanoseconds.
-const TOP_NS: (f64, f64) = (433.0, 10_000.0);
-
 /// Functions with more bytes of code get their baseline code from a compiler thread: compiling them on the guest's thread would
 /// take more than about a millisecond, at 30 to 40 ns for each byte.
 const BASELINE_HERE: u32 = 28 << 10;
@@ -101,7 +136,7 @@ const BASELINE_HERE: u32 = 28 << 10;
 /// for all. A loop counts four times, because it is running now and the function may not be called again.
 pub(crate) fn value(bytes: u32, entry: Entry) -> f64 {
     let weight = if entry == Entry::Call { 1.0 } else { 4.0 };
-    weight / (TOP_NS.0 * f64::from(bytes) + TOP_NS.1)
+    weight / (OPTIMISED_PRICE.per_byte * f64::from(bytes) + OPTIMISED_PRICE.publish)
 }
 
 /// Returns the maximum number of compiler threads by default: one core is left to the guest.

@@ -85,6 +85,13 @@ struct State {
     closed: bool,
 }
 
+impl State {
+    /// The number of requests that go first.
+    fn first(&self) -> usize {
+        self.waiting.iter().take_while(|waiting| waiting.job.goes_first()).count()
+    }
+}
+
 /// Takes the request with the greatest gain out of these. Those that are not wanted any more are dropped.
 ///
 /// The lock of the queue must not be held, because a job may hold the last reference to a module.
@@ -129,7 +136,7 @@ impl Shared {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Puts requests back to the front, unless the queue is closed.
+    /// Puts requests back to the front, after those that go first, unless the queue is closed.
     fn put_back(&self, waiting: Vec<Waiting>) {
         if waiting.is_empty() {
             return;
@@ -139,7 +146,11 @@ impl Shared {
             drop(state);
             return drop(waiting);
         }
-        waiting.into_iter().rev().for_each(|waiting| state.waiting.push_front(waiting));
+        for request in waiting.into_iter().rev() {
+            // More of these may have come meanwhile.
+            let before = if request.job.goes_first() { 0 } else { state.first() };
+            state.waiting.insert(before, request);
+        }
         drop(state);
         self.wake.notify_one();
     }
@@ -470,6 +481,21 @@ mod tests {
         queue.wait_idle();
         let seen = numbers(&receive);
         assert_eq!((seen[0], seen.len()), (7, 1 + 2 * MAX_CANDIDATES), "{seen:?}");
+    }
+
+    #[test]
+    fn a_request_that_goes_first_is_not_passed_by_those_put_back() {
+        let (send, receive) = channel();
+        let queue = Queue::new(0);
+        let start = Instant::now();
+        let (requests, _) = waiting(&[1.0, 2.0], start, &send);
+        let first =
+            Waiting { job: Box::new(Numbered { first: true, ..*job(7, &send).0 }), ..waiting(&[0.0], start, &send).0.remove(0) };
+        queue.shared.lock().waiting.push_front(first);
+        queue.shared.put_back(requests);
+        let order: VecDeque<Waiting> = std::mem::take(&mut queue.shared.lock().waiting);
+        order.into_iter().for_each(|waiting| waiting.job.run());
+        assert_eq!(numbers(&receive), [7, 0, 1]);
     }
 
     #[test]

@@ -18,7 +18,7 @@ use crate::sys::lock::{Guard, Lock, Rank};
 use std::any::Any;
 use std::collections::VecDeque;
 use std::ptr;
-use std::sync::atomic::{AtomicBool, AtomicU64};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 use weir_bytecode::FuncBody;
 use weir_contract::{Helper, HelperAddress};
@@ -36,7 +36,7 @@ pub(crate) struct EngineState {
     pub(super) leaving: Options,
     /// The options of baseline code whose counters are out of its reach.
     pub(super) uncounted: Options,
-    max_code_size: usize,
+    pub(super) max_code_size: usize,
     count_crossings: bool,
     hooks: Hooks,
     helpers: HelperTable,
@@ -52,6 +52,8 @@ pub(crate) struct EngineState {
     /// All ready code, in the order of the second-chance sweep.
     pub(super) bodies: Mutex<VecDeque<Body>>,
     pub(super) reclaimer: Arc<Reclaimer<RetiredCode>>,
+    /// Bytes of code retired since code was last reclaimed.
+    pub(super) retired_bytes: AtomicUsize,
 }
 
 /// An entry that was ready when it was added. Its code may have been retired since.
@@ -88,6 +90,7 @@ impl EngineState {
             listeners: Listeners::new(config)?,
             bodies: Mutex::default(),
             reclaimer: Arc::new(Reclaimer::new(quiescence.clone())),
+            retired_bytes: AtomicUsize::new(0),
         })
     }
 

@@ -298,9 +298,20 @@ impl Job for Compilation {
             if self.key.level == Level::Baseline {
                 arm_baseline(&module, self.key.func);
             }
+            if left_its_loop(&module, self.key) {
+                return self.drop_stale();
+            }
             compile_and_install(&module, self.key, self.backend, false);
         }
     }
+}
+
+/// Whether a queued entry is a loop in which no frame seems to be any more: none has requested it for [`policy::LEFT`]. New calls of its
+/// function do not need it, because they have code.
+fn left_its_loop(module: &ModuleRecord, key: Key) -> bool {
+    let entries = state_of(module).entries();
+    let has_code = || entries.code(Key::top(key.func, Entry::Call)).is_some();
+    key.entry != Entry::Call && has_code() && entries.get(key).requested().is_some_and(|last| last.elapsed() > policy::LEFT)
 }
 
 /// Sets the ticks of baseline code that other threads may enter as soon as it is there.
