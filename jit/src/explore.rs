@@ -114,8 +114,8 @@ fn bytes(compiled: &Compiled) -> String {
     for Reloc { offset, target, func, addend } in &compiled.relocs {
         let of = match target {
             RelocTarget::Cell => "",
-            RelocTarget::Ticks => " ticks",
-            RelocTarget::Counters => " counters",
+            RelocTarget::Ticks(_) => " ticks",
+            RelocTarget::Counters(_) => " counters",
         };
         let _ = writeln!(text, "reloc {offset:#x} f{func}{of} {addend:+}");
     }

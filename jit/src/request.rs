@@ -5,7 +5,7 @@ use crate::settings::{PropagationLimits, Refinements};
 use weir_bytecode::Module;
 use weir_contract::code::UnplacedCode;
 pub use weir_contract::code::{
-    Backend, FunctionText, InlinedCall, Inlining, PadAt, Padding, Reloc, RelocTarget, TextForm, TrapEntry,
+    Backend, FunctionText, InlinedCall, Inlining, PadAt, Padding, Reloc, RelocTarget, Stripe, TextForm, TrapEntry,
 };
 use weir_contract::profile::Profile;
 use weir_contract::stats::Counters;
@@ -54,6 +54,8 @@ pub struct Options {
     pub leaves: bool,
     /// Whether baseline code counts the directions of branches and the targets of indirect calls.
     pub counts: bool,
+    /// Whether ticks and counts go to the stripe of the instance's store, and not to the first one.
+    pub striped: bool,
     /// The padding. Only the native back end uses it.
     pub padding: Padding,
     /// Whether to fill in [`Compiled::lines`].
@@ -83,6 +85,7 @@ impl Default for Options {
             ticks: false,
             leaves: false,
             counts: false,
+            striped: false,
             padding: Padding::default(),
             lines: false,
             texts: Vec::new(),

@@ -57,6 +57,36 @@ fn counts(module: &Module, func: u32) -> Option<Counts> {
 
 const RUN: u32 = 7;
 
+/// Stores that exist at the same time count in stripes of their own, of which a profile is the sum.
+#[test]
+fn the_counts_of_several_stores_add_up() {
+    const STORES: u32 = 20;
+    for tier in [Tier::Interpreter, Tier::Baseline].into_iter().filter(|&tier| is_built(tier)) {
+        let engine = common::engine(Config::new().tier(tier).profile(true)).unwrap();
+        let mut linker = Linker::new(&engine);
+        linker.func_wrap("host", "far", |n: i32| n).unwrap();
+        let module = Module::new(&engine, WORK).unwrap();
+        let mut stores: Vec<Store<()>> = (0..STORES).map(|_| Store::new(&engine, ())).collect();
+        for store in &mut stores {
+            let instance = linker.instantiate(&mut *store, &module).unwrap();
+            run(store, instance, 10);
+        }
+        let (branches, calls) = counts(&module, RUN).unwrap();
+        let times = |counts: &[u32]| counts.iter().map(|count| STORES * count).collect::<Vec<_>>();
+        let expected: [&[u32]; 6] = [&[1, 9], &[5, 5], &[0, 1, 9], &[0, 10], &[0, 10], &[9, 1]];
+        assert_eq!(branches, expected.map(times));
+        let call = |func: u32, count: u32| (Some(func), STORES * count);
+        assert_eq!(
+            calls,
+            [
+                (vec![call(1, 2), call(2, 2), call(3, 2)], STORES * 4),
+                (vec![call(1, 5), (None, STORES * 5)], 0),
+                (vec![call(1, 10)], 0),
+            ]
+        );
+    }
+}
+
 /// The counts are the same under lazy validation, in the loop that meters, and in baseline code.
 #[test]
 fn an_engine_that_profiles_counts_everything() {

@@ -55,7 +55,7 @@ pub struct UnplacedCode<'a> {
     pub inlining: &'a Inlining,
 }
 
-/// A relocation: the 32-bit field at `offset` receives `target(func) + addend - address of the field`.
+/// A relocation: the 32-bit field at `offset` receives `target(func) + addend`, less the field's address if it is relative.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Reloc {
     /// Offset of the field in the code.
@@ -64,7 +64,7 @@ pub struct Reloc {
     pub target: RelocTarget,
     /// The function of the module to which the target belongs.
     pub func: u32,
-    /// The addend: -4 for a field that ends its instruction.
+    /// The addend: -4 for a relative field that ends its instruction.
     pub addend: i32,
 }
 
@@ -74,9 +74,18 @@ pub enum RelocTarget {
     /// The function's entry cell.
     Cell,
     /// The 32-bit counter of ticks that the function's baseline code has left.
-    Ticks,
+    Ticks(Stripe),
     /// The function's branch counters: see the crate's documentation.
-    Counters,
+    Counters(Stripe),
+}
+
+/// The place of a counter in a [`Reloc`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Stripe {
+    /// Its address in the first stripe, relative.
+    First,
+    /// Its offset in any stripe, not relative.
+    Any,
 }
 
 /// An instruction that may fault.

@@ -93,8 +93,8 @@
 //!
 //! # Ticks of baseline code
 //!
-//! Code of the baseline compiler counts the work that it does, in a counter near its function's cell: first thing at the function's
-//! entry, and at every loop header before its poll. When the counter becomes negative the code calls [`Helper::Tick`], which may return
+//! Code of the baseline compiler counts the work that it does, in a counter of its function: first thing at the function's entry, and at
+//! every loop header before its poll. When the counter becomes negative the code calls [`Helper::Tick`], which may return
 //! another address at which to continue. At the entry, this is code of the function or its interpreter thunk, to which the code jumps
 //! with its arguments in place. At a loop header, where all locals and operands are in their slots, it is an OSR body for the loop or a
 //! `resume` stub. The code then removes its native frame, restores [`StackCtx::value_sp`], and jumps there in the convention of OSR
@@ -114,8 +114,15 @@
 //! With `Options::counts`, code of the baseline compiler counts the directions of its branches and the targets of its indirect calls, as
 //! the interpreter does. Each entry of the function's side table has two 32-bit counters, of the times that its branch was taken and was
 //! not taken. The counters of indirect calls follow: [`profile::CallCounters`]. A call counts after its checks, when nothing but a stack
-//! overflow can prevent it. The code addresses its counters by relocations of target [`code::RelocTarget::Counters`], which is the address
-//! of entry 0's, within reach of a 32-bit displacement. The counters wrap around, and increments of several threads may be lost.
+//! overflow can prevent it. The counters wrap around, and increments of several threads may be lost.
+//!
+//! # Stripes
+//!
+//! Each tick and counter of baseline code has a place in several *stripes*, at the same offset in each. An instance uses that which begins
+//! at [`InstanceCtx::counters`]. Threads whose stores have different stripes thus write to different cache lines: two threads that
+//! count in one line take up to ten times as long. With `Options::striped` code loads the stripe's address, and the offset is a
+//! relocation. Without it the code, which only one store runs when it is made, uses the first stripe, which is within reach of a 32-bit
+//! displacement. The relocations are [`code::RelocTarget::Ticks`] and [`code::RelocTarget::Counters`].
 //!
 //! # Traps
 //!
@@ -154,6 +161,9 @@ use std::sync::atomic::AtomicU64;
 use weir_bytecode::module::Module;
 use weir_bytecode::types::{FuncType, MemoryType, ValType, has_vector};
 
+/// The number of stripes of counters: see the crate documentation.
+pub const STRIPES: usize = 16;
+
 /// An instance: see the crate documentation. The fixed part is followed by tails that [`Layout`] describes.
 #[repr(C)]
 #[derive(Debug)]
@@ -168,6 +178,8 @@ pub struct InstanceCtx {
     pub helpers: *const [HelperAddress; Helper::COUNT],
     /// The vm's own record of this instance.
     pub owner: *mut (),
+    /// The store's stripe of the engine's counters: see the crate documentation. Null without native code.
+    pub counters: *mut u8,
 }
 
 /// The context of a host function, without tails: the instance of the [`FuncRef`]s that refer to it.

@@ -47,7 +47,7 @@ impl Counted {
 
 /// The layout of the counters of an indirect call, which interpreter and baseline code increment: [`CallCounters::TARGETS`]
 /// targets of two 32-bit words, a function and the number of its calls, in the order of the first call, then the calls of
-/// others, then a word without meaning. They follow the counters of the branches, one for each instruction for which
+/// others, then a word without meaning. A function is stored as its index plus one. They follow the counters of the branches, one for each instruction for which
 /// [`Counted::of`] returns [`Counted::Call`], in the order of the body, unreachable ones included.
 #[derive(Clone, Copy, Debug)]
 pub struct CallCounters;
@@ -64,7 +64,7 @@ impl CallCounters {
     /// In the place of a function: one of another instance or of the host.
     pub const OTHER_INSTANCE: u32 = u32::MAX;
     /// In the place of a function: no function yet.
-    pub const UNUSED: u32 = u32::MAX - 1;
+    pub const UNUSED: u32 = 0;
 
     /// Returns the offset in bytes of the counters of the indirect call with this number, in a function with this number of
     /// entries in its side table.

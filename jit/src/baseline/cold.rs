@@ -1,10 +1,11 @@
 //! Code after the function: traps, polls, the requests of better code, and the rare parts of instructions.
 
 use super::compiler::Compiler;
+use super::counts::{stripe, subtract};
 use super::frame::{self, SCRATCH};
 use super::parts::{Case, Cold, Head};
 use crate::regalloc::{Class, Reg};
-use crate::request::{Reloc, RelocTarget, TrapEntry};
+use crate::request::{Reloc, RelocTarget, Stripe, TrapEntry};
 use crate::x64::abi;
 use crate::x64::encode::Bytes;
 use crate::x64::forms::Field;
@@ -13,10 +14,10 @@ use std::mem::offset_of;
 use weir_bytecode::Trap;
 use weir_contract::{Helper, InstanceCtx, NULL_SIG, StoreCtx, TableEntry, TrapSite};
 
-/// Subtracts work from a function's ticks, and sets the sign flag if none are left.
-pub fn subtract_ticks(out: &mut Bytes, func: u32, work: u32) -> Reloc {
-    let (field, after) = out.subtract_from(work.min(i32::MAX as u32) as i32);
-    Reloc { offset: field as u32, target: RelocTarget::Ticks, func, addend: -(4 + after as i32) }
+/// Subtracts work from a function's ticks, and sets the sign flag if none are left. `r11` is destroyed.
+pub fn subtract_ticks(out: &mut Bytes, stripe: Stripe, func: u32, work: u32) -> Reloc {
+    let (offset, addend) = subtract(out, stripe, work.min(i32::MAX as u32) as i32);
+    Reloc { offset, target: RelocTarget::Ticks(stripe), func, addend }
 }
 
 /// The offset of the helper table's entry.
@@ -141,7 +142,7 @@ impl Compiler<'_> {
         }
         self.heads.push(Head { index, at: self.offset(), pins: self.pins.list.clone() });
         let work = self.body.branches[self.body.loops[index as usize].stp as usize].drop;
-        let reloc = subtract_ticks(&mut self.out, self.request.func, work);
+        let reloc = subtract_ticks(&mut self.out, stripe(self.request.options), self.request.func, work);
         self.relocs.push(reloc);
         let field = self.jump_if(Cond::S);
         self.push_cold(field, Case::Tick(index));

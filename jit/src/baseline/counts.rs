@@ -4,13 +4,14 @@ use super::compiler::Compiler;
 use super::frame::SCRATCH;
 use super::parts::{Case, Direction};
 use crate::regalloc::{Class, Reg};
-use crate::request::{Reloc, RelocTarget};
+use crate::request::{Options, Reloc, RelocTarget, Stripe};
 use crate::x64::abi;
+use crate::x64::encode::Bytes;
 use crate::x64::forms::Field;
 use crate::x64::insts::{Asm, Cond, Inst, Mem, Width};
 use std::mem::offset_of;
 use weir_contract::profile::CallCounters;
-use weir_contract::{FuncRef, TableEntry};
+use weir_contract::{FuncRef, InstanceCtx, TableEntry};
 
 /// The offset of an entry's counters.
 fn counter_at(entry: u32) -> i32 {
@@ -26,6 +27,31 @@ pub enum Callee {
     Reference,
 }
 
+/// The stripe of counters that code of these options uses.
+pub fn stripe(options: &Options) -> Stripe {
+    if options.striped { Stripe::Any } else { Stripe::First }
+}
+
+/// Subtracts a number from a counter. Returns offset and addend of its relocation. Flags and `r11` are destroyed.
+pub fn subtract(out: &mut Bytes, stripe: Stripe, value: i32) -> (u32, i32) {
+    match stripe {
+        Stripe::First => {
+            let (field, after) = out.subtract_near(value);
+            (field as u32, -4 - after as i32)
+        }
+        Stripe::Any => {
+            load_stripe(out);
+            (out.subtract_from(SCRATCH, value) as u32, 0)
+        }
+    }
+}
+
+/// Loads the address of the store's stripe of counters into `r11`.
+fn load_stripe(out: &mut Bytes) {
+    let stripe = Mem::at(abi::INSTANCE, offset_of!(InstanceCtx, counters) as i32);
+    out.encode(&Inst::new(Asm::Mov, Width::Q).dst(SCRATCH).mem(stripe));
+}
+
 impl Compiler<'_> {
     /// Advances past the current instruction's entry in the side table, and returns its index.
     pub fn take_entry(&mut self) -> u32 {
@@ -33,12 +59,13 @@ impl Compiler<'_> {
         self.entry - 1
     }
 
-    /// Counts a direction of the branch with this entry in the side table. Flags are destroyed.
+    /// Counts a direction of the branch with this entry in the side table. Flags and `r11` are destroyed.
     pub fn count(&mut self, entry: u32, direction: Direction) {
         if self.request.options.counts {
-            let (field, after) = self.out.subtract_from(-1);
+            let stripe = stripe(self.request.options);
+            let (offset, addend) = subtract(&mut self.out, stripe, -1);
             let counter = counter_at(entry) + if direction == Direction::Taken { 0 } else { 4 };
-            self.counters_at(field, counter - after as i32);
+            self.counters_at(offset, stripe, addend + counter);
         }
     }
 
@@ -59,19 +86,20 @@ impl Compiler<'_> {
 
     /// The address of the function's counters in `r11`.
     fn counters_address(&mut self) {
-        let field = self.out.address(SCRATCH);
-        self.counters_at(field, 0);
+        let stripe = stripe(self.request.options);
+        let (field, addend) = match stripe {
+            Stripe::First => (self.out.address(SCRATCH), -4),
+            Stripe::Any => {
+                load_stripe(&mut self.out);
+                (self.out.address_from(SCRATCH, SCRATCH), 0)
+            }
+        };
+        self.counters_at(field as u32, stripe, addend);
     }
 
-    /// The field of an instruction receives the distance of the counters, and of this many bytes more. No bytes of the instruction follow
-    /// the field, or their number is subtracted from `more`.
-    fn counters_at(&mut self, field: Field, more: i32) {
-        self.relocs.push(Reloc {
-            offset: field as u32,
-            target: RelocTarget::Counters,
-            func: self.request.func,
-            addend: more - 4,
-        });
+    /// The field at `offset` receives the place of the function's counters.
+    fn counters_at(&mut self, offset: u32, stripe: Stripe, addend: i32) {
+        self.relocs.push(Reloc { offset, target: RelocTarget::Counters(stripe), func: self.request.func, addend });
     }
 
     /// Passes an indirect call, which is the current instruction, and counts its target. The address of the callee, which has passed
@@ -94,6 +122,7 @@ impl Compiler<'_> {
         };
         let index = Mem::at(reference, offset_of!(FuncRef, index) as i32);
         self.emit(&Inst::new(Asm::Mov, Width::D).dst(func).mem(index));
+        self.emit(&Inst::new(Asm::Add, Width::D).dst(func).src(func).imm(1));
         self.counters_address();
         // A `FuncRef` has its instance at the same offset.
         const { assert!(offset_of!(TableEntry, instance) == offset_of!(FuncRef, instance)) };
@@ -107,7 +136,7 @@ impl Compiler<'_> {
         self.release(func);
     }
 
-    /// Counts a call of the function in `func`, which is not the first target of the counters at `site`. The jump `foreign` comes with a
+    /// Counts a call of the function whose index plus one is in `func`, and which is not the first target of the counters at `site`. The jump `foreign` comes with a
     /// function of another instance.
     pub fn count_other_target(&mut self, func: Reg, site: i32, foreign: Field, back: usize) {
         let here = self.offset();
@@ -125,7 +154,8 @@ impl Compiler<'_> {
         self.jump_back(here);
     }
 
-    /// Writes the subroutine that counts a call of the function in `eax`, in the counters at `r11`, if the function calls it.
+    /// Writes the subroutine that counts a call of the function whose index plus one is in `eax`, in the counters at `r11`, if the function
+    /// calls it.
     pub fn target_subroutine(&mut self) {
         let calls = std::mem::take(&mut self.target_calls);
         if calls.is_empty() {

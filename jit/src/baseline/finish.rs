@@ -3,6 +3,7 @@
 use super::buffers::Buffers;
 use super::cold::subtract_ticks;
 use super::compiler::Compiler;
+use super::counts::stripe;
 use super::frame;
 use super::parts::Head;
 use crate::request::{Backend, CompileStats, Compiled, Inlining, Refusal, Reloc};
@@ -65,7 +66,7 @@ impl Compiler<'_> {
         // The prologue is written last, and copied to the beginning.
         let end = self.offset();
         let tick = request.map(|request| {
-            let reloc = subtract_ticks(&mut self.out, self.request.func, self.body.work);
+            let reloc = subtract_ticks(&mut self.out, stripe(self.request.options), self.request.func, self.body.work);
             (Reloc { offset: reloc.offset - end as u32, ..reloc }, self.out.jump_if(Cond::S) - end, request)
         });
         let overflows = frame::prologue(&mut self.out, self.needs, bytes);

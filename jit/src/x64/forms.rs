@@ -59,14 +59,31 @@ impl Bytes {
         self.with_field(&[0x48 | dst >> 3 << 2, 0x8D, 5 | (dst & 7) << 3, 0, 0, 0, 0])
     }
 
+    /// `lea` of the address at an offset from `base`.
+    pub fn address_from(&mut self, dst: Reg, base: Reg) -> Field {
+        let (dst, base) = (dst.encoding(), base.encoding());
+        debug_assert!(base & 7 != 4, "that base needs another byte");
+        self.with_field(&[0x48 | dst >> 3 << 2 | base >> 3, 0x8D, 0x80 | (dst & 7) << 3 | base & 7, 0, 0, 0, 0])
+    }
+
     /// `sub` of a number from 32 bits of memory at a distance. Returns the field, and the number of bytes of the
     /// instruction after it.
-    pub fn subtract_from(&mut self, value: i32) -> (Field, usize) {
+    pub fn subtract_near(&mut self, value: i32) -> (Field, usize) {
         let short = i8::try_from(value).is_ok();
         let field = self.with_field(&[if short { 0x83 } else { 0x81 }, 0x2D, 0, 0, 0, 0]);
         let immediate = if short { 1 } else { 4 };
         self.machine_code(&value.to_le_bytes()[..immediate]);
         (field, immediate)
+    }
+
+    /// `sub` of a number from 32 bits of memory, at an offset from `base` in the field, which this returns.
+    pub fn subtract_from(&mut self, base: Reg, value: i32) -> Field {
+        let short = i8::try_from(value).is_ok();
+        let base = base.encoding();
+        debug_assert!(base & 7 != 4, "that base needs another byte");
+        let field = self.with_field(&[0x40 | base >> 3, if short { 0x83 } else { 0x81 }, 0xA8 | base & 7, 0, 0, 0, 0]);
+        self.machine_code(&value.to_le_bytes()[..if short { 1 } else { 4 }]);
+        field
     }
 
     /// `setcc` of a register's lowest byte, on a condition of the processor.
@@ -124,7 +141,7 @@ impl Bytes {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::x64::disassemble;
+    use crate::x64::{abi, disassemble};
     use std::collections::BTreeSet;
 
     /// A form, and the text that the disassembler gives for it. Distances are 0x100 from the end of the field.
@@ -154,10 +171,16 @@ mod tests {
                 },
                 "jno short 12h",
             ),
-            ("subtract_from", |out| Some(out.subtract_from(127).0), "sub dword [rel 107h],7Fh"),
-            ("subtract_from", |out| Some(out.subtract_from(-1).0), "sub dword [rel 107h],0FFFFFFFFh"),
-            ("subtract_from", |out| Some(out.subtract_from(128).0), "sub dword [rel 10Ah],80h"),
-            ("subtract_from", |out| Some(out.subtract_from(i32::MAX).0), "sub dword [rel 10Ah],7FFFFFFFh"),
+            ("address_from", |out| Some(out.address_from(abi::CALLEE, abi::CALLEE)), "lea r11,[r11+100h]"),
+            ("address_from", |out| Some(out.address_from(abi::RAX, abi::RDI)), "lea rax,[rdi+100h]"),
+            ("subtract_near", |out| Some(out.subtract_near(127).0), "sub dword [rel 107h],7Fh"),
+            ("subtract_near", |out| Some(out.subtract_near(-1).0), "sub dword [rel 107h],0FFFFFFFFh"),
+            ("subtract_near", |out| Some(out.subtract_near(128).0), "sub dword [rel 10Ah],80h"),
+            ("subtract_near", |out| Some(out.subtract_near(i32::MAX).0), "sub dword [rel 10Ah],7FFFFFFFh"),
+            ("subtract_from", |out| Some(out.subtract_from(abi::CALLEE, 127)), "sub dword [r11+100h],7Fh"),
+            ("subtract_from", |out| Some(out.subtract_from(abi::RDI, -1)), "sub dword [rdi+100h],0FFFFFFFFh"),
+            ("subtract_from", |out| Some(out.subtract_from(abi::RAX, 128)), "sub dword [rax+100h],80h"),
+            ("subtract_from", |out| Some(out.subtract_from(abi::CALLEE, i32::MAX)), "sub dword [r11+100h],7FFFFFFFh"),
             (
                 "extend_sign",
                 |out| {

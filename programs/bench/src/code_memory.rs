@@ -73,8 +73,8 @@ impl CodeMemory {
 fn word(func: u32, target: RelocTarget) -> usize {
     let index = match target {
         RelocTarget::Cell => 0,
-        RelocTarget::Ticks => 1,
-        RelocTarget::Counters => 2,
+        RelocTarget::Ticks(_) => 1,
+        RelocTarget::Counters(_) => 2,
     };
     8 * (WORDS * func as usize + index)
 }
@@ -100,7 +100,7 @@ mod tests {
             entries.push(memory.next);
             let cells = compiled.relocs.iter().filter(|reloc| reloc.target == RelocTarget::Cell);
             calls.extend(cells.map(|reloc| (memory.next + reloc.offset as usize, reloc.func)));
-            assert!(compiled.relocs.iter().any(|reloc| reloc.target == RelocTarget::Ticks), "function {func}");
+            assert!(compiled.relocs.iter().any(|reloc| matches!(reloc.target, RelocTarget::Ticks(_))), "function {func}");
             memory.place(func, &compiled).unwrap();
         }
         let memory = memory.make_executable().unwrap();

@@ -37,6 +37,7 @@ impl Engine {
             stacks: Stacks::default(),
             reservations: Reservations::default(),
             quiescence,
+            stripes: Arc::default(),
             prepares_threads: engines.prepares_threads(),
             engines,
             census: Census::default(),

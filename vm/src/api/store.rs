@@ -4,6 +4,7 @@ use crate::records::limiter::{Limiter, ResourceLimiter};
 use crate::records::quiescence::Word;
 use crate::records::stack::StackRecord;
 use crate::records::store::{Owned, StoreRecord, UpdateDeadline};
+use crate::records::stripes::Stripe;
 use crate::{Engine, Error, Result};
 use std::marker::PhantomData;
 use std::ptr::NonNull;
@@ -90,6 +91,7 @@ impl<T: 'static> Store<T> {
             failure: None,
             invocations: 0,
             quiescence: Word::new(&engine.record().quiescence),
+            stripe: Stripe::new(&engine.record().stripes),
             data: Box::into_raw(Box::new(data)).cast(),
             drop_data: drop_data::<T>,
             limiter: None,

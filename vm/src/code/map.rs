@@ -5,6 +5,9 @@
 //! is writable and executable, and publishing changes no permissions while other threads run in the arena. All of the
 //! executable view is within reach of a 32-bit displacement. Pages are committed when they are first written.
 //!
+//! Counters have [`STRIPES`] places each, at the same offset in as many stripes: see [`weir_contract`]. The first stripe is in the view;
+//! each other one is a mapping of its own, made when a store first uses it.
+//!
 //! Code is allocated in units of [`UNIT`] bytes. A table with one word per unit holds the tag of the code that was
 //! published there. Signal handlers read it, so it is a plain array of atomics.
 //!
@@ -20,17 +23,17 @@ use crate::sys::mapping::{Access, Mapping};
 use crate::sys::memory_file::{MemoryFile, Purpose};
 use std::collections::BTreeMap;
 use std::io;
-use std::ops::Deref;
 use std::ptr::NonNull;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
+use weir_contract::STRIPES;
 
 /// Bytes of cells: two million functions.
 const CELLS_LEN: usize = 16 << 20;
-/// Bytes of the counters of baseline code: those of six million branches.
-const COUNTERS_LEN: usize = 48 << 20;
+/// Bytes of a stripe of the counters of baseline code: those of six million branches.
+const STRIPE_LEN: usize = 48 << 20;
 /// Bytes of the executable view before the code.
-const DATA_LEN: usize = CELLS_LEN + COUNTERS_LEN;
+const DATA_LEN: usize = CELLS_LEN + STRIPE_LEN;
 /// Bytes of code.
 pub(super) const CODE_LEN: usize = 240 << 20;
 /// Granularity and alignment of allocations of code and counters: a cache line.
@@ -61,6 +64,8 @@ pub(super) struct CodeArena {
     writable: Mapping,
     /// One [`AtomicUsize`] per unit of code: the tag of the region that begins there, or 0.
     tags: Mapping,
+    /// The stripes of counters but the first. They are not there until a store needs them.
+    stripes: [OnceLock<Mapping>; STRIPES - 1],
     free: Lock<Free>,
 }
 
@@ -87,6 +92,13 @@ fn memory_file_twice() -> io::Result<(Mapping, Mapping)> {
     Ok((view, Mapping::shared_file(&file, DATA_LEN as u64, CODE_LEN)?))
 }
 
+/// Maps a stripe. Like the code it is shared memory, which Linux does not put on huge pages by default: a store touches little of it.
+fn map_stripe() -> io::Result<Mapping> {
+    let stripe = Mapping::shared(STRIPE_LEN)?;
+    stripe.keep_from_forks()?;
+    Ok(stripe)
+}
+
 #[derive(Debug)]
 struct Free {
     /// In units.
@@ -97,6 +109,8 @@ struct Free {
     cells: FreeList,
     /// In units.
     counters: FreeList,
+    /// The first unit of counters of the part that has never been allocated.
+    uncounted: usize,
 }
 
 impl CodeArena {
@@ -117,9 +131,11 @@ impl CodeArena {
             code: FreeList::new(max_code / UNIT),
             untouched: 0,
             cells: FreeList::new(CELLS_LEN / size_of::<Cell>()),
-            counters: FreeList::new(COUNTERS_LEN / UNIT),
+            counters: FreeList::new(STRIPE_LEN / UNIT),
+            uncounted: 0,
         };
-        Ok(CodeArena { view, writable, tags, free: Lock::new(Rank::CodeMemory, free) })
+        let stripes = [const { OnceLock::new() }; STRIPES - 1];
+        Ok(CodeArena { view, writable, tags, stripes, free: Lock::new(Rank::CodeMemory, free) })
     }
 
     /// Returns the address of the first byte of code.
@@ -146,23 +162,46 @@ impl CodeArena {
         self.lock().cells.free(index, count.max(1));
     }
 
-    /// Allocates this many counters, which are 0; `None` if there is no room.
+    /// Allocates this many counters, which are 0 in every stripe; `None` if there is no room.
     pub fn alloc_counters(self: &Arc<Self>, count: usize) -> Option<CounterMemory> {
-        let units = counter_units(count);
-        let unit = self.lock().counters.alloc(units)?;
-        // SAFETY: the units are within the view, aligned and this call's own; they are only used as atomics.
-        let counters = unsafe {
-            let first = self.view.as_mut_ptr().add(CELLS_LEN + unit * UNIT).cast::<AtomicU32>();
-            std::slice::from_raw_parts(first, count)
+        let (unit, used_before) = {
+            let mut free = self.lock();
+            let units = counter_units(count);
+            let unit = free.counters.alloc(units)?;
+            let used_before = unit < free.uncounted;
+            free.uncounted = free.uncounted.max(unit + units);
+            (unit, used_before)
         };
-        counters.iter().for_each(|counter| counter.store(0, Ordering::Relaxed));
-        Some(CounterMemory { arena: self.clone(), counters: counters.into() })
+        let memory = CounterMemory { arena: self.clone(), unit, count };
+        if used_before {
+            // A stripe that is mapped meanwhile is 0.
+            memory.stripes().flatten().for_each(|counter| counter.store(0, Ordering::Relaxed));
+        }
+        Some(memory)
     }
 
-    /// Returns whether code reaches counters at this address.
-    pub fn has_counters(&self, address: *const u8) -> bool {
-        let start = self.view.as_mut_ptr() as usize + CELLS_LEN;
-        (start..start + COUNTERS_LEN).contains(&address.addr())
+    /// Returns the first byte of a stripe, or of the first one if the system refuses to map this one.
+    pub fn stripe(&self, stripe: usize) -> *mut u8 {
+        if let Some(slot) = stripe.checked_sub(1).map(|i| &self.stripes[i])
+            && slot.get().is_none()
+            && let Ok(mapping) = map_stripe()
+        {
+            // Another thread may have been faster.
+            let _ = slot.set(mapping);
+        }
+        self.mapped_stripe(stripe).unwrap_or_else(|| self.first_stripe())
+    }
+
+    /// Returns the first byte of a stripe that is mapped.
+    fn mapped_stripe(&self, stripe: usize) -> Option<*mut u8> {
+        let Some(i) = stripe.checked_sub(1) else { return Some(self.first_stripe()) };
+        Some(self.stripes[i].get()?.as_mut_ptr())
+    }
+
+    /// Returns the first byte of the first stripe, which code reaches.
+    pub fn first_stripe(&self) -> *mut u8 {
+        // SAFETY: within the view.
+        unsafe { self.view.as_mut_ptr().add(CELLS_LEN) }
     }
 
     /// Allocates `len` bytes of code and calls `write` with them and the address at which they will run. Then tags
@@ -231,11 +270,13 @@ impl CodeArena {
     }
 }
 
-/// Counters that code reaches, freed when they are dropped. By then no code may refer to them.
+/// Counters in all stripes, freed when they are dropped. By then no code may refer to them.
 #[derive(Debug)]
 pub(crate) struct CounterMemory {
     arena: Arc<CodeArena>,
-    counters: NonNull<[AtomicU32]>,
+    /// Where they begin in a stripe.
+    unit: usize,
+    count: usize,
 }
 
 /// Returns the units that this many counters take.
@@ -243,24 +284,31 @@ fn counter_units(count: usize) -> usize {
     (count * size_of::<AtomicU32>()).div_ceil(UNIT).max(1)
 }
 
-// SAFETY: the counters are atomics.
-unsafe impl Send for CounterMemory {}
-// SAFETY: as above.
-unsafe impl Sync for CounterMemory {}
+impl CounterMemory {
+    /// Returns their places in a stripe, if that is mapped, as the first one always is.
+    pub fn stripe(&self, stripe: usize) -> Option<&[AtomicU32]> {
+        let stripe = self.arena.mapped_stripe(stripe)?;
+        // SAFETY: the units are within the stripe, aligned, and this value's until it is dropped; they are only used as atomics.
+        Some(unsafe {
+            let first = stripe.add(self.unit * UNIT).cast::<AtomicU32>();
+            std::slice::from_raw_parts(first, self.count)
+        })
+    }
 
-impl Deref for CounterMemory {
-    type Target = [AtomicU32];
+    /// Returns their places in the stripes that are mapped.
+    fn stripes(&self) -> impl Iterator<Item = &[AtomicU32]> {
+        (0..STRIPES).filter_map(|stripe| self.stripe(stripe))
+    }
 
-    fn deref(&self) -> &[AtomicU32] {
-        // SAFETY: they are this value's until it is dropped, and the arena keeps the memory mapped.
-        unsafe { self.counters.as_ref() }
+    /// Returns the bytes before them in a stripe.
+    pub fn offset(&self) -> u32 {
+        (self.unit * UNIT) as u32
     }
 }
 
 impl Drop for CounterMemory {
     fn drop(&mut self) {
-        let unit = (self.counters.addr().get() - self.arena.view.as_mut_ptr() as usize - CELLS_LEN) / UNIT;
-        self.arena.lock().counters.free(unit, counter_units(self.counters.len()));
+        self.arena.lock().counters.free(self.unit, counter_units(self.count));
     }
 }
 
@@ -346,22 +394,27 @@ mod tests {
     }
 
     #[test]
-    fn counters_are_in_reach_and_zero_when_they_are_used_again() {
+    fn counters_are_zero_in_every_stripe_when_they_are_used_again() {
         let arena = Arc::new(CodeArena::new(usize::MAX).unwrap());
         let counters = arena.alloc_counters(17).unwrap();
-        let first = counters.as_ptr();
-        assert!(arena.has_counters(first.cast()) && counters.len() == 17 && first.addr().is_multiple_of(UNIT));
-        assert!(i32::try_from(arena.base() + CODE_LEN - first.addr()).is_ok());
-        counters[16].store(5, Ordering::Relaxed);
+        assert_eq!((counters.stripe(0).map(<[_]>::len), counters.stripe(3).is_none()), (Some(17), true));
+        let third = arena.stripe(3);
+        assert!(arena.stripe(3) == third && arena.stripe(0) != third);
+        assert!(i32::try_from(arena.base() + CODE_LEN - arena.first_stripe().addr()).is_ok());
+        let first = counters.offset() as usize;
+        for stripe in counters.stripes() {
+            stripe[16].store(5, Ordering::Relaxed);
+        }
+        // SAFETY: within the stripe, which is only used as atomics.
+        let last = unsafe { &*third.add(first).cast::<AtomicU32>().add(16) };
+        assert_eq!(last.load(Ordering::Relaxed), 5);
         let others = arena.alloc_counters(1).unwrap();
-        assert_eq!(others.as_ptr().addr() - first.addr(), 2 * UNIT);
+        assert_eq!(others.offset() as usize - first, 2 * UNIT);
         drop(counters);
         let again = arena.alloc_counters(17).unwrap();
-        assert_eq!((again.as_ptr(), again[16].load(Ordering::Relaxed)), (first, 0));
-        assert!(arena.alloc_counters(COUNTERS_LEN / size_of::<AtomicU32>()).is_none());
-        assert!(
-            !arena.has_counters(arena.base() as *const u8) && !arena.has_counters(arena.alloc_cells(1).unwrap().as_ptr().cast())
-        );
+        assert_eq!((again.offset() as usize, last.load(Ordering::Relaxed)), (first, 0));
+        assert!(again.stripes().count() == 2 && again.stripes().flatten().all(|counter| counter.load(Ordering::Relaxed) == 0));
+        assert!(arena.alloc_counters(STRIPE_LEN / size_of::<AtomicU32>()).is_none());
     }
 
     #[test]

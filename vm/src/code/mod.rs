@@ -21,19 +21,14 @@ use map::CodeArena;
 use std::collections::HashMap;
 use std::ptr::NonNull;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI32, AtomicPtr, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
 use stubs::{FUNC_STUBS, STUB, Shape, THUNK};
 use weir_bytecode::{FuncType, Module};
-use weir_contract::code::{RelocTarget, UnplacedCode};
-use weir_contract::{Entry, Helper, HelperAddress, TrapSite};
+use weir_contract::code::{RelocTarget, Stripe, UnplacedCode};
+use weir_contract::{Entry, Helper, HelperAddress, STRIPES, TrapSite};
 
-/// The number of cells in a cache line. A line before and one after a module's ticks separate them from cells, which are read more often.
-const CELLS_PER_LINE: usize = 64 / size_of::<Cell>();
-
-/// Returns the number of cells that the ticks and counters of `count` functions take.
-fn counter_cells(count: usize) -> usize {
-    2 * count + 2 * CELLS_PER_LINE
-}
+/// The number of counters of a function's ticks in a stripe: those that are left, and those that were given.
+pub(crate) const TICKS: usize = 2;
 
 /// An engine's native code.
 #[derive(Debug)]
@@ -158,6 +153,11 @@ impl CodeSpace {
         Ok(stubs)
     }
 
+    /// Returns the first byte of a stripe of counters: [`weir_contract::InstanceCtx::counters`].
+    pub fn stripe(&self, stripe: usize) -> *mut u8 {
+        self.arena.stripe(stripe)
+    }
+
     /// Returns the counts of crossings between engines, if they are counted.
     pub fn crossings(&self) -> Option<&Crossings> {
         self.crossings.as_ref().map(|(crossings, _)| &**crossings)
@@ -189,13 +189,10 @@ impl CodeSpace {
         }
 
         let cells = self.arena.alloc_cells(count)?;
-        let ticks = match self.arena.alloc_cells(counter_cells(count)) {
-            Ok(ticks) => ticks,
-            Err(error) => {
-                // SAFETY: nothing refers to them.
-                unsafe { self.arena.free_cells(cells, count) };
-                return Err(error);
-            }
+        let Some(ticks) = self.arena.alloc_counters(TICKS * count) else {
+            // SAFETY: nothing refers to them.
+            unsafe { self.arena.free_cells(cells, count) };
+            return Err(CodeError::Full);
         };
         let to_rust = |func: u32| by_type[module.funcs[func as usize] as usize].expect("made above");
         let stubs = self.arena.publish(count * FUNC_STUBS, STUB, |bytes, address| {
@@ -210,10 +207,7 @@ impl CodeSpace {
             Ok(stubs) => stubs,
             Err(error) => {
                 // SAFETY: nothing refers to them.
-                unsafe {
-                    self.arena.free_cells(cells, count);
-                    self.arena.free_cells(ticks, counter_cells(count));
-                }
+                unsafe { self.arena.free_cells(cells, count) };
                 return Err(error);
             }
         };
@@ -305,9 +299,8 @@ pub(crate) struct ModuleCode {
     first: u32,
     count: usize,
     cells: NonNull<Cell>,
-    /// In memory like that of cells but in other cache lines, two for each function: the ticks of baseline code, and the address of its
-    /// branch counters.
-    ticks: NonNull<Cell>,
+    /// [`TICKS`] for each function.
+    ticks: CounterMemory,
     stubs: NonNull<u8>,
     /// Published functions by address of their code.
     installed: Lock<HashMap<usize, Installed>>,
@@ -373,37 +366,32 @@ impl ModuleCode {
         unsafe { self.cells.add(self.index(func)).as_ref() }
     }
 
-    /// Returns the counter of ticks that the baseline code of `func` has left.
-    pub fn ticks(&self, func: u32) -> &AtomicI32 {
-        const { assert!(align_of::<AtomicI32>() <= align_of::<Cell>()) };
-        // SAFETY: `index` is below the number of pairs of cells after the first line, which are this module's until it is dropped; the
-        // first of each is used for nothing else.
-        unsafe { self.ticks.add(CELLS_PER_LINE + 2 * self.index(func)).cast::<AtomicI32>().as_ref() }
+    /// Returns the ticks of the baseline code of `func`, in each stripe that is mapped: those that are left, and those that were given.
+    pub fn ticks(&self, func: u32) -> impl Iterator<Item = [&AtomicU32; TICKS]> {
+        let first = TICKS * self.index(func);
+        (0..STRIPES).filter_map(move |stripe| {
+            let ticks = self.ticks.stripe(stripe)?;
+            Some([&ticks[first], &ticks[first + 1]])
+        })
     }
 
-    /// Returns the place of the address of the branch counters of `func`, which its baseline code contains.
-    fn counters(&self, func: u32) -> &AtomicPtr<u8> {
-        // SAFETY: as for the ticks, with the second of each pair.
-        unsafe { self.ticks.add(CELLS_PER_LINE + 2 * self.index(func) + 1).as_ref() }
-    }
-
-    /// Allocates this many counters for a function, where its code reaches them; `None` if there is no room.
+    /// Allocates this many counters for a function; `None` if there is no room.
     pub fn alloc_counters(&self, count: usize) -> Option<CounterMemory> {
         self.space.arena.alloc_counters(count)
     }
 
-    /// Sets the address of the branch counters of `func`. Returns whether its code can reach them.
-    pub fn set_counters(&self, func: u32, address: *mut u8) -> bool {
-        self.counters(func).store(address, Ordering::Release);
-        self.space.arena.has_counters(address)
-    }
-
     /// Places the code of an entry in memory and returns the address at which it is entered. No cell and no table holds that
-    /// address yet.
+    /// address yet. `counters` is the offset in a stripe of the function's branch counters, if the code counts.
     ///
     /// # Errors
     /// [`CodeError::Full`].
-    pub fn install(&self, func: u32, entry: Entry, unplaced: UnplacedCode<'_>) -> Result<*const u8, CodeError> {
+    pub fn install(
+        &self,
+        func: u32,
+        entry: Entry,
+        counters: Option<u32>,
+        unplaced: UnplacedCode<'_>,
+    ) -> Result<*const u8, CodeError> {
         let UnplacedCode { backend, code, relocs, traps, calls, headers, inlining } = unplaced;
         let counting = self.space.crossings.as_ref().filter(|_| entry == Entry::Call).map(|&(_, stub)| stub);
         let before = if counting.is_some() { COUNTING_ENTRY } else { 0 };
@@ -433,12 +421,22 @@ impl ModuleCode {
             bytes.copy_from_slice(code);
             for reloc in relocs {
                 let field = reloc.offset as usize;
-                let target = match reloc.target {
-                    RelocTarget::Cell => self.cell(reloc.func).as_ptr() as usize,
-                    RelocTarget::Ticks => self.ticks(reloc.func).as_ptr() as usize,
-                    RelocTarget::Counters => self.counters(reloc.func).load(Ordering::Acquire) as usize,
+                let relative = |target: *mut u8| (target as usize).wrapping_sub(address + field);
+                let of_stripe = |stripe: Stripe, offset: usize| match stripe {
+                    Stripe::First => relative(self.space.arena.first_stripe().wrapping_add(offset)),
+                    Stripe::Any => offset,
                 };
-                let value = target.wrapping_sub(address + field).wrapping_add_signed(reloc.addend as isize);
+                let target = match reloc.target {
+                    RelocTarget::Cell => relative(self.cell(reloc.func).as_ptr().cast()),
+                    RelocTarget::Ticks(stripe) => {
+                        let ticks = size_of::<[AtomicU32; TICKS]>() * self.index(reloc.func);
+                        of_stripe(stripe, self.ticks.offset() as usize + ticks)
+                    }
+                    RelocTarget::Counters(stripe) => {
+                        of_stripe(stripe, counters.expect("code that counts comes with its counters") as usize)
+                    }
+                };
+                let value = target.wrapping_add_signed(reloc.addend as isize);
                 bytes[field..field + 4].copy_from_slice(&(value as i32).to_le_bytes());
             }
         });
@@ -507,7 +505,6 @@ impl Drop for ModuleCode {
         unsafe {
             arena.free(self.stubs, self.count * FUNC_STUBS);
             arena.free_cells(self.cells, self.count);
-            arena.free_cells(self.ticks, counter_cells(self.count));
         }
     }
 }

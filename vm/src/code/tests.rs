@@ -194,7 +194,7 @@ trait Put {
 
 impl Put for ModuleCode {
     fn put(&self, func: u32, entry: Entry, compiled: &Compiled) -> Result<*const u8, CodeError> {
-        let code = self.install(func, entry, compiled.unplaced())?;
+        let code = self.install(func, entry, None, compiled.unplaced())?;
         if entry == Entry::Call {
             self.cell(func).store(code.cast_mut(), Ordering::Release);
         }

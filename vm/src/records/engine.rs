@@ -7,6 +7,7 @@ use crate::records::memory::Reservations;
 use crate::records::quiescence::Domain;
 use crate::records::signatures::Signatures;
 use crate::records::stack::Stacks;
+use crate::records::stripes::Stripes;
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Weak};
 
@@ -32,6 +33,8 @@ pub(crate) struct EngineRecord {
     pub reservations: Reservations,
     /// The quiescence words of its stores.
     pub quiescence: Arc<Domain>,
+    /// The stripes of counters that its stores use.
+    pub stripes: Arc<Stripes>,
     /// The compiling engine.
     pub engines: Box<dyn Engines>,
     /// Whether `engines` prepares threads, which each outermost invocation reads.

@@ -88,6 +88,11 @@ pub(crate) trait Engines: Any + fmt::Debug + Send + Sync {
         ptr::null()
     }
 
+    /// Returns the value of [`InstanceCtx::counters`] for the instances of a store with this stripe. Null without native code.
+    fn counters(&self, _stripe: usize) -> *mut u8 {
+        ptr::null_mut()
+    }
+
     /// Returns whether [`Engines::prepare_thread`] does anything; it never changes. Asked once, for
     /// [`EngineRecord::prepares_threads`](crate::records::engine::EngineRecord::prepares_threads).
     fn prepares_threads(&self) -> bool {

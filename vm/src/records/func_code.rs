@@ -27,8 +27,7 @@ pub(crate) struct FuncCode {
     given: AtomicI32,
     /// Ticks spent before the last reset.
     spent: AtomicU64,
-    /// The last value to which the ticks of baseline code were set, and those spent before.
-    baseline_given: AtomicI32,
+    /// Ticks that baseline code spent before its ticks were last set.
     baseline_spent: AtomicU64,
     /// Code to call, or null to interpret.
     pub native: AtomicPtr<u8>,
@@ -48,7 +47,6 @@ impl FuncCode {
             work: AtomicU32::new(work),
             given: AtomicI32::new(ticks),
             spent: AtomicU64::new(0),
-            baseline_given: AtomicI32::new(0),
             baseline_spent: AtomicU64::new(0),
             native: AtomicPtr::default(),
             enter: AtomicPtr::default(),
@@ -81,17 +79,20 @@ impl FuncCode {
         self.spent.load(Ordering::Relaxed).saturating_add(u64::from(since as u32))
     }
 
-    /// Sets the ticks that baseline code has left.
-    pub fn arm_baseline(&self, left: &AtomicI32, ticks: i32) {
-        let (left, given) = (left.swap(ticks, Ordering::Relaxed), self.baseline_given.swap(ticks, Ordering::Relaxed));
-        self.baseline_spent.fetch_add(u64::from(given.wrapping_sub(left) as u32), Ordering::Relaxed);
+    /// Sets the ticks that baseline code has left, in every stripe. For each there are those left and those given.
+    pub fn arm_baseline<'t>(&self, stripes: impl Iterator<Item = [&'t AtomicU32; 2]>, ticks: i32) {
+        for [left, given] in stripes {
+            let (left, given) = (left.swap(ticks as u32, Ordering::Relaxed), given.swap(ticks as u32, Ordering::Relaxed));
+            self.baseline_spent.fetch_add(u64::from(given.wrapping_sub(left)), Ordering::Relaxed);
+        }
     }
 
-    /// Returns about how many bytes of the function have been executed, in the interpreter and in baseline code, which has `left`
-    /// ticks left.
-    pub fn executed(&self, left: &AtomicI32) -> u64 {
-        let since = self.baseline_given.load(Ordering::Relaxed).wrapping_sub(left.load(Ordering::Relaxed));
-        let baseline = self.baseline_spent.load(Ordering::Relaxed).saturating_add(u64::from(since as u32));
+    /// Returns about how many bytes of the function have been executed, in the interpreter and in baseline code, with these ticks as for
+    /// [`FuncCode::arm_baseline`].
+    pub fn executed<'t>(&self, stripes: impl Iterator<Item = [&'t AtomicU32; 2]>) -> u64 {
+        let since =
+            |[left, given]: [&AtomicU32; 2]| u64::from(given.load(Ordering::Relaxed).wrapping_sub(left.load(Ordering::Relaxed)));
+        let baseline = self.baseline_spent.load(Ordering::Relaxed).saturating_add(stripes.map(since).sum());
         self.ticks_taken().saturating_add(baseline)
     }
 

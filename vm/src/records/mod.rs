@@ -33,6 +33,7 @@ pub(crate) mod stack;
 pub(crate) mod statistic;
 pub(crate) mod stats;
 pub(crate) mod store;
+pub(crate) mod stripes;
 pub(crate) mod sync;
 pub(crate) mod table;
 pub(crate) mod walk;

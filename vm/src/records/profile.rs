@@ -10,14 +10,14 @@
 
 use std::fmt::Debug;
 use std::mem::offset_of;
-use std::ops::{Deref, Range};
+use std::ops::Range;
 use std::ptr::NonNull;
-use std::slice;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
 use weir_bytecode::instrs::{Instr, Instrs};
 use weir_bytecode::opcodes::{Control, Effect};
 use weir_bytecode::{FuncBody, Module as Bytecode, Opcode};
+use weir_contract::STRIPES;
 use weir_contract::profile::{BranchProfile, CallCounters, CallProfile, Counted, Profile};
 
 /// A counter. The interpreter's increments saturate; those of baseline code wrap around.
@@ -40,7 +40,7 @@ impl Count {
 #[derive(Debug)]
 pub(crate) struct Counters {
     /// The counters of [`Directions`] for each entry of the side table, of which those of `br`, `else` and `loop` stay zero,
-    /// then those of [`Site`] for each indirect call. They are `memory`'s.
+    /// then those of [`Site`] for each indirect call. They are the first stripe of `memory`, in which the interpreter counts.
     words: NonNull<[AtomicU32]>,
     memory: Box<dyn Memory>,
     /// The number of entries of the side table.
@@ -49,12 +49,27 @@ pub(crate) struct Counters {
     instructions: OnceLock<Instructions>,
 }
 
-/// The memory of counters, which are all 0 at first: the heap's or, for functions that can have code, memory that code reaches.
-pub(crate) trait Memory: Deref<Target = [AtomicU32]> + Debug + Send + Sync {}
+/// The memory of counters, which are all 0 at first and have a place in one or more stripes: the heap's or, for functions that can have
+/// code, memory that code reaches.
+pub(crate) trait Memory: Debug + Send + Sync {
+    /// Returns the counters in a stripe, if that exists. The first one does, and none moves.
+    fn stripe(&self, stripe: usize) -> Option<&[AtomicU32]>;
 
-impl<M: Deref<Target = [AtomicU32]> + Debug + Send + Sync> Memory for M {}
+    /// Returns the offset of the counters in a stripe that code reaches, if they are in such.
+    fn offset(&self) -> Option<u32>;
+}
 
-// SAFETY: `words` are atomics in `memory`, which is `Send` and `Sync` and does not move.
+impl Memory for Box<[AtomicU32]> {
+    fn stripe(&self, stripe: usize) -> Option<&[AtomicU32]> {
+        (stripe == 0).then_some(self)
+    }
+
+    fn offset(&self) -> Option<u32> {
+        None
+    }
+}
+
+// SAFETY: `words` are atomics in `memory`, which is `Send` and `Sync` and whose stripes do not move.
 unsafe impl Send for Counters {}
 // SAFETY: as above.
 unsafe impl Sync for Counters {}
@@ -138,7 +153,7 @@ impl Order {
 #[derive(Debug)]
 #[repr(C)]
 struct Target {
-    /// Function index, [`CallCounters::OTHER_INSTANCE`] or [`CallCounters::UNUSED`].
+    /// Function index plus one, [`CallCounters::OTHER_INSTANCE`] or [`CallCounters::UNUSED`].
     func: AtomicU32,
     /// The number of its calls.
     calls: Count,
@@ -158,6 +173,7 @@ struct Site {
 const DIRECTIONS: usize = size_of::<Directions>() / size_of::<AtomicU32>();
 
 const _: () = assert!(size_of::<Site>() == 4 * CallCounters::WORDS && offset_of!(Site, others) == CallCounters::OTHERS as usize);
+const _: () = assert!(offset_of!(Directions, taken) == 0 && offset_of!(Directions, passed) == size_of::<AtomicU32>());
 const _: () = assert!(size_of::<Target>() == CallCounters::TARGET as usize && offset_of!(Target, calls) == 4);
 
 impl Counters {
@@ -167,12 +183,13 @@ impl Counters {
         let count = DIRECTIONS * entries + CallCounters::WORDS * calls;
         let own = || -> Box<dyn Memory> { Box::new((0..count).map(|_| AtomicU32::new(0)).collect::<Box<[AtomicU32]>>()) };
         let memory = allocate(count).map_or_else(own, |memory| -> Box<dyn Memory> { Box::new(memory) });
-        let words: &[AtomicU32] = &memory;
-        let counters = Counters { words: words.into(), memory, entries, instructions: OnceLock::new() };
-        for target in (0..calls).flat_map(|i| &counters.site(i).targets) {
-            target.func.store(CallCounters::UNUSED, Ordering::Relaxed);
-        }
-        counters
+        let words = memory.stripe(0).expect("the first stripe exists").into();
+        Counters { words, memory, entries, instructions: OnceLock::new() }
+    }
+
+    /// Returns the offset of the counters in a stripe that code reaches, if they are in such.
+    pub fn offset(&self) -> Option<u32> {
+        self.memory.offset()
     }
 
     /// Returns the counters of entry 0, followed by those of the other entries and of the indirect calls.
@@ -180,14 +197,15 @@ impl Counters {
         self.words.cast().as_ptr()
     }
 
-    fn branches(&self) -> &[Directions] {
-        // SAFETY: the words of the entries come first, and a `Directions` consists of such words.
-        unsafe { slice::from_raw_parts(self.directions(), self.entries) }
+    /// The counters in each stripe.
+    fn stripes(&self) -> impl Iterator<Item = &[AtomicU32]> {
+        (0..STRIPES).filter_map(|stripe| self.memory.stripe(stripe))
     }
 
-    fn site(&self, i: usize) -> &Site {
+    /// The counters of the indirect call with this number, in a stripe.
+    fn site<'w>(&self, words: &'w [AtomicU32], i: usize) -> &'w Site {
         let at = DIRECTIONS * self.entries + CallCounters::WORDS * i;
-        let words = &self.memory[at..at + CallCounters::WORDS];
+        let words = &words[at..at + CallCounters::WORDS];
         // SAFETY: a `Site` consists of this number of such words.
         unsafe { &*words.as_ptr().cast() }
     }
@@ -213,8 +231,9 @@ impl Counters {
     /// of `module`.
     pub fn call(&self, module: &Bytecode, body: &FuncBody, pc: u32, target: Option<u32>) {
         let Ok(i) = self.instructions(module, body).calls.binary_search(&pc) else { return };
-        let called = target.unwrap_or(CallCounters::OTHER_INSTANCE);
-        let site = self.site(i);
+        let called = target.map_or(CallCounters::OTHER_INSTANCE, |func| func + 1);
+        // SAFETY: they are `memory`'s.
+        let site = self.site(unsafe { self.words.as_ref() }, i);
         for Target { func, calls } in &site.targets {
             match func.load(Ordering::Relaxed) {
                 CallCounters::UNUSED => func.store(called, Ordering::Relaxed),
@@ -228,35 +247,49 @@ impl Counters {
 
     /// Returns the counts so far of `body` of `module`, to which the counters belong.
     pub fn snapshot(&self, module: &Bytecode, body: &FuncBody) -> Profile {
-        let all = self.branches();
         let Instructions { branches, calls } = self.instructions(module, body);
+        let stripes: Vec<&[AtomicU32]> = self.stripes().collect();
+        let sum =
+            |word: u32| stripes.iter().map(|stripe| stripe[word as usize].load(Ordering::Relaxed)).fold(0, u32::saturating_add);
+        // In the order of the fields of `Directions`.
+        let (taken, passed) = (|entry| sum(DIRECTIONS as u32 * entry), |entry| sum(DIRECTIONS as u32 * entry + 1));
         let branch = |owner: &Owner| {
-            let own = &all[owner.entries.start as usize..owner.entries.end as usize];
+            let own = owner.entries.clone();
             let counts = match owner.order {
-                Order::Labels => own.iter().map(|label| label.taken.get()).collect(),
-                Order::PassedFirst => own.iter().flat_map(|of| [of.passed.get(), of.taken.get()]).collect(),
-                Order::TakenFirst => own.iter().flat_map(|of| [of.taken.get(), of.passed.get()]).collect(),
+                Order::Labels => own.map(taken).collect(),
+                Order::PassedFirst => own.flat_map(|entry| [passed(entry), taken(entry)]).collect(),
+                Order::TakenFirst => own.flat_map(|entry| [taken(entry), passed(entry)]).collect(),
             };
             BranchProfile { pc: owner.pc, counts }
         };
         let branches = branches.iter().map(branch).collect();
-        let calls = calls.iter().enumerate().filter_map(|(i, &pc)| self.site(i).snapshot(pc)).collect();
+        let call = |(i, &pc): (usize, &u32)| snapshot(stripes.iter().map(|stripe| self.site(stripe, i)), pc);
+        let calls = calls.iter().enumerate().filter_map(call).collect();
         Profile { branches, calls }
     }
 }
 
-impl Site {
-    fn snapshot(&self, pc: u32) -> Option<CallProfile> {
-        let mut targets = Vec::new();
-        for Target { func, calls } in &self.targets {
-            match func.load(Ordering::Relaxed) {
+/// Returns the counts of the call at `pc` so far, if it was executed. `sites` are its counters in all stripes.
+fn snapshot<'s>(sites: impl Iterator<Item = &'s Site>, pc: u32) -> Option<CallProfile> {
+    let (mut targets, mut others) = (Vec::<(Option<u32>, u32)>::new(), 0u32);
+    for site in sites {
+        others = others.saturating_add(site.others.get());
+        for Target { func, calls } in &site.targets {
+            let (func, calls) = match func.load(Ordering::Relaxed) {
                 CallCounters::UNUSED => break,
-                target => targets.push(((target != CallCounters::OTHER_INSTANCE).then_some(target), calls.get())),
+                CallCounters::OTHER_INSTANCE => (None, calls.get()),
+                func => (Some(func - 1), calls.get()),
+            };
+            match targets.iter_mut().find(|(other, _)| *other == func) {
+                Some((_, sum)) => *sum = sum.saturating_add(calls),
+                None => targets.push((func, calls)),
             }
         }
-        targets.sort_by_key(|&(_, count)| std::cmp::Reverse(count));
-        (!targets.is_empty()).then(|| CallProfile { pc, targets: targets.into(), others: self.others.get() })
     }
+    targets.sort_by_key(|&(_, count)| std::cmp::Reverse(count));
+    let rest = targets.drain(CallCounters::TARGETS.min(targets.len())..).map(|(_, count)| count);
+    let others = rest.fold(others, u32::saturating_add);
+    (!targets.is_empty()).then(|| CallProfile { pc, targets: targets.into(), others })
 }
 
 #[cfg(test)]

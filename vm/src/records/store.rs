@@ -22,6 +22,7 @@ use crate::records::limiter::Limiter;
 use crate::records::memory::MemoryRecord;
 use crate::records::quiescence::Word;
 use crate::records::stack::StackRecord;
+use crate::records::stripes::Stripe;
 use crate::records::table::TableRecord;
 use std::any::Any;
 use std::mem::offset_of;
@@ -66,6 +67,8 @@ pub(crate) struct StoreRecord {
     pub invocations: u32,
     /// Whether there are any invocations, for the reclamation of code.
     pub quiescence: Word,
+    /// Which counters the store's instances use.
+    pub stripe: Stripe,
     /// The embedder's data, type-erased.
     pub data: *mut (),
     /// Frees `data`.
@@ -111,8 +114,9 @@ pub(crate) unsafe fn store_of(instance: *mut InstanceCtx) -> *mut StoreRecord {
 /// `store` is live.
 pub(crate) unsafe fn context(store: *mut StoreRecord, owner: *mut Owner) -> InstanceCtx {
     // SAFETY: the caller's promise.
-    let (stack, helpers) = unsafe { ((*store).stack.cast(), (*store).engine.record().engines.helpers()) };
-    InstanceCtx { store: store.cast(), stack, memory0_base: ptr::null_mut(), helpers, owner: owner.cast() }
+    let (stack, engines, stripe) = unsafe { ((*store).stack.cast(), &(*store).engine.record().engines, (*store).stripe.index) };
+    let (helpers, counters) = (engines.helpers(), engines.counters(stripe));
+    InstanceCtx { store: store.cast(), stack, memory0_base: ptr::null_mut(), helpers, owner: owner.cast(), counters }
 }
 
 /// Takes the failure of a store whose guest has just trapped.

@@ -68,6 +68,10 @@ impl Engines for EngineState {
         self.space().map_or(ptr::null(), |space| space.helpers())
     }
 
+    fn counters(&self, stripe: usize) -> *mut u8 {
+        self.space().map_or(ptr::null_mut(), |space| space.stripe(stripe))
+    }
+
     fn prepares_threads(&self) -> bool {
         self.options.signals
     }

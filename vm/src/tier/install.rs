@@ -7,12 +7,12 @@ use super::{evict, policy};
 use crate::code::CodeError;
 use crate::compilation::request::{back_ends, counts, request};
 use crate::records::module::ModuleRecord;
+use crate::records::profile::Counters;
 use crate::records::stats::{Fallback, RefusedBy};
 use std::any::Any;
 use std::borrow::Cow;
 use std::cell::RefCell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 use weir_contract::Entry;
@@ -41,13 +41,18 @@ pub(super) fn compile_and_install(module: &Arc<ModuleRecord>, key: Key, backend:
     let (engine, state) = (engine_of(module.engine.record()), state_of(module));
     let policy = &engine.policy;
     let native = state.native(module).ok()?;
-    let mut options = &engine.options;
-    if backend == Backend::Baseline && options.counts {
-        begin_profile(module, func, module.bytecode.body(func)?);
-        let counters = module.func_code(func).directions.load(Ordering::Acquire);
-        if !native.code.set_counters(func, counters.cast()) {
-            options = &engine.uncounted;
+    let (mut options, mut counters) = (&engine.options, None);
+    if backend == Backend::Baseline && (options.counts || options.ticks) {
+        if options.counts {
+            begin_profile(module, func, module.bytecode.body(func)?);
+            counters = module.func_code(func).counters().and_then(Counters::offset);
         }
+        let several = module.engine.record().stripes.are_several();
+        options = match (options.counts && counters.is_none(), policy.stripes(several)) {
+            (true, _) => &engine.uncounted,
+            (false, true) => &engine.striped,
+            (false, false) => options,
+        };
     }
     let slot = state.entries().get(key);
     if key.level == Level::Top && entry != Entry::Call && policy.leaves_osr(!slot.replaced()) {
@@ -57,7 +62,7 @@ pub(super) fn compile_and_install(module: &Arc<ModuleRecord>, key: Key, backend:
     // An entry that does not fit is reported only the first time.
     let again = slot.backoffs() > 0;
     let mut full = false;
-    let installed = compiled.and_then(|compiled| match place(module, native, func, entry, &compiled, slot.failures()) {
+    let installed = compiled.and_then(|compiled| match place(module, native, key, counters, &compiled, slot.failures()) {
         Ok(code) => Some((code, compiled)),
         Err(error) => {
             full = true;
@@ -101,18 +106,19 @@ pub(super) fn compile_and_install(module: &Arc<ModuleRecord>, key: Key, backend:
     code
 }
 
-/// Places code in memory, evicting other code if necessary. `failures` is the number of times in a row that the code did not fit.
+/// Places code in memory, evicting other code if necessary. `counters` is for [`ModuleCode::install`](crate::code::ModuleCode::install),
+/// `failures` the number of times in a row that the code did not fit.
 fn place(
     module: &Arc<ModuleRecord>,
     native: &NativeModule,
-    func: u32,
-    entry: Entry,
+    Key { func, entry, .. }: Key,
+    counters: Option<u32>,
     compiled: &Compiled,
     failures: u32,
 ) -> Result<Code, CodeError> {
-    let mut placed = native.code.install(func, entry, compiled.unplaced());
+    let mut placed = native.code.install(func, entry, counters, compiled.unplaced());
     if placed.is_err() && evict::make_room(module, policy::wanted(compiled.code.len(), failures)) {
-        placed = native.code.install(func, entry, compiled.unplaced());
+        placed = native.code.install(func, entry, counters, compiled.unplaced());
     }
     placed.map(Code)
 }

@@ -249,12 +249,18 @@ impl Policy {
         match self.stress {
             _ if !self.baseline => None,
             Some(_) => (self.random(4) != 0).then(|| self.stress_ticks(12)),
-            None if !cold() => None,
-            None => {
-                let left = i64::from(self.ticks(bytes)).saturating_sub_unsigned(spent);
-                i32::try_from(left).ok().filter(|&left| left > 0)
-            }
+            None => self.not_hot(bytes, spent, cold),
         }
+    }
+
+    /// Returns the ticks left until the optimiser is asked for a function that has used `spent` of them, if it was not asked before and any
+    /// are left. `None` under stress.
+    pub(crate) fn not_hot(&self, bytes: u32, spent: u64, cold: impl FnOnce() -> bool) -> Option<i32> {
+        if self.stress.is_some() || !cold() {
+            return None;
+        }
+        let left = i64::from(self.ticks(bytes)).saturating_sub_unsigned(spent);
+        i32::try_from(left).ok().filter(|&left| left > 0)
     }
 
     /// Returns whether a function is to run in baseline code while its optimised code is not ready.
@@ -322,6 +328,11 @@ impl Policy {
             Tier::Auto if self.synchronous => Decision::Compile(Backend::Native),
             Tier::Auto => Decision::Queue(Backend::Native),
         }
+    }
+
+    /// Returns whether baseline code counts in the stripe of its store. `several` is whether stores use several.
+    pub(crate) fn stripes(&self, several: bool) -> bool {
+        if self.stress.is_some() { self.random(2) == 0 } else { several }
     }
 
     /// Decides about the baseline code of a function with `bytes` of code.

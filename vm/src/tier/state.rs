@@ -5,20 +5,21 @@ use super::listeners::Listeners;
 use super::policy::{self, Policy};
 use super::queue::Queue;
 use super::reclaim::Reclaimer;
-use crate::code::{CodeSpace, Hooks, ModuleCode, RetiredCode, Stubs};
+use crate::code::{CodeSpace, CounterMemory, Hooks, ModuleCode, RetiredCode, Stubs};
 use crate::compilation::options::options;
 use crate::compilation::record::Record;
 use crate::records::config::Config;
 use crate::records::engine::EngineRecord;
 use crate::records::error::Result;
 use crate::records::module::ModuleRecord;
+use crate::records::profile::Memory;
 use crate::records::quiescence::Domain;
 use crate::sys::barrier;
 use crate::sys::lock::{Guard, Lock, Rank};
 use std::any::Any;
 use std::collections::VecDeque;
 use std::ptr;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 use weir_bytecode::FuncBody;
 use weir_contract::{Helper, HelperAddress};
@@ -34,6 +35,8 @@ pub(crate) struct EngineState {
     pub(super) options: Options,
     /// The same for OSR bodies that can be left.
     pub(super) leaving: Options,
+    /// The options of baseline code that several stores may run.
+    pub(super) striped: Options,
     /// The options of baseline code whose counters are out of its reach.
     pub(super) uncounted: Options,
     pub(super) max_code_size: usize,
@@ -76,7 +79,8 @@ impl EngineState {
             policy: Policy::new(config),
             options: options(config),
             leaving: Options { leaves: true, ..options(config) },
-            uncounted: Options { counts: false, ..options(config) },
+            striped: Options { striped: true, ..options(config) },
+            uncounted: Options { counts: false, striped: true, ..options(config) },
             max_code_size: config.max_code_size,
             count_crossings: config.count_crossings,
             hooks,
@@ -165,10 +169,24 @@ pub(super) fn state_of(module: &ModuleRecord) -> &ModuleState {
     module.tier.downcast_ref().expect("the module's engine has this tier")
 }
 
+/// Counters that code reaches.
+#[derive(Debug)]
+struct Reached(CounterMemory);
+
+impl Memory for Reached {
+    fn stripe(&self, stripe: usize) -> Option<&[AtomicU32]> {
+        self.0.stripe(stripe)
+    }
+
+    fn offset(&self) -> Option<u32> {
+        Some(self.0.offset())
+    }
+}
+
 /// Begins the profile of a function, in memory that its code reaches if it can have code.
 pub(super) fn begin_profile(module: &ModuleRecord, func: u32, body: &FuncBody) {
     let native = state_of(module).native(module).ok();
-    module.func_code(func).begin_profile(body, |count| native?.code.alloc_counters(count));
+    module.func_code(func).begin_profile(body, |count| native?.code.alloc_counters(count).map(Reached));
 }
 
 impl Default for ModuleState {

@@ -90,12 +90,21 @@ fn count_loop_entry(module: &ModuleRecord) {
 /// code continues, if that is elsewhere. `room` is whether the native stack has room for an activation of the interpreter.
 #[cold]
 pub(crate) fn tier_up_baseline(module: &Arc<ModuleRecord>, func: u32, at: Option<u32>, room: bool) -> Option<*const u8> {
+    let (engine, state) = (engine_of(module.engine.record()), state_of(module));
+    let Ok(native) = state.native(module) else { return None };
+    let code = module.func_code(func);
     evict_under_stress(module);
+    let cold = || state.entries().is_cold(Key::top(func, Entry::Call));
+    let bytes = module.bytecode.body(func).map_or(0, |body| body.len());
+    if let Some(left) = engine.policy.not_hot(bytes, code.executed(native.code.ticks(func)), cold) {
+        // A stripe that has no ticks yet.
+        code.arm_baseline(native.code.ticks(func), left);
+        return None;
+    }
     let (next, ticks) = request_top(module, func, at);
-    let Ok(native) = state_of(module).native(module) else { return None };
-    module.func_code(func).arm_baseline(native.code.ticks(func), ticks);
+    code.arm_baseline(native.code.ticks(func), ticks);
     let crossing = if at.is_some() { Crossing::Loop } else { Crossing::Entry };
-    if room && engine_of(module.engine.record()).policy.stress_resumes() {
+    if room && engine.policy.stress_resumes() {
         count_crossing(module, crossing, Runner::Baseline, Runner::Interpreter);
         return Some(interpreter(module, native, func, at));
     }

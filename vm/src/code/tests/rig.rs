@@ -102,6 +102,7 @@ impl World {
             memory0_base: std::ptr::null_mut(),
             helpers: std::ptr::null(),
             owner: std::ptr::null_mut(),
+            counters: std::ptr::null_mut(),
         };
         let mut world = World {
             store,
