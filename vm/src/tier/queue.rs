@@ -225,7 +225,8 @@ impl Queue {
                 }
             }
         }
-        if let (Some(&idle), None) = (state.idle.last(), state.moved) {
+        // A condition variable wakes the thread that has waited longest.
+        if let (Some(&idle), None) = (state.idle.first(), state.moved) {
             // Where that fails, the job may begin later.
             state.moved = affinity::exclude(idle, here).unwrap_or_default().map(|all| (idle, all));
         }
