@@ -9,7 +9,7 @@ const F32: u32 = 0x7FC0_0000;
 const F64: u64 = 0x7FF8_0000_0000_0000;
 
 fn engines() -> Vec<Engine> {
-    let tiers = [Tier::Interpreter, Tier::Native, Tier::Cranelift, Tier::Auto];
+    let tiers = [Tier::Interpreter, Tier::Baseline, Tier::Native, Tier::Cranelift, Tier::Auto];
     let config = |tier| {
         let mut config = Config::new();
         config.tier(tier).deterministic(true).tier_up_threshold(Some(2));

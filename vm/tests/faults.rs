@@ -191,6 +191,7 @@ fn configs() -> Vec<(&'static str, Config)> {
     };
     let mut configs = vec![
         ("interpreter", with(Tier::Interpreter, &|_| ())),
+        ("baseline", with(Tier::Baseline, &|_| ())),
         (
             "native",
             with(Tier::Native, &|config| {

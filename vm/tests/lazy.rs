@@ -4,7 +4,7 @@ use weir::{Config, Error, Instance, InvalidModule, Module, Store, Tier};
 
 mod common;
 
-const TIERS: [Tier; 5] = [Tier::Interpreter, Tier::Native, Tier::Cranelift, Tier::Ssa, Tier::Auto];
+const TIERS: [Tier; 6] = [Tier::Interpreter, Tier::Baseline, Tier::Native, Tier::Cranelift, Tier::Ssa, Tier::Auto];
 
 fn lazy(tier: Tier) -> Config {
     let mut config = Config::new();

@@ -29,6 +29,13 @@ fn in_the_interpreter() -> Result<()> {
 }
 
 #[test]
+fn in_baseline_code() -> Result<()> {
+    run(|config: &mut Config| {
+        config.tier(Tier::Baseline);
+    })
+}
+
+#[test]
 fn in_native_code() -> Result<()> {
     run(|config: &mut Config| {
         config.tier(Tier::Native).synchronous_compilation(true);

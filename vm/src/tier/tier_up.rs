@@ -145,7 +145,6 @@ pub(crate) fn leave_osr(module: &Arc<ModuleRecord>, func: u32, index: u32, room:
     let exit = {
         let mut entries = state.entries();
         match policy.stress_exit() {
-            // Compiling it again too often would test nothing new.
             Some(Exit::NewCode) if entries.get(key).backoffs() >= policy::MAX_STRESS_EVICTIONS => Exit::Code,
             Some(Exit::Profile) if entries.get(key).backoffs() >= policy::MAX_STRESS_EVICTIONS => Exit::Baseline,
             Some(exit) => exit,
@@ -179,7 +178,10 @@ pub(crate) fn leave_osr(module: &Arc<ModuleRecord>, func: u32, index: u32, room:
     for exits in [&state.osr_exits, &engine.osr_exits] {
         exits.fetch_add(1, Ordering::Relaxed);
     }
-    count_crossing(module, Crossing::Loop, Runner::Optimised, to);
+    // Under stress, `Code` may be the body that the frame runs in.
+    if exit != Exit::Code || !policy.is_stressed() {
+        count_crossing(module, Crossing::Loop, Runner::Optimised, to);
+    }
     (Some(target), ticks)
 }
 
