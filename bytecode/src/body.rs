@@ -1,7 +1,7 @@
 //! The bodies of functions, with the results of their validation.
 
 use crate::part::Part;
-use crate::sidetable::{BranchEntry, LoopInfo, Segment};
+use crate::sidetable::{BranchEntry, Handler, LoopInfo, Segment, TryRegion};
 use crate::types::ValType;
 use crate::validate::InvalidModule;
 use std::ops::{Deref, Range};
@@ -61,7 +61,7 @@ pub struct FuncBody {
     pub entry: u32,
     /// Offset past the final `end`.
     pub end: u32,
-    /// Type of every local, the parameters first.
+    /// Type of every local, the parameters first. The last ones may be exceptions that `rethrow` needs, which no instruction names.
     pub locals: Part<ValType>,
     /// The most operands on the stack at once, in slots.
     pub max_operands: u32,
@@ -78,6 +78,12 @@ pub struct FuncBody {
     pub loops: Part<LoopInfo>,
     /// Fuel segments, ascending by pc; none if [`Options::segments`](crate::validate::Options::segments) is off.
     pub segments: Part<Segment>,
+    /// Code whose exceptions have handlers.
+    pub regions: Part<TryRegion>,
+    /// The handlers of the regions.
+    pub handlers: Part<Handler>,
+    /// Whether it has an instruction of exception handling, in live or dead code.
+    pub exceptions: bool,
 }
 
 impl FuncBody {

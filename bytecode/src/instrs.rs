@@ -1,6 +1,6 @@
 //! Walks the instructions of validated code.
 
-pub use crate::reader::{BlockType, Imm, Labels, MemArg, Reader};
+pub use crate::reader::{BlockType, Clause, Clauses, Imm, Labels, MemArg, Reader};
 
 use crate::module::Module;
 use crate::opcodes::{Control, Effect, Opcode};
@@ -30,7 +30,7 @@ pub enum Nesting {
     Same,
     /// It opens a block.
     Open,
-    /// It begins the second arm of the innermost block.
+    /// It ends a part of the innermost block, and begins the next: the second arm, or a handler.
     Else,
     /// It ends the innermost block.
     End,
@@ -42,9 +42,10 @@ impl Opcode {
     pub const fn nesting(self) -> Nesting {
         let Effect::Control(control) = self.effect() else { return Nesting::Same };
         match control {
-            Control::Block | Control::Loop | Control::If => Nesting::Open,
-            Control::Else => Nesting::Else,
-            Control::End => Nesting::End,
+            Control::Block | Control::Loop | Control::If | Control::TryTable | Control::Try => Nesting::Open,
+            Control::Else | Control::Catch | Control::CatchAll => Nesting::Else,
+            Control::End | Control::Delegate => Nesting::End,
+            Control::Throw | Control::ThrowRef | Control::Rethrow => Nesting::Same,
             Control::Unreachable | Control::Nop | Control::Br | Control::BrIf | Control::BrTable => Nesting::Same,
             Control::BrOnNull | Control::BrOnNonNull => Nesting::Same,
             Control::Return | Control::Call(_) | Control::ReturnCall(_) => Nesting::Same,
@@ -59,11 +60,18 @@ impl Instr<'_> {
         match control {
             Control::Br | Control::BrIf | Control::BrOnNull | Control::BrOnNonNull => 1,
             Control::If | Control::Else | Control::Loop => 1,
+            Control::Catch | Control::CatchAll => 2,
+            Control::Delegate | Control::Rethrow => 1,
+            Control::TryTable => {
+                let Imm::TryTable(_, clauses) = self.imm else { panic!("try_table has no immediates {:?}", self.imm) };
+                1 + clauses.len()
+            }
             Control::BrTable => {
                 let Imm::Labels(labels) = self.imm else { panic!("br_table has no immediates {:?}", self.imm) };
                 labels.len()
             }
             Control::Unreachable | Control::Nop | Control::Block | Control::End => 0,
+            Control::Try | Control::Throw | Control::ThrowRef => 0,
             Control::Return | Control::Call(_) | Control::ReturnCall(_) => 0,
         }
     }
@@ -256,6 +264,7 @@ mod tests {
             bytes.extend_from_slice(match op.immediates() {
                 Immediates::None => &[],
                 Immediates::Block => &[0x40],
+                Immediates::TryTable => &[0x40, 4, 0, 0x80, 0, 1, 1, 2, 3, 2, 4, 3, 5],
                 Immediates::Labels => &[2, 0x80, 0, 1, 0],
                 Immediates::CallIndirect
                 | Immediates::DataMemory
@@ -272,6 +281,7 @@ mod tests {
                 Immediates::MemArgLane => &[0x42, 1, 0xFF, 0x7F, 3],
                 Immediates::Label | Immediates::Func | Immediates::Type | Immediates::Local | Immediates::Global => &[0x80, 0x00],
                 Immediates::Table | Immediates::Memory | Immediates::Data | Immediates::Elem => &[0x80, 0x00],
+                Immediates::Tag => &[0x80, 0x00],
                 Immediates::I32 | Immediates::I64 => &[0x80, 0x00],
             });
         }

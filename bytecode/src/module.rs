@@ -24,6 +24,8 @@ pub struct Module {
     pub tables: Box<[Table]>,
     /// Memories, imported ones first.
     pub memories: Box<[MemoryType]>,
+    /// Type index of each tag, imported ones first. The type has no results; its parameters are the payload.
+    pub tags: Box<[u32]>,
     /// Types of the globals, imported ones first.
     pub globals: Box<[GlobalType]>,
     /// Initial values of the globals that are defined here.
@@ -50,6 +52,8 @@ pub struct Module {
     pub imported_memories: u32,
     /// Number of imported globals.
     pub imported_globals: u32,
+    /// Number of imported tags.
+    pub imported_tags: u32,
     /// Whether some tail call may leave the instance (`return_call` of an import, or any `return_call_indirect` or
     /// `return_call_ref`), or bodies are not validated yet. A call of one of the module's own functions may then return with another
     /// instance's context in the pinned register.
@@ -80,6 +84,8 @@ pub enum ExternType {
     Memory(MemoryType),
     /// A global.
     Global(GlobalType),
+    /// A tag with this type index.
+    Tag(u32),
 }
 
 /// One export.
@@ -102,6 +108,8 @@ pub enum ExternIndex {
     Memory(u32),
     /// A global.
     Global(u32),
+    /// A tag.
+    Tag(u32),
 }
 
 /// A table of the module.
@@ -206,6 +214,23 @@ impl Module {
         &self.types[self.funcs[func as usize] as usize]
     }
 
+    /// The type of tag `tag`: its parameters are the payload.
+    pub fn tag_type(&self, tag: u32) -> &FuncType {
+        &self.types[self.tags[tag as usize] as usize]
+    }
+
+    /// The name of tag `tag`: that of its export or import, or else its index.
+    pub fn tag_name(&self, tag: u32) -> String {
+        if let Some(export) = self.exports.iter().find(|export| export.item == ExternIndex::Tag(tag)) {
+            return export.name.to_string();
+        }
+        let mut imports = self.imports.iter().filter(|import| matches!(import.ty, ExternType::Tag(_)));
+        match imports.nth(tag as usize) {
+            Some(import) => format!("{}.{}", import.module, import.name),
+            None => format!("{tag}"),
+        }
+    }
+
     /// The body of function `func`, or `None` if it is imported or its body not validated.
     pub fn body(&self, func: u32) -> Option<&FuncBody> {
         self.bodies[func.checked_sub(self.imported_funcs)? as usize].get()
@@ -231,8 +256,8 @@ impl Module {
 
     /// Returns the data for validating its bodies.
     pub(crate) fn code<'m>(&'m self, unvalidated: &'m Unvalidated) -> Code<'m> {
-        let Module { bytes, types, globals, funcs, imported_funcs, .. } = self;
-        Code { bytes, types, globals, funcs, imported_funcs: *imported_funcs, unvalidated }
+        let Module { bytes, types, globals, funcs, tags, imported_funcs, .. } = self;
+        Code { bytes, types, globals, funcs, tags, imported_funcs: *imported_funcs, unvalidated }
     }
 
     /// The module's own name, from the name section.

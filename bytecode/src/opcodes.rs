@@ -27,6 +27,11 @@ macro_rules! for_each_opcode {
             Loop, 0x03, "loop", Block, Loop, scalar;
             If, 0x04, "if", Block, If, scalar;
             Else, 0x05, "else", None, Else, scalar;
+            Try, 0x06, "try", Block, Try, scalar;
+            Catch, 0x07, "catch", Tag, Catch, scalar;
+            Throw, 0x08, "throw", Tag, Throw, scalar;
+            Rethrow, 0x09, "rethrow", Label, Rethrow, scalar;
+            ThrowRef, 0x0A, "throw_ref", None, ThrowRef, scalar;
             End, 0x0B, "end", None, End, scalar;
             Br, 0x0C, "br", Label, Br, scalar;
             BrIf, 0x0D, "br_if", Label, BrIf, scalar;
@@ -38,9 +43,12 @@ macro_rules! for_each_opcode {
             ReturnCallIndirect, 0x13, "return_call_indirect", CallIndirect, ReturnCall(Indirect), scalar;
             CallRef, 0x14, "call_ref", Type, Call(Reference), scalar;
             ReturnCallRef, 0x15, "return_call_ref", Type, ReturnCall(Reference), scalar;
+            Delegate, 0x18, "delegate", Label, Delegate, scalar;
+            CatchAll, 0x19, "catch_all", None, CatchAll, scalar;
             Drop, 0x1A, "drop", None, [Any =>], scalar;
             Select, 0x1B, "select", None, [Any Any I32 => Any], scalar;
             SelectT, 0x1C, "select t", Types, [Named Named I32 => Named], scalar;
+            TryTable, 0x1F, "try_table", TryTable, TryTable, scalar;
             // Variables and tables
             LocalGet, 0x20, "local.get", Local, [=> Local], scalar;
             LocalSet, 0x21, "local.set", Local, [Local =>], scalar;
@@ -595,6 +603,22 @@ pub enum Control {
     Else,
     /// Ends a block, with its results.
     End,
+    /// A block that catches exceptions, with the parameters of its type. Each of its clauses is a branch that pops nothing.
+    TryTable,
+    /// A block that catches exceptions, with the parameters of its type: the legacy form.
+    Try,
+    /// Ends the body of a `try` or a `catch`, and begins a handler with the parameters of the tag.
+    Catch,
+    /// Ends the body of a `try` or a `catch`, and begins a handler without operands.
+    CatchAll,
+    /// Ends a `try`, with its results. The handlers of an outer block catch its exceptions.
+    Delegate,
+    /// Pops the parameters of a tag; the code after it is dead.
+    Throw,
+    /// Pops a reference to an exception; the code after it is dead.
+    ThrowRef,
+    /// Throws the exception of an enclosing `catch` or `catch_all`; the code after it is dead.
+    Rethrow,
     /// Pops the operands of the label; the code after it is dead.
     Br,
     /// Pops a condition. The operands of the label stay if the branch is not taken.
@@ -780,6 +804,10 @@ pub enum Immediates {
     None,
     /// A block type.
     Block,
+    /// A block type, then a vector of catch clauses.
+    TryTable,
+    /// A tag index.
+    Tag,
     /// A label depth.
     Label,
     /// `br_table`'s labels, default last.

@@ -2,7 +2,7 @@
 //! nesting by indentation.
 
 use crate::instrs::{BlockType, Imm, MemArg, Nesting};
-use crate::sidetable::LocalSet;
+use crate::sidetable::{LocalSet, NO_REGION};
 use crate::{Instr, Instrs, Module, Opcode};
 use std::fmt::{self, Display, Formatter, Write};
 
@@ -52,6 +52,8 @@ fn write_side_table(f: &mut Formatter<'_>, module: &Module, func: u32) -> fmt::R
             write!(f, "  {stp:3}: {:#08x} {:8}", instr.pc, instr.op.mnemonic())?;
             if instr.op == Opcode::Loop {
                 writeln!(f, " is loop {}, work {}", entry.pc, entry.drop)?;
+            } else if instr.op == Opcode::Rethrow {
+                writeln!(f, " throws local {}", entry.pc)?;
             } else {
                 let (pc, target, keep, drop) = (entry.pc, entry.stp, entry.keep, entry.drop);
                 writeln!(f, " → {pc:#08x} stp {target} keep {keep} drop {drop}")?;
@@ -70,6 +72,27 @@ fn write_side_table(f: &mut Formatter<'_>, module: &Module, func: u32) -> fmt::R
             LocalSet::Only(locals) => writeln!(f, " assigns locals {locals:?}")?,
         }
     }
+    if !body.regions.is_empty() {
+        writeln!(f, "regions")?;
+    }
+    for (i, region) in body.regions.iter().enumerate() {
+        write!(f, "  {i:3}: {:#08x}..{:#08x} height {}", region.start, region.end, region.height)?;
+        if region.next != NO_REGION {
+            write!(f, " then region {}", region.next)?;
+        }
+        f.write_char('\n')?;
+        for handler in &body.handlers[region.first as usize..][..region.count as usize] {
+            match handler.tag {
+                Some(tag) => write!(f, "       catches tag {tag}")?,
+                None => write!(f, "       catches all")?,
+            }
+            write!(f, "{} by entry {}", if handler.reference { " with reference" } else { "" }, handler.entry)?;
+            match handler.saved {
+                Some(local) => writeln!(f, ", saved in local {local}")?,
+                None => f.write_char('\n')?,
+            }
+        }
+    }
     writeln!(f, "segments")?;
     for segment in &body.segments {
         writeln!(f, "  {:#08x} costs {}", segment.pc, segment.cost)?;
@@ -86,6 +109,20 @@ impl Display for Instr<'_> {
             Imm::None | Imm::Block(BlockType::Empty) => Ok(()),
             Imm::Block(BlockType::Value(ty)) | Imm::Type(ty) => write!(f, " (result {ty})"),
             Imm::Block(BlockType::Func(ty)) => write!(f, " (type {ty})"),
+            Imm::TryTable(ty, clauses) => {
+                match ty {
+                    BlockType::Empty => {}
+                    BlockType::Value(ty) => write!(f, " (result {ty})")?,
+                    BlockType::Func(ty) => write!(f, " (type {ty})")?,
+                }
+                clauses.iter().try_for_each(|clause| {
+                    let reference = if clause.reference { "_ref" } else { "" };
+                    match clause.tag {
+                        Some(tag) => write!(f, " (catch{reference} {tag} {})", clause.label),
+                        None => write!(f, " (catch_all{reference} {})", clause.label),
+                    }
+                })
+            }
             Imm::Label(index) | Imm::Index(index) => write!(f, " {index}"),
             Imm::Labels(labels) => labels.iter().try_for_each(|label| write!(f, " {label}")),
             // The text format has the memory or table before the segment, the binary format after it.

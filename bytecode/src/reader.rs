@@ -28,11 +28,13 @@ pub enum Imm<'a> {
     None,
     /// A block type.
     Block(BlockType),
+    /// A block type with catch clauses.
+    TryTable(BlockType, Clauses<'a>),
     /// A label depth.
     Label(u32),
     /// `br_table`'s labels, default last.
     Labels(Labels<'a>),
-    /// An index: function, function type, local, global, table, memory, data or element segment.
+    /// An index: function, function type, local, global, table, memory, tag, data or element segment.
     Index(u32),
     /// Two indices in the order of the binary format.
     Index2(u32, u32),
@@ -126,6 +128,42 @@ impl<'a> Labels<'a> {
     }
 }
 
+/// The catch clauses of a `try_table`, still encoded.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Clauses<'a> {
+    bytes: &'a [u8],
+    len: u32,
+}
+
+/// A catch clause of a `try_table`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Clause {
+    /// The tag of the exceptions that it catches; `None` for all.
+    pub tag: Option<u32>,
+    /// Whether it passes on a reference to the exception, above the payload.
+    pub reference: bool,
+    /// The depth of the label that it branches to, counted from outside the `try_table`.
+    pub label: u32,
+}
+
+impl<'a> Clauses<'a> {
+    /// Returns the number of clauses.
+    pub fn len(&self) -> usize {
+        self.len as usize
+    }
+
+    /// Returns whether there are no clauses.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// The clauses, in the order in which they are tested.
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = Clause> + use<'a> {
+        let mut reader = Reader { bytes: self.bytes, at: 0 };
+        (0..self.len).map(move |_| reader.clause())
+    }
+}
+
 /// Where the instructions end that have one opcode, of one byte. The last byte of an instruction is found without a branch on the kind
 /// of instruction or the length of its number: such branches are mispredicted, and cost more than half of the time of skipping.
 #[derive(Clone, Copy)]
@@ -170,6 +208,8 @@ impl Extent {
             Immediates::F64 => Extent::bytes(8),
             Immediates::Label | Immediates::Func | Immediates::Type | Immediates::Local | Immediates::Global => Extent::NUMBER,
             Immediates::Table | Immediates::Memory | Immediates::Data | Immediates::Elem => Extent::NUMBER,
+            Immediates::Tag => Extent::NUMBER,
+            Immediates::TryTable => Extent::UNKNOWN,
             Immediates::I32 | Immediates::I64 => Extent::NUMBER,
             // All value types have bit 5, among them the references that a heap type follows.
             Immediates::Block => Extent { other: 0x20, ..Extent::NUMBER },
@@ -292,6 +332,10 @@ impl<'a> Reader<'a> {
         match op.immediates() {
             Immediates::None => Imm::None,
             Immediates::Block => Imm::Block(self.block_type()),
+            Immediates::TryTable => {
+                let ty = self.block_type();
+                Imm::TryTable(ty, self.clauses())
+            }
             Immediates::Label => Imm::Label(self.u32()),
             Immediates::Labels => Imm::Labels(self.labels()),
             Immediates::Func
@@ -300,6 +344,7 @@ impl<'a> Reader<'a> {
             | Immediates::Global
             | Immediates::Table
             | Immediates::Memory
+            | Immediates::Tag
             | Immediates::Data
             | Immediates::Elem => Imm::Index(self.u32()),
             Immediates::DataMemory | Immediates::MemoryMemory | Immediates::ElemTable | Immediates::TableTable => {
@@ -337,12 +382,13 @@ impl<'a> Reader<'a> {
         match op.immediates() {
             Immediates::None => {}
             Immediates::Label | Immediates::Func | Immediates::Type | Immediates::Local | Immediates::Global => self.number(),
-            Immediates::Table | Immediates::Memory | Immediates::Data | Immediates::Elem => self.number(),
+            Immediates::Table | Immediates::Memory | Immediates::Tag | Immediates::Data | Immediates::Elem => self.number(),
             Immediates::I32 | Immediates::I64 => self.number(),
             Immediates::MemArg => {
                 self.mem_arg();
             }
             Immediates::Block
+            | Immediates::TryTable
             | Immediates::Labels
             | Immediates::CallIndirect
             | Immediates::Types
@@ -406,6 +452,8 @@ impl<'a> Reader<'a> {
             0x7B => ValType::V128,
             0x70 => ValType::FUNCREF,
             0x6F => ValType::EXTERNREF,
+            0x69 => ValType::EXNREF,
+            0x74 => ValType::Ref(RefType { nullable: true, heap: HeapType::NoExn }),
             byte @ (0x63 | 0x64) => ValType::Ref(RefType { nullable: byte == 0x63, heap: self.heap_type() }),
             byte => panic!("validated code holds no value type {byte:#x}"),
         }
@@ -415,8 +463,26 @@ impl<'a> Reader<'a> {
         match self.i64() {
             -0x10 => HeapType::Func,
             -0x11 => HeapType::Extern,
+            -0x17 => HeapType::Exn,
+            -0x0C => HeapType::NoExn,
             index => HeapType::Concrete(u32::try_from(index).expect("validated code holds known heap types")),
         }
+    }
+
+    /// The clauses of a `try_table`, skipped over.
+    pub fn clauses(&mut self) -> Clauses<'a> {
+        let len = self.u32();
+        let start = self.at;
+        for _ in 0..len {
+            self.clause();
+        }
+        Clauses { bytes: &self.bytes[start..self.at], len }
+    }
+
+    fn clause(&mut self) -> Clause {
+        let kind = self.byte();
+        let tag = (kind & 2 == 0).then(|| self.u32());
+        Clause { tag, reference: kind & 1 != 0, label: self.u32() }
     }
 
     /// `br_table`'s labels, skipped over.

@@ -1,5 +1,5 @@
 //! Side tables, which validation writes for the engines: targets of branches, locals that loops assign, costs of
-//! segments.
+//! segments, handlers of exceptions.
 //!
 //! Every branch of a body owns entries in `branches`, in the order of the body's bytes:
 //!
@@ -9,6 +9,13 @@
 //! - `br_table` with n labels owns n + 1, the default last.
 //! - `loop` owns one that is not a branch. Its `pc` is the loop's index in `loops`, and its `drop` the work of an iteration: an
 //!   estimate of the bytes that it executes, inner loops excluded, at least 1. The other fields are 0.
+//!
+//! - `try_table` with n clauses owns n + 1. The first leads to the next instruction, so that the instruction executes as `br`
+//!   does. The others are the branches of the clauses, in their order.
+//! - `catch` and `catch_all` own two. The first is that of an `else`: from the end of the part before it past `end`. The second
+//!   leads to the next instruction, with the payload for its operands: the handler's.
+//! - `delegate` owns one, which leads to the next instruction.
+//! - `rethrow` owns one that is not a branch. Its `pc` is the local that has the exception. The other fields are 0.
 //!
 //! The interpreter carries `stp`, the index of the next entry, along with its pc: straight-line code passes an instruction's
 //! entries by adding their number, and a taken branch loads the target's `stp` from the entry.
@@ -68,11 +75,60 @@ impl LocalSet {
     }
 }
 
+/// Code whose exceptions have handlers: the body of a `try_table`, or the part of a `try` before its first `catch` or its
+/// `delegate`. They are in the order in which they begin, and nest. There is none for a block in dead code.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct TryRegion {
+    /// Offset of its first instruction.
+    pub start: u32,
+    /// Offset of the `end`, `catch`, `catch_all` or `delegate` that ends it.
+    pub end: u32,
+    /// Operands below the block's parameters.
+    pub height: u32,
+    /// The innermost region around it, [`NO_REGION`] if there is none.
+    pub parent: u32,
+    /// The region that has the exceptions that its own handlers do not catch, [`NO_REGION`] if none. It is the parent, except for
+    /// a `delegate`.
+    pub next: u32,
+    /// Index of its first handler, and their number.
+    pub first: u32,
+    /// Number of its handlers.
+    pub count: u32,
+}
+
+/// In place of a [`TryRegion`]'s index: none.
+pub const NO_REGION: u32 = u32::MAX;
+
+/// A clause of a `try_table`, or a `catch` or `catch_all` of a `try`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Handler {
+    /// The tag of the exceptions that it catches; `None` for all.
+    pub tag: Option<u32>,
+    /// Whether it passes on a reference to the exception, above the payload.
+    pub reference: bool,
+    /// The local to which the reference is stored, for `rethrow`.
+    pub saved: Option<u32>,
+    /// Index of its branch entry. The branch is taken with the payload, and the reference, on top of the region's `height` operands.
+    pub entry: u32,
+}
+
+/// Returns the innermost region that contains `pc`.
+pub fn region_at(regions: &[TryRegion], pc: u32) -> Option<&TryRegion> {
+    let last = regions.partition_point(|region| region.start <= pc).checked_sub(1)?;
+    let mut region = &regions[last];
+    while pc >= region.end {
+        region = regions.get(region.parent as usize)?;
+    }
+    Some(region)
+}
+
 /// A straight-line run of instructions: fuel is charged for the whole of it at its head.
 ///
 /// Segments begin at the body's first instruction, at a `loop` opcode, and after `if`, `else`, the `end` of a block or `if`, every
 /// conditional branch, and every call. They end where the next begins, or after an instruction that never falls through. A back edge lands on the `loop` opcode and so charges the segment at its head again.
-/// The cost is the number of instructions in it other than `nop`, `block`, `loop`, `else` and `end`
+/// They also begin after `catch`, `catch_all` and `delegate`.
+/// The cost is the number of instructions in it other than `nop`, `block`, `loop`, `else`, `end`, `try`, `try_table`, `catch`,
+/// `catch_all` and `delegate`
 /// (`drop` counts); a segment of cost 0 has no entry. Dead code is in no segment; code after a loop that never falls through
 /// begins one, though it is unreachable.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -33,6 +33,10 @@ pub enum HeapType {
     Func,
     /// Any host value.
     Extern,
+    /// Any exception.
+    Exn,
+    /// No exception: only null is a value of such a reference type.
+    NoExn,
     /// The module's type with this index.
     Concrete(u32),
 }
@@ -42,6 +46,8 @@ impl ValType {
     pub const FUNCREF: ValType = ValType::Ref(RefType::FUNCREF);
     /// `externref`
     pub const EXTERNREF: ValType = ValType::Ref(RefType::EXTERNREF);
+    /// `exnref`
+    pub const EXNREF: ValType = ValType::Ref(RefType::EXNREF);
 
     /// Whether it is a number: neither vector nor reference.
     pub fn is_num(&self) -> bool {
@@ -71,6 +77,11 @@ impl ValType {
     /// Whether it is [`ValType::V128`].
     pub fn is_v128(&self) -> bool {
         *self == ValType::V128
+    }
+
+    /// Whether it is `exnref`.
+    pub fn is_exnref(&self) -> bool {
+        *self == ValType::EXNREF
     }
 
     /// Whether it is a reference type.
@@ -118,6 +129,8 @@ impl RefType {
     pub const FUNCREF: RefType = RefType { nullable: true, heap: HeapType::Func };
     /// `(ref null extern)`
     pub const EXTERNREF: RefType = RefType { nullable: true, heap: HeapType::Extern };
+    /// `(ref null exn)`
+    pub const EXNREF: RefType = RefType { nullable: true, heap: HeapType::Exn };
 
     /// The type of references, or of references and null, to `heap`.
     pub fn new(nullable: bool, heap: HeapType) -> RefType {
@@ -136,8 +149,9 @@ impl RefType {
 
     /// Whether every reference of this type is one of type `other`. Concrete types are compared by index.
     pub fn matches(&self, other: &RefType) -> bool {
-        let heap = self.heap == other.heap || matches!((self.heap, other.heap), (HeapType::Concrete(_), HeapType::Func));
-        heap && (other.nullable || !self.nullable)
+        let is_sub =
+            matches!((self.heap, other.heap), (HeapType::Concrete(_), HeapType::Func) | (HeapType::NoExn, HeapType::Exn));
+        (self.heap == other.heap || is_sub) && (other.nullable || !self.nullable)
     }
 }
 
@@ -162,6 +176,7 @@ impl std::fmt::Display for ValType {
             ValType::V128 => f.write_str("v128"),
             ValType::Ref(RefType::FUNCREF) => f.write_str("funcref"),
             ValType::Ref(RefType::EXTERNREF) => f.write_str("externref"),
+            ValType::Ref(RefType::EXNREF) => f.write_str("exnref"),
             ValType::Ref(RefType { nullable, heap }) => {
                 let null = if *nullable { "null " } else { "" };
                 write!(f, "(ref {null}{heap})")
@@ -175,6 +190,8 @@ impl std::fmt::Display for HeapType {
         match self {
             HeapType::Func => f.write_str("func"),
             HeapType::Extern => f.write_str("extern"),
+            HeapType::Exn => f.write_str("exn"),
+            HeapType::NoExn => f.write_str("noexn"),
             HeapType::Concrete(index) => write!(f, "{index}"),
         }
     }

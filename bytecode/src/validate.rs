@@ -76,8 +76,8 @@ pub fn parse_with(bytes: Box<[u8]>, options: Options) -> Result<Module, InvalidM
 /// Decodes and validates all of a module but its bodies. Calls `code` with the bytes of the code section before it reads on.
 fn sections(bytes: Box<[u8]>, options: Options, code: &mut dyn FnMut(usize)) -> Result<Unfinished, InvalidModule> {
     let mut parser = Parser::new(0);
-    parser.set_features(FEATURES);
-    let mut validator = Validator::new_with_features(FEATURES);
+    parser.set_features(options.features());
+    let mut validator = Validator::new_with_features(options.features());
     let mut sections = sections::Sections::default();
     let mut resources = None;
     let mut bodies = Vec::new();

@@ -13,8 +13,8 @@ use crate::instrs::{Instr, Instrs};
 use crate::module::Module;
 use crate::opcodes::{Control, Effect, StackType};
 use crate::reader::Imm;
-use crate::sidetable::{BranchEntry, LocalSet, LoopInfo, Segment};
-use crate::types::{FuncType, has_vector};
+use crate::sidetable::{BranchEntry, Handler, LocalSet, LoopInfo, NO_REGION, Segment, TryRegion};
+use crate::types::{FuncType, ValType, has_vector};
 use crate::walk::{BlockKind, Walk};
 use std::collections::BTreeSet;
 use std::fmt::Debug;
@@ -80,17 +80,18 @@ fn blocks(module: &Module, body: &FuncBody) -> Vec<Places> {
         stp += instr.branch_entries() as u32;
         let after = Place { pc: instrs.pc(), stp };
         match control(&instr) {
-            Some(Control::Block | Control::Loop | Control::If) => {
+            Some(Control::Block | Control::Loop | Control::If | Control::TryTable | Control::Try) => {
                 open.push(blocks.len());
                 blocks.push(Places { start: before, ..Places::default() });
             }
             Some(Control::Else) => blocks[open[open.len() - 1]].second_arm = Some(after),
-            Some(Control::End) => {
+            Some(Control::End | Control::Delegate) => {
                 let block = open.pop().expect("validated code nests");
                 blocks[block].end = if open.is_empty() { before } else { after };
             }
             Some(Control::Unreachable | Control::Nop | Control::Br | Control::BrIf | Control::BrTable) | None => {}
             Some(Control::BrOnNull | Control::BrOnNonNull) => {}
+            Some(Control::Catch | Control::CatchAll | Control::Throw | Control::ThrowRef | Control::Rethrow) => {}
             Some(Control::Return | Control::Call(_) | Control::ReturnCall(_)) => {}
         }
     }
@@ -103,6 +104,21 @@ fn control(instr: &Instr<'_>) -> Option<Control> {
         Effect::Control(control) => Some(control),
         Effect::Fixed { .. } | Effect::Typed { .. } => None,
     }
+}
+
+/// The number of locals for `rethrow`: one for each level of handlers at which a live one needs it.
+fn saved_locals(module: &Module, body: &FuncBody) -> u32 {
+    let mut walk = Walk::new(module, body);
+    let mut count = 0;
+    for instr in Instrs::new(module, body.entry, body.end) {
+        if let (Some(Control::Rethrow), Imm::Label(depth), true) = (control(&instr), instr.imm, walk.is_live()) {
+            let block = walk.blocks.len() - 1 - depth as usize;
+            let level = walk.blocks[..block].iter().filter(|block| block.kind == BlockKind::Catch).count();
+            count = count.max(level as u32 + 1);
+        }
+        walk.step(instr);
+    }
+    count
 }
 
 struct Verifier<'m> {
@@ -118,6 +134,9 @@ struct Verifier<'m> {
     /// The number of entries that the instructions so far own.
     stp: usize,
     loops: Loops,
+    tries: Tries,
+    /// The first local for an exception that `rethrow` needs, or the number of locals.
+    first_saved: u32,
     segments: Segments,
     max_operands: usize,
     /// Whether a local, a result or a live operand is a vector.
@@ -135,6 +154,19 @@ struct Loops {
     assigned: Vec<BTreeSet<u32>>,
     /// Pairs of an instruction that writes a local and a loop around it.
     writes: u64,
+}
+
+/// The regions so far.
+#[derive(Default)]
+struct Tries {
+    /// With the handlers of each.
+    regions: Vec<(TryRegion, Vec<Handler>)>,
+    /// The regions that are open, each with the index of its block among the open ones.
+    open: Vec<(usize, u32)>,
+    /// The region of each open block that is a `try` in a `catch`, with the block's index among the open ones.
+    catches: Vec<(usize, u32)>,
+    /// Whether there is an instruction of exception handling.
+    any: bool,
 }
 
 /// The fuel segments so far.
@@ -158,6 +190,8 @@ impl<'m> Verifier<'m> {
             walk: Walk::new(module, body),
             stp: 0,
             loops: Loops::default(),
+            tries: Tries::default(),
+            first_saved: (body.locals.len() as u32).wrapping_sub(saved_locals(module, body)),
             segments: Segments { starts: true, ..Segments::default() },
             max_operands: 0,
             vectors: has_vector(&body.locals) || has_vector(&ty.results),
@@ -168,6 +202,7 @@ impl<'m> Verifier<'m> {
     fn instruction(&mut self, instr: Instr<'_>) -> Result<(), Fault> {
         let control = control(&instr);
         self.entries(&instr, control)?;
+        self.exceptions(&instr, control);
         if control == Some(Control::Loop) {
             self.begin_loop(&instr)?;
         }
@@ -196,10 +231,12 @@ impl<'m> Verifier<'m> {
         let own = own
             .ok_or_else(|| fault(instr.pc, "the number of entries", format!("{} or more", self.stp), self.body.branches.len()))?;
         for (i, found) in own.iter().enumerate() {
+            // A handler is as live as its block.
+            let handler = i == 1 && matches!(control, Some(Control::Catch | Control::CatchAll)) && self.walk.is_block_live();
             let expected = if control == Some(Control::Loop) {
                 self.work(instr.pc, found.drop)?;
                 BranchEntry { pc: self.loops.count as u32, stp: 0, keep: 0, drop: found.drop }
-            } else if self.walk.is_live() {
+            } else if self.walk.is_live() || handler {
                 self.live_entry(instr, control.expect("only control flow owns entries"), i)
             } else {
                 BranchEntry { pc: instr.pc, stp: first as u32, keep: 0, drop: 0 }
@@ -229,12 +266,111 @@ impl<'m> Verifier<'m> {
                 let depth = labels.iter().nth(index).expect("an entry for each label");
                 self.branch(depth, operands - 1)
             }
-            (Control::If | Control::Br | Control::BrIf | Control::BrOnNull | Control::BrOnNonNull | Control::BrTable, imm) => {
+            (Control::Catch | Control::CatchAll, _) if index == 0 => self.branch(0, operands),
+            (Control::Catch, Imm::Index(tag)) => self.next(instr, self.module.tag_type(tag).params.len()),
+            (Control::CatchAll | Control::Delegate, _) => self.next(instr, 0),
+            (Control::TryTable, Imm::TryTable(..)) if index == 0 => self.next(instr, 0),
+            (Control::TryTable, Imm::TryTable(ty, clauses)) => {
+                let depth = clauses.iter().nth(index - 1).expect("an entry for each clause").label;
+                let label = self.walk.blocks[self.open.len() - 1 - depth as usize];
+                let (params, results) = label.ty.arity(self.module);
+                let keep = match label.kind {
+                    BlockKind::Function => self.ty.results.len(),
+                    BlockKind::Loop { .. } => params,
+                    BlockKind::Block | BlockKind::If | BlockKind::Catch => results,
+                };
+                self.branch(depth, operands - ty.arity(self.module).0 + keep)
+            }
+            (Control::Rethrow, Imm::Label(depth)) => {
+                BranchEntry { pc: self.saved_local(self.open.len() - 1 - depth as usize), stp: 0, keep: 0, drop: 0 }
+            }
+            (Control::Catch | Control::TryTable | Control::Rethrow, imm)
+            | (Control::If | Control::Br | Control::BrIf | Control::BrOnNull | Control::BrOnNonNull | Control::BrTable, imm) => {
                 panic!("{} has no immediates {imm:?}", instr.op.mnemonic())
             }
             (Control::Unreachable | Control::Nop | Control::Block | Control::Loop | Control::End | Control::Return, _)
-            | (Control::Call(_) | Control::ReturnCall(_), _) => panic!("{} owns no entry", instr.op.mnemonic()),
+            | (Control::Call(_) | Control::ReturnCall(_), _)
+            | (Control::Try | Control::Throw | Control::ThrowRef, _) => panic!("{} owns no entry", instr.op.mnemonic()),
         }
+    }
+
+    /// The entry that leads to the instruction after `instr`.
+    fn next(&self, instr: &Instr<'_>, keep: usize) -> BranchEntry {
+        BranchEntry { pc: self.pc_after(instr), stp: self.stp as u32, keep: keep as u32, drop: 0 }
+    }
+
+    fn pc_after(&self, instr: &Instr<'_>) -> u32 {
+        let mut instrs = Instrs::new(self.module, instr.pc, self.body.end);
+        instrs.next();
+        instrs.pc()
+    }
+
+    /// The local that has the exception of the `catch` whose block has this index among the open ones.
+    fn saved_local(&self, block: usize) -> u32 {
+        let level = self.walk.blocks[..block].iter().filter(|block| block.kind == BlockKind::Catch).count();
+        self.first_saved + level as u32
+    }
+
+    /// Adds the regions and handlers that the instruction begins or ends.
+    fn exceptions(&mut self, instr: &Instr<'_>, control: Option<Control>) {
+        let (live, innermost, operands) = (self.walk.is_live(), self.open.len().wrapping_sub(1), self.walk.operands.len());
+        let start = self.pc_after(instr);
+        let first = (self.stp - instr.branch_entries()) as u32;
+        match (control, instr.imm) {
+            (Some(Control::TryTable), Imm::TryTable(ty, clauses)) => {
+                self.tries.any = true;
+                let handler = |(entry, clause): (u32, crate::reader::Clause)| Handler {
+                    tag: clause.tag,
+                    reference: clause.reference,
+                    saved: None,
+                    entry,
+                };
+                let handlers = (first + 1..).zip(clauses.iter()).map(handler).collect();
+                if live {
+                    self.tries.open(self.open.len(), start, operands - ty.arity(self.module).0, handlers);
+                }
+            }
+            (Some(Control::Try), Imm::Block(ty)) => {
+                self.tries.any = true;
+                if live {
+                    self.tries.open(self.open.len(), start, operands - ty.arity(self.module).0, Vec::new());
+                }
+            }
+            (Some(Control::Catch | Control::CatchAll), imm) if self.walk.is_block_live() => {
+                let tag = if let Imm::Index(tag) = imm { Some(tag) } else { None };
+                self.tries.catch(innermost, instr.pc, Handler { tag, reference: false, saved: None, entry: first + 1 });
+            }
+            (Some(Control::Delegate), Imm::Label(depth)) if self.walk.is_block_live() => {
+                self.tries.delegate(innermost, instr.pc, innermost - 1 - depth as usize);
+            }
+            (Some(Control::End), _) if self.walk.is_block_live() => self.tries.end(innermost, instr.pc),
+            (Some(Control::Rethrow), Imm::Label(depth)) => {
+                self.tries.any = true;
+                if live {
+                    let block = self.open.len() - 1 - depth as usize;
+                    self.tries.save(block, self.saved_local(block));
+                }
+            }
+            (Some(Control::Throw | Control::ThrowRef), _) => self.tries.any = true,
+            _ => {}
+        }
+    }
+
+    /// Verifies the regions and their handlers.
+    fn regions(&self, end: u32) -> Result<(), Fault> {
+        let body = self.body;
+        same(end, "the number of regions", self.tries.regions.len(), body.regions.len())?;
+        for ((expected, handlers), found) in self.tries.regions.iter().zip(&body.regions) {
+            // The order of the regions' handlers is free.
+            same(expected.start, "the region", TryRegion { first: found.first, ..*expected }, *found)?;
+            let own = body.handlers.get(found.first as usize..).and_then(|rest| rest.get(..found.count as usize));
+            same(expected.start, "the handlers", Some(&**handlers), own)?;
+        }
+        let handlers: usize = self.tries.regions.iter().map(|(_, handlers)| handlers.len()).sum();
+        same(end, "the number of handlers", handlers, body.handlers.len())?;
+        let saved = body.locals.get(self.first_saved as usize..).unwrap_or_default();
+        same(end, "whether the last locals are exceptions", true, saved.iter().all(|ty| *ty == ValType::EXNREF))?;
+        same(end, "whether it has exceptions", self.tries.any, body.exceptions)
     }
 
     /// A branch to the label at `depth` with `operands` on the stack.
@@ -245,7 +381,7 @@ impl<'m> Verifier<'m> {
         let (target, keep) = match label.kind {
             BlockKind::Function => (places.end, self.ty.results.len()),
             BlockKind::Loop { .. } => (places.start, params),
-            BlockKind::Block | BlockKind::If => (places.end, results),
+            BlockKind::Block | BlockKind::If | BlockKind::Catch => (places.end, results),
         };
         let drop = operands - label.height - keep;
         BranchEntry { pc: target.pc, stp: target.stp, keep: keep as u32, drop: drop as u32 }
@@ -284,12 +420,13 @@ impl<'m> Verifier<'m> {
     /// Opens or ends a block; returns the block that is ended.
     fn nest(&mut self, control: Option<Control>) -> Option<usize> {
         match control? {
-            Control::Block | Control::Loop | Control::If => {
+            Control::Block | Control::Loop | Control::If | Control::TryTable | Control::Try => {
                 self.open.push(self.opened);
                 self.opened += 1;
                 None
             }
-            Control::End => self.open.pop(),
+            Control::End | Control::Delegate => self.open.pop(),
+            Control::Catch | Control::CatchAll | Control::Throw | Control::ThrowRef | Control::Rethrow => None,
             Control::Unreachable | Control::Nop | Control::Else | Control::Br | Control::BrIf | Control::BrTable => None,
             Control::BrOnNull | Control::BrOnNonNull => None,
             Control::Return | Control::Call(_) | Control::ReturnCall(_) => None,
@@ -308,6 +445,7 @@ impl<'m> Verifier<'m> {
                 same(info.pc, "the assigned locals", &exact, &info.assigned)?;
             }
         }
+        self.regions(end)?;
         self.segments.end();
         for (expected, found) in self.segments.done.iter().zip(&body.segments) {
             same(expected.pc, "the segment", expected, found)?;
@@ -345,6 +483,57 @@ impl Loops {
     }
 }
 
+impl Tries {
+    /// Opens the region of a block that will have this index among the open ones.
+    fn open(&mut self, block: usize, start: u32, height: usize, handlers: Vec<Handler>) {
+        let parent = self.open.last().map_or(NO_REGION, |&(_, region)| region);
+        let count = handlers.len() as u32;
+        self.open.push((block, self.regions.len() as u32));
+        let region = TryRegion { start, end: 0, height: height as u32, parent, next: parent, first: 0, count };
+        self.regions.push((region, handlers));
+    }
+
+    /// Ends the region of the block with this index among the open ones, if it is open.
+    fn close(&mut self, block: usize, pc: u32) -> Option<u32> {
+        let (_, region) = self.open.pop_if(|(open, _)| *open == block)?;
+        self.regions[region as usize].0.end = pc;
+        Some(region)
+    }
+
+    fn catch(&mut self, block: usize, pc: u32, handler: Handler) {
+        if let Some(region) = self.close(block, pc) {
+            self.catches.push((block, region));
+        }
+        if let Some(&(_, region)) = self.catches.iter().rfind(|(open, _)| *open == block) {
+            let (region, handlers) = &mut self.regions[region as usize];
+            handlers.push(handler);
+            region.count += 1;
+        }
+    }
+
+    /// The block's exceptions go to the handlers of the block with index `target`, or of those around it.
+    fn delegate(&mut self, block: usize, pc: u32, target: usize) {
+        if let Some(region) = self.close(block, pc) {
+            let next = self.open.iter().rfind(|(open, _)| *open <= target).map_or(NO_REGION, |&(_, region)| region);
+            self.regions[region as usize].0.next = next;
+        }
+    }
+
+    fn end(&mut self, block: usize, pc: u32) {
+        self.close(block, pc);
+        self.catches.pop_if(|(open, _)| *open == block);
+    }
+
+    /// The current handler of the block stores the exception in this local.
+    fn save(&mut self, block: usize, local: u32) {
+        if let Some(&(_, region)) = self.catches.iter().rfind(|(open, _)| *open == block)
+            && let Some(handler) = self.regions[region as usize].1.last_mut()
+        {
+            handler.saved = Some(local);
+        }
+    }
+}
+
 impl Segments {
     /// Adds an instruction to its segment. A `live` one costs a unit of fuel, unless it is free.
     fn before(&mut self, instr: &Instr<'_>, control: Option<Control>, live: bool) {
@@ -352,7 +541,8 @@ impl Segments {
             self.end();
             self.current = Some(Segment { pc: instr.pc, cost: 0 });
         }
-        let is_free = matches!(control, Some(Control::Nop | Control::Block | Control::Loop | Control::Else | Control::End));
+        let is_free = matches!(control, Some(Control::Nop | Control::Block | Control::Loop | Control::Else | Control::End))
+            || matches!(control, Some(Control::TryTable | Control::Try | Control::Catch | Control::CatchAll | Control::Delegate));
         if let Some(segment) = &mut self.current {
             segment.cost += u32::from(live && !is_free);
         }
@@ -364,6 +554,8 @@ impl Segments {
             Some(Control::If | Control::Else | Control::BrIf | Control::BrOnNull | Control::BrOnNonNull) => true,
             Some(Control::Call(_)) => true,
             Some(Control::End) => !falls_out,
+            Some(Control::Catch | Control::CatchAll | Control::Delegate) => true,
+            Some(Control::TryTable | Control::Try | Control::Throw | Control::ThrowRef | Control::Rethrow) => false,
             Some(Control::Unreachable | Control::Nop | Control::Block | Control::Loop) | None => false,
             Some(Control::Br | Control::BrTable | Control::Return | Control::ReturnCall(_)) => false,
         };

@@ -35,6 +35,8 @@ pub enum BlockKind {
     },
     /// An `if`, in its first arm.
     If,
+    /// A `try`, after a `catch` or `catch_all`.
+    Catch,
 }
 
 /// The walk's state before an instruction.
@@ -69,6 +71,11 @@ impl<'m> Walk<'m> {
         self.dead.is_none()
     }
 
+    /// Whether the innermost open block is not dead.
+    pub fn is_block_live(&self) -> bool {
+        matches!(self.dead, None | Some(0))
+    }
+
     /// Steps over the next instruction of the body.
     ///
     /// # Panics
@@ -76,7 +83,7 @@ impl<'m> Walk<'m> {
     pub fn step(&mut self, instr: Instr<'_>) {
         match self.dead {
             None => self.step_live(instr),
-            Some(depth) => self.skip(instr.op, depth),
+            Some(depth) => self.skip(instr, depth),
         }
     }
 
@@ -108,8 +115,11 @@ impl<'m> Walk<'m> {
                 self.drop(1);
                 self.open(BlockKind::If, ty);
             }
+            (Control::TryTable, Imm::TryTable(ty, _)) | (Control::Try, Imm::Block(ty)) => self.open(BlockKind::Block, ty),
             (Control::Else, _) => self.open_else(),
-            (Control::End, _) => self.end(),
+            (Control::Catch, Imm::Index(tag)) => self.open_catch(Some(tag)),
+            (Control::CatchAll, _) => self.open_catch(None),
+            (Control::End | Control::Delegate, _) => self.end(),
             (Control::BrIf | Control::BrOnNonNull, _) => self.drop(1),
             (Control::BrOnNull, _) => {
                 let reference = self.operands.pop().expect("validated code has operands");
@@ -118,21 +128,27 @@ impl<'m> Walk<'m> {
             (Control::Call(CallKind::Direct), Imm::Index(func)) => self.call(self.module.funcs[func as usize], 0),
             (Control::Call(CallKind::Indirect), Imm::CallIndirect { ty, .. }) => self.call(ty, 1),
             (Control::Call(CallKind::Reference), Imm::Index(ty)) => self.call(ty, 1),
-            (Control::Unreachable | Control::Br | Control::BrTable | Control::Return | Control::ReturnCall(_), _) => {
+            (Control::Unreachable | Control::Br | Control::BrTable | Control::Return | Control::ReturnCall(_), _)
+            | (Control::Throw | Control::ThrowRef | Control::Rethrow, _) => {
                 self.dead = Some(0);
             }
-            (Control::Block | Control::Loop | Control::If | Control::Call(_), imm) => {
+            (Control::Block | Control::Loop | Control::If | Control::Call(_), imm)
+            | (Control::TryTable | Control::Try | Control::Catch, imm) => {
                 panic!("{} has no immediates {imm:?}", instr.op.mnemonic())
             }
         }
     }
 
-    fn skip(&mut self, op: Opcode, depth: u32) {
+    fn skip(&mut self, Instr { op, imm, .. }: Instr<'_>, depth: u32) {
         match op.nesting() {
             Nesting::Open => self.dead = Some(depth + 1),
             Nesting::End if depth > 0 => self.dead = Some(depth - 1),
             Nesting::End => self.end(),
-            Nesting::Else if depth == 0 => self.open_else(),
+            Nesting::Else if depth == 0 => match (op, imm) {
+                (Opcode::Catch, Imm::Index(tag)) => self.open_catch(Some(tag)),
+                (Opcode::CatchAll, _) => self.open_catch(None),
+                (_, _) => self.open_else(),
+            },
             Nesting::Else | Nesting::Same => {}
         }
     }
@@ -148,6 +164,17 @@ impl<'m> Walk<'m> {
         self.operands.truncate(block.height);
         if let BlockType::Func(ty) = block.ty {
             self.operands.extend_from_slice(&self.module.types[ty as usize].params);
+        }
+        self.dead = None;
+    }
+
+    /// A handler, whose operands are the payload of the exceptions with this tag.
+    fn open_catch(&mut self, tag: Option<u32>) {
+        let block = self.blocks.last_mut().expect("validated code nests");
+        block.kind = BlockKind::Catch;
+        self.operands.truncate(block.height);
+        if let Some(tag) = tag {
+            self.operands.extend_from_slice(&self.module.tag_type(tag).params);
         }
         self.dead = None;
     }

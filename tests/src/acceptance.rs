@@ -283,6 +283,8 @@ fn smallest(immediates: Immediates) -> &'static [u8] {
         Immediates::MemArgLane => &[0; 3],
         Immediates::Labels | Immediates::CallIndirect | Immediates::MemArg | Immediates::DataMemory => &[0; 2],
         Immediates::MemoryMemory | Immediates::ElemTable | Immediates::TableTable => &[0; 2],
+        Immediates::TryTable => &[0x40, 0],
+        Immediates::Tag => &[0],
         Immediates::Label | Immediates::Func | Immediates::Type | Immediates::Local | Immediates::Global => &[0],
         Immediates::Table | Immediates::Memory | Immediates::Data | Immediates::Elem => &[0],
         Immediates::I32 | Immediates::I64 | Immediates::Lane => &[0],

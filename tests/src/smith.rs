@@ -290,6 +290,7 @@ fn from_weir(val: &Val) -> Value {
         Val::V128(x) => Value::Bits(x.into()),
         Val::FuncRef(func) => Value::Null(func.is_none()),
         Val::ExternRef(value) => Value::Null(value.is_none()),
+        Val::ExnRef(exception) => Value::Null(exception.is_none()),
     }
 }
 

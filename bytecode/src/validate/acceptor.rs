@@ -290,6 +290,7 @@ impl Acceptor {
             Immediates::Block | Immediates::Label | Immediates::Labels | Immediates::Func | Immediates::Type => return None,
             Immediates::CallIndirect | Immediates::Types | Immediates::Local | Immediates::Global => return None,
             Immediates::Table | Immediates::DataMemory | Immediates::Data | Immediates::ElemTable => return None,
+            Immediates::TryTable | Immediates::Tag => return None,
             Immediates::Elem | Immediates::TableTable | Immediates::HeapType | Immediates::I32 => return None,
             Immediates::I64 | Immediates::F32 | Immediates::F64 => return None,
         }
@@ -335,6 +336,8 @@ impl Acceptor {
                 self.open(signatures, BlockKind::Block, block.ty);
                 Class::Else
             }
+            Control::TryTable | Control::Try | Control::Catch | Control::CatchAll | Control::Delegate => return None,
+            Control::Throw | Control::ThrowRef | Control::Rethrow => return None,
             Control::End => {
                 let Block { kind, ty, .. } = self.close(signatures)?;
                 let bytes = &signatures.bytes;

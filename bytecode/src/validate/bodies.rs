@@ -6,7 +6,6 @@ use super::builder::{Builder, Class, Step};
 use super::code::Code;
 use super::convert::val_type;
 use super::invalid::InvalidModule;
-use super::options::FEATURES;
 use super::tables::{Placed, Shared, Tables};
 use crate::body::FuncBody;
 use crate::types::ValType;
@@ -64,7 +63,7 @@ impl Worker {
             Some(entry) => entry,
             None => self.validate_slowly(code, index, &range)?,
         };
-        self.uncounted_locals += self.locals.len();
+        self.uncounted_locals += self.locals.len() + self.builder.saved_locals();
         if self.uncounted_locals >= LOCALS_PER_COUNT {
             self.count(code);
         }
@@ -97,12 +96,13 @@ impl Worker {
     /// Has wasmparser validate a body; returns the offset of its first instruction.
     fn validate_slowly(&mut self, code: &Code<'_>, index: u32, range: &Range<u32>) -> Result<u32, InvalidModule> {
         let ty = code.funcs[index as usize];
-        let func = FuncToValidate { resources: code.unvalidated.resources(), index, ty, features: FEATURES };
+        let features = code.unvalidated.options.features();
+        let func = FuncToValidate { resources: code.unvalidated.resources(), index, ty, features };
         let ty = &code.types[ty as usize];
         let mut validator = func.into_validator(std::mem::take(&mut self.allocations));
         let bytes = &code.bytes[range.start as usize..range.end as usize];
         let mut reader = FunctionBody::new(BinaryReader::new(bytes, range.start.into())).get_binary_reader();
-        reader.set_features(FEATURES);
+        reader.set_features(features);
         self.locals.clear();
         self.locals.extend_from_slice(&ty.params);
         read_locals(&mut reader, &mut validator, &mut self.locals)?;
@@ -146,7 +146,6 @@ fn read_locals(
 #[cold]
 fn unknown_opcode(byte: u8, offset: u32) -> InvalidModule {
     let proposal = match byte {
-        0x06..=0x0A | 0x18 | 0x19 | 0x1F => "exception handling",
         0xE0..=0xE6 => "stack switching",
         0xD3 | 0xFB => "garbage collection",
         0xFE => "threads",

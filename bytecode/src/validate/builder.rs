@@ -9,12 +9,14 @@
 
 #![deny(clippy::wildcard_enum_match_arm, reason = "a new operation must be named by the compiler")]
 
+mod exceptions;
+
 use super::code::Code;
 use super::tables::{Placed, Tables, add};
 use super::work::{Around, Weights, Work};
 use crate::opcodes::{CallKind, Control, Effect, Opcode, StackType};
 use crate::reader::{Labels, Reader};
-use crate::sidetable::{BranchEntry, LocalSet, LoopInfo, Segment};
+use crate::sidetable::{BranchEntry, Handler, LocalSet, LoopInfo, NO_REGION, Segment, TryRegion};
 use crate::types::{FuncType, ValType, has_vector};
 
 /// The class of an instruction, as far as the side table depends on it.
@@ -41,6 +43,14 @@ pub(super) enum Class {
     ReturnCallIndirect,
     /// `return`, `unreachable`
     Stop,
+    TryTable,
+    Try,
+    Catch,
+    CatchAll,
+    Delegate,
+    Throw,
+    ThrowRef,
+    Rethrow,
     /// `local.set`, `local.tee`
     Write,
     /// `global.get`, `global.set`
@@ -106,6 +116,14 @@ impl Class {
             Control::ReturnCall(CallKind::Direct) => Class::ReturnCall,
             Control::ReturnCall(CallKind::Indirect | CallKind::Reference) => Class::ReturnCallIndirect,
             Control::Unreachable | Control::Return => Class::Stop,
+            Control::TryTable => Class::TryTable,
+            Control::Try => Class::Try,
+            Control::Catch => Class::Catch,
+            Control::CatchAll => Class::CatchAll,
+            Control::Delegate => Class::Delegate,
+            Control::Throw => Class::Throw,
+            Control::ThrowRef => Class::ThrowRef,
+            Control::Rethrow => Class::Rethrow,
         }
     }
 }
@@ -152,8 +170,22 @@ pub(super) struct Builder {
     wide: bool,
     /// See [`FuncBody::indirect_calls`](crate::FuncBody::indirect_calls).
     indirect_calls: u32,
+    regions: Vec<TryRegion>,
+    handlers: Vec<Handler>,
+    /// See [`FuncBody::exceptions`](crate::FuncBody::exceptions).
+    exceptions: bool,
+    /// The innermost region that is open, [`NO_REGION`] if none.
+    region: u32,
+    /// The handlers of each open `try`, those of the innermost last.
+    open_handlers: Vec<Handler>,
+    /// Number of open blocks that are in a `catch` or `catch_all`.
+    open_catches: u32,
+    /// Number of locals for the exceptions that `rethrow` needs.
+    saved: u32,
     /// Blocks that are open, the function's own first.
     labels: Vec<Label>,
+    /// Number of declared locals, parameters included.
+    locals: u32,
     /// Whether the next instruction is not dead.
     live: bool,
     /// Whether the side table gets fuel segments.
@@ -187,6 +219,8 @@ struct Label {
     /// The first of the entries that wait for its `end`, [`NO_ENTRY`] if none.
     open_entries: u32,
     weights: Weights,
+    /// The innermost region around it.
+    region: u32,
 }
 
 #[derive(Clone, Copy)]
@@ -197,6 +231,12 @@ enum LabelKind {
     If(u32),
     /// The loop with this index.
     Loop(u32),
+    /// A `try_table`, or a `try` before its first `catch`, that is this region, [`NO_REGION`] if it is dead. The handlers of a
+    /// `try` begin at `handlers` among the open ones.
+    Try { region: u32, handlers: usize },
+    /// A `try` in a `catch` or `catch_all`. Its handlers begin at `handlers` among the open ones; if it is dead there are none. It is
+    /// inside `level` other blocks of this kind.
+    Catch { region: u32, handlers: usize, level: u32 },
 }
 
 struct OpenLoop {
@@ -226,7 +266,14 @@ impl Builder {
         self.max_operands = 0;
         self.wide = has_vector(locals) || has_vector(&ty.results);
         self.indirect_calls = 0;
+        self.regions.clear();
+        self.handlers.clear();
+        self.exceptions = false;
+        self.region = NO_REGION;
+        self.open_handlers.clear();
+        (self.open_catches, self.saved) = (0, 0);
         self.labels.clear();
+        self.locals = locals.len() as u32;
         self.live = true;
         (self.segment_pc, self.segment_cost) = (entry, 0);
         self.work = Work::begin(entry);
@@ -276,6 +323,11 @@ impl Builder {
         self.max_operands
     }
 
+    /// Returns the number of locals for the exceptions that `rethrow` needs.
+    pub fn saved_locals(&self) -> usize {
+        self.saved as usize
+    }
+
     /// Records the number of operands on the stack after an instruction.
     #[inline]
     pub fn operands(&mut self, after: u32) {
@@ -297,10 +349,16 @@ impl Builder {
             wide: self.wide,
             work: if work { self.work.of_call() } else { 1 },
             indirect_calls: self.indirect_calls,
-            locals: add(&mut tables.locals, locals.iter().copied()),
+            locals: {
+                let saved = std::iter::repeat_n(ValType::EXNREF, self.saved as usize);
+                add(&mut tables.locals, locals.iter().copied().chain(saved))
+            },
             branches: add(&mut tables.branches, self.branches.iter().copied()),
             loops: add(&mut tables.loops, self.loops.drain(..)),
             segments: add(&mut tables.segments, self.segments.iter().copied()),
+            regions: add(&mut tables.regions, self.regions.iter().copied()),
+            handlers: add(&mut tables.handlers, self.handlers.iter().copied()),
+            exceptions: self.exceptions,
         }
     }
 
@@ -316,6 +374,10 @@ impl Builder {
             Class::Loop => return self.open_loop(pc, before, immediates.block_type().arity_in(code.types)),
             Class::Else => return self.begin_else(pc, next, before),
             Class::End => return self.end(pc, next),
+            Class::TryTable | Class::Try | Class::Catch | Class::CatchAll | Class::Delegate => {
+                return self.exception_block(code, step);
+            }
+            Class::Throw | Class::ThrowRef | Class::Rethrow => self.charge(),
             Class::If | Class::Br | Class::BrIf | Class::BrTable | Class::BrOnNull | Class::BrOnNonNull => self.charge(),
             Class::Call | Class::CallIndirect | Class::ReturnCall | Class::ReturnCallIndirect | Class::Stop => self.charge(),
             Class::Write | Class::Global | Class::Vector => self.charge(),
@@ -364,8 +426,17 @@ impl Builder {
                 self.work.stop(next);
                 self.live = false;
             }
+            Class::Throw | Class::ThrowRef | Class::Rethrow => {
+                self.exceptions = true;
+                if class == Class::Rethrow {
+                    self.rethrow(pc, immediates.u32());
+                }
+                self.work.stop(next);
+                self.live = false;
+            }
             // Handled above.
             Class::Plain | Class::Nop | Class::Block | Class::Loop | Class::Else | Class::End => {}
+            Class::TryTable | Class::Try | Class::Catch | Class::CatchAll | Class::Delegate => {}
         }
     }
 
@@ -392,7 +463,8 @@ impl Builder {
     fn open_with(&mut self, kind: LabelKind, operands: u32, (params, results): (usize, usize), weights: Weights) {
         let (params, results) = (params as u32, results as u32);
         let height = operands.wrapping_sub(params);
-        self.labels.push(Label { kind, live: self.live, height, params, results, open_entries: NO_ENTRY, weights });
+        let region = self.region;
+        self.labels.push(Label { kind, live: self.live, height, params, results, open_entries: NO_ENTRY, weights, region });
     }
 
     fn open_if(&mut self, pc: u32, next: u32, operands: u32, arity: (usize, usize)) {
@@ -450,6 +522,18 @@ impl Builder {
                 self.work.end_if(next, label.weights);
             }
             LabelKind::Loop(_) => self.close_loop(next),
+            LabelKind::Try { region, .. } => {
+                self.close_region(region, pc);
+                self.work.end(next, label.weights);
+            }
+            LabelKind::Catch { region, handlers, .. } => {
+                self.open_catches -= 1;
+                if let Some(region) = self.regions.get_mut(region as usize) {
+                    (region.first, region.count) = (self.handlers.len() as u32, (self.open_handlers.len() - handlers) as u32);
+                    self.handlers.extend(self.open_handlers.drain(handlers..));
+                }
+                self.work.end(next, label.weights);
+            }
         }
         // No branch leads to the end of a loop: if its body falls through, its segment continues.
         if !(matches!(label.kind, LabelKind::Loop(_)) && self.live) {

@@ -14,6 +14,8 @@ pub(crate) struct Code<'m> {
     pub globals: &'m [GlobalType],
     /// Type index of each function.
     pub funcs: &'m [u32],
+    /// Type index of each tag.
+    pub tags: &'m [u32],
     pub imported_funcs: u32,
     pub unvalidated: &'m Unvalidated,
 }

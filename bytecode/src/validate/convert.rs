@@ -30,6 +30,8 @@ pub(super) fn ref_type(ty: wasmparser::RefType) -> Result<RefType> {
     let heap = match ty.heap_type() {
         wasmparser::HeapType::Abstract { shared: false, ty: AbstractHeapType::Func } => HeapType::Func,
         wasmparser::HeapType::Abstract { shared: false, ty: AbstractHeapType::Extern } => HeapType::Extern,
+        wasmparser::HeapType::Abstract { shared: false, ty: AbstractHeapType::Exn } => HeapType::Exn,
+        wasmparser::HeapType::Abstract { shared: false, ty: AbstractHeapType::NoExn } => HeapType::NoExn,
         wasmparser::HeapType::Concrete(UnpackedIndex::Module(index)) => HeapType::Concrete(index),
         // The validator has refused every other one, as its proposals are off; offsets are lost by now.
         _ => return Err(InvalidModule::new(format!("reference type {ty} is not supported"), 0)),

@@ -2,7 +2,8 @@
 
 use wasmparser::WasmFeatures;
 
-/// The proposals whose instructions are all in TABLE 1 and whose types are all in [`crate::types`].
+/// The proposals whose instructions are all in TABLE 1 and whose types are all in [`crate::types`], without the legacy instructions of
+/// exception handling.
 pub(super) const FEATURES: WasmFeatures = WasmFeatures::WASM1
     .union(WasmFeatures::SATURATING_FLOAT_TO_INT)
     .union(WasmFeatures::SIGN_EXTENSION)
@@ -18,7 +19,18 @@ pub(super) const FEATURES: WasmFeatures = WasmFeatures::WASM1
     .union(WasmFeatures::MEMORY64)
     .union(WasmFeatures::FUNCTION_REFERENCES)
     .union(WasmFeatures::WIDE_ARITHMETIC)
+    .union(WasmFeatures::EXCEPTIONS)
     .union(WasmFeatures::CUSTOM_PAGE_SIZES);
+
+impl Options {
+    /// The proposals that are on.
+    pub(super) fn features(self) -> WasmFeatures {
+        let mut features = FEATURES;
+        features.set(WasmFeatures::EXCEPTIONS, self.exceptions);
+        features.set(WasmFeatures::LEGACY_EXCEPTIONS, self.legacy_exceptions);
+        features
+    }
+}
 
 /// Options of validation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -35,10 +47,14 @@ pub struct Options {
     pub work: bool,
     /// Whether to find the [fuel segments](crate::sidetable::Segment), which only engines that meter fuel need.
     pub segments: bool,
+    /// Whether modules may have tags, `throw`, `throw_ref` and `try_table`.
+    pub exceptions: bool,
+    /// Whether modules may have the legacy instructions: `try`, `catch`, `catch_all`, `delegate`, `rethrow`.
+    pub legacy_exceptions: bool,
 }
 
 impl Default for Options {
     fn default() -> Options {
-        Options { threads: 1, lazy: false, accept: true, work: true, segments: true }
+        Options { threads: 1, lazy: false, accept: true, work: true, segments: true, exceptions: true, legacy_exceptions: false }
     }
 }

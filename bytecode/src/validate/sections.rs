@@ -21,6 +21,7 @@ pub(super) struct Sections {
     imports: Vec<Import>,
     tables: Vec<Table>,
     memories: Vec<MemoryType>,
+    tags: Vec<u32>,
     globals: Vec<GlobalType>,
     global_inits: Vec<ConstExpr>,
     exports: Vec<Export>,
@@ -30,6 +31,7 @@ pub(super) struct Sections {
     imported_tables: u32,
     imported_memories: u32,
     imported_globals: u32,
+    imported_tags: u32,
     names: Names,
 }
 
@@ -70,6 +72,11 @@ impl Sections {
             Payload::MemorySection(reader) => {
                 for memory in reader {
                     self.memories.push(memory_type(memory?));
+                }
+            }
+            Payload::TagSection(reader) => {
+                for tag in reader {
+                    self.tags.push(tag?.func_type_idx);
                 }
             }
             Payload::GlobalSection(reader) => {
@@ -114,6 +121,7 @@ impl Sections {
             funcs: self.funcs.into(),
             tables: self.tables.into(),
             memories: self.memories.into(),
+            tags: self.tags.into(),
             globals: self.globals.into(),
             global_inits: self.global_inits.into(),
             exports: self.exports.into(),
@@ -124,6 +132,7 @@ impl Sections {
             imported_tables: self.imported_tables,
             imported_memories: self.imported_memories,
             imported_globals: self.imported_globals,
+            imported_tags: self.imported_tags,
             names: self.names,
             ..Module::default()
         }
@@ -154,8 +163,13 @@ impl Sections {
                 self.imported_globals += 1;
                 ExternType::Global(ty)
             }
-            TypeRef::Tag(_) | TypeRef::FuncExact(_) => {
-                return Err(InvalidModule::new("imports of tags and exact functions are not supported", offset));
+            TypeRef::Tag(tag) => {
+                self.tags.push(tag.func_type_idx);
+                self.imported_tags += 1;
+                ExternType::Tag(tag.func_type_idx)
+            }
+            TypeRef::FuncExact(_) => {
+                return Err(InvalidModule::new("imports of exact functions are not supported", offset));
             }
         };
         self.imports.push(Import { module: import.module.into(), name: import.name.into(), ty });
@@ -169,9 +183,8 @@ fn extern_index(export: &wasmparser::Export<'_>, offset: u64) -> Result<ExternIn
         ExternalKind::Table => Ok(ExternIndex::Table(export.index)),
         ExternalKind::Memory => Ok(ExternIndex::Memory(export.index)),
         ExternalKind::Global => Ok(ExternIndex::Global(export.index)),
-        ExternalKind::Tag | ExternalKind::FuncExact => {
-            Err(InvalidModule::new("exports of tags and exact functions are not supported", offset))
-        }
+        ExternalKind::Tag => Ok(ExternIndex::Tag(export.index)),
+        ExternalKind::FuncExact => Err(InvalidModule::new("exports of exact functions are not supported", offset)),
     }
 }
 

@@ -183,6 +183,7 @@ const fn prefixed(op: Opcode) -> Row {
         Immediates::None | Immediates::MemArg | Immediates::MemArgLane | Immediates::Lane | Immediates::Shuffle => true,
         Immediates::V128 | Immediates::Memory | Immediates::MemoryMemory => true,
         Immediates::Block | Immediates::Label | Immediates::Labels | Immediates::Func | Immediates::Type => false,
+        Immediates::TryTable | Immediates::Tag => false,
         Immediates::CallIndirect | Immediates::Types | Immediates::Local | Immediates::Global | Immediates::Table => false,
         Immediates::DataMemory | Immediates::Data | Immediates::ElemTable | Immediates::Elem => false,
         Immediates::TableTable | Immediates::HeapType | Immediates::I32 | Immediates::I64 => false,

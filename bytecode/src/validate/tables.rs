@@ -2,7 +2,7 @@
 
 use crate::body::FuncBody;
 use crate::part::Part;
-use crate::sidetable::{BranchEntry, LoopInfo, Segment};
+use crate::sidetable::{BranchEntry, Handler, LoopInfo, Segment, TryRegion};
 use crate::types::ValType;
 use std::ops::Range;
 use std::sync::Arc;
@@ -14,6 +14,8 @@ pub(super) struct Tables {
     pub branches: Vec<BranchEntry>,
     pub loops: Vec<LoopInfo>,
     pub segments: Vec<Segment>,
+    pub regions: Vec<TryRegion>,
+    pub handlers: Vec<Handler>,
 }
 
 /// A body whose tables are in [`Tables`]; see [`FuncBody`].
@@ -28,6 +30,9 @@ pub(super) struct Placed {
     pub branches: Range<u32>,
     pub loops: Range<u32>,
     pub segments: Range<u32>,
+    pub regions: Range<u32>,
+    pub handlers: Range<u32>,
+    pub exceptions: bool,
 }
 
 impl Tables {
@@ -38,7 +43,7 @@ impl Tables {
             locals: Vec::with_capacity(bytes / 64),
             branches: Vec::with_capacity(bytes / 16),
             loops: Vec::with_capacity(bytes / 256),
-            segments: Vec::new(),
+            ..Tables::default()
         }
     }
 
@@ -48,11 +53,15 @@ impl Tables {
         self.branches.shrink_to_fit();
         self.loops.shrink_to_fit();
         self.segments.shrink_to_fit();
+        self.regions.shrink_to_fit();
+        self.handlers.shrink_to_fit();
         Shared {
             locals: Arc::new(self.locals),
             branches: Arc::new(self.branches),
             loops: Arc::new(self.loops),
             segments: Arc::new(self.segments),
+            regions: Arc::new(self.regions),
+            handlers: Arc::new(self.handlers),
         }
     }
 }
@@ -63,6 +72,8 @@ pub(super) struct Shared {
     branches: Arc<Vec<BranchEntry>>,
     loops: Arc<Vec<LoopInfo>>,
     segments: Arc<Vec<Segment>>,
+    regions: Arc<Vec<TryRegion>>,
+    handlers: Arc<Vec<Handler>>,
 }
 
 impl Shared {
@@ -79,6 +90,9 @@ impl Shared {
             branches: Part::of(&self.branches, &placed.branches),
             loops: Part::of(&self.loops, &placed.loops),
             segments: Part::of(&self.segments, &placed.segments),
+            regions: Part::of(&self.regions, &placed.regions),
+            handlers: Part::of(&self.handlers, &placed.handlers),
+            exceptions: placed.exceptions,
         }
     }
 }

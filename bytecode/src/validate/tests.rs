@@ -494,8 +494,7 @@ fn unsupported_features_are_refused_by_name() {
     for (wat, name) in [
         ("(module (memory 1 1 shared))", "threads"),
         ("(module (memory 1) (func (drop (i32.atomic.load (i32.const 0)))))", "threads"),
-        ("(module (tag))", "exceptions"),
-        ("(module (func (try_table)))", "exception handling"),
+        ("(module (func try catch_all end))", "legacy exceptions"),
         ("(module (type (struct)))", "gc"),
         ("(module (rec (type (func)) (type (func))))", "gc"),
         ("(module (func (drop (ref.i31 (i32.const 0)))))", "garbage collection"),

@@ -6,7 +6,8 @@
 //! including the default, passes 1/n to each. After an `end`, the weight is the sum of the weights that branches passed
 //! to the label and the weight that falls through, but at most the weight at the beginning of the block. A loop begins
 //! with weight 1; control leaves it with the weight with which it entered. The work is the sum of the bytes, each
-//! multiplied by its weight. The bytes of a loop count only for that loop, because each iteration is counted when it
+//! multiplied by its weight. Each handler of a block that catches exceptions has a 64th of the block's weight.
+//! The bytes of a loop count only for that loop, because each iteration is counted when it
 //! happens.
 //!
 //! Control flow is structured, so one pass computes the weights; it costs a few instructions for each branch and
@@ -90,6 +91,16 @@ impl Work {
         self.weight = otherwise(weights);
     }
 
+    /// The weight that a catch clause passes to its label when its block begins here.
+    pub fn thrown(&self) -> u32 {
+        thrown(self.weight)
+    }
+
+    /// Begins a handler of the block with these weights, after a branch to its end.
+    pub fn begin_catch(&mut self, weights: Weights) {
+        self.weight = thrown(weights.entered);
+    }
+
     /// The `loop` opcode at `pc`, which is executed in every iteration.
     pub fn open_loop(&mut self, pc: u32) -> Around {
         self.count(pc);
@@ -150,6 +161,11 @@ impl Work {
 /// The weight of the second arm of an `if`.
 fn otherwise(weights: Weights) -> u32 {
     weights.entered - weights.entered / 2
+}
+
+/// The weight of a handler of a block with this weight: exceptions are assumed to be rare.
+fn thrown(weight: u32) -> u32 {
+    (weight / 64).max(weight.min(1))
 }
 
 /// In bytes, at least one.

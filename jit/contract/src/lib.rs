@@ -403,13 +403,14 @@ pub fn call_words(ty: &FuncType) -> usize {
 }
 
 /// Offsets of the tails of an [`InstanceCtx`], which depend on the module: pointers to memories, pointers to tables,
-/// global slots, pointers to the imported functions.
+/// global slots, pointers to the imported functions, pointers to tags.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Layout {
     memories: u32,
     tables: u32,
     globals: u32,
     imports: u32,
+    tags: u32,
     imported_globals: u32,
     size: u32,
 }
@@ -421,8 +422,9 @@ impl Layout {
         let tables = memories + 8 * module.memories.len() as u32;
         let globals = (tables + 8 * module.tables.len() as u32).next_multiple_of(16);
         let imports = globals + 16 * module.globals.len() as u32;
-        let size = imports + 8 * module.imported_funcs;
-        Layout { memories, tables, globals, imports, imported_globals: module.imported_globals, size }
+        let tags = imports + 8 * module.imported_funcs;
+        let size = tags + 8 * module.tags.len() as u32;
+        Layout { memories, tables, globals, imports, tags, imported_globals: module.imported_globals, size }
     }
 
     /// Bytes of an instance's context; it is 16-byte aligned.
@@ -454,6 +456,11 @@ impl Layout {
     /// Offset of the `*const FuncRef` of imported function `i`.
     pub fn import(&self, i: u32) -> u32 {
         self.imports + 8 * i
+    }
+
+    /// Offset of the pointer to tag `i`. Two tags are the same if and only if the pointers are equal.
+    pub fn tag(&self, i: u32) -> u32 {
+        self.tags + 8 * i
     }
 }
 

@@ -41,6 +41,8 @@ impl Counted {
             },
             Control::Unreachable | Control::Nop | Control::Block | Control::Loop => None,
             Control::Else | Control::End | Control::Br | Control::Return => None,
+            Control::TryTable | Control::Try | Control::Catch | Control::CatchAll | Control::Delegate => None,
+            Control::Throw | Control::ThrowRef | Control::Rethrow => None,
         }
     }
 }

@@ -72,6 +72,9 @@ impl Compiler<'_> {
             Opcode::V128Store | for_each_vector_load!(any) => self.vector_access(op, false)?,
             for_each_lane_access!(any) => self.vector_access(op, true)?,
 
+            // `compile` refuses functions that have them.
+            Opcode::TryTable | Opcode::Try | Opcode::Catch | Opcode::CatchAll | Opcode::Delegate => return Err(unsupported(op)),
+            Opcode::Throw | Opcode::ThrowRef | Opcode::Rethrow => return Err(unsupported(op)),
             Opcode::Nop => {}
             Opcode::Unreachable => self.unreachable(),
             Opcode::Block => with!(block, block_type),

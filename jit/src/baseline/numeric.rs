@@ -46,6 +46,8 @@ impl ConditionUse {
                 }
                 Control::Br | Control::BrTable | Control::BrOnNull | Control::BrOnNonNull => ConditionUse::Number,
                 Control::Return | Control::Call(_) | Control::ReturnCall(_) => ConditionUse::Number,
+                Control::TryTable | Control::Try | Control::Catch | Control::CatchAll | Control::Delegate => ConditionUse::Number,
+                Control::Throw | Control::ThrowRef | Control::Rethrow => ConditionUse::Number,
             },
             Effect::Fixed { .. } | Effect::Typed { .. } if op == Opcode::I32Eqz => ConditionUse::Eqz,
             Effect::Fixed { .. } | Effect::Typed { .. } if op == Opcode::Select => ConditionUse::Select,

@@ -162,8 +162,9 @@ impl Compiler<'_> {
             if let Effect::Control(control) = op.effect() {
                 match control {
                     Control::Loop => return None,
-                    Control::Block | Control::If => open += 1,
-                    Control::End => open -= 1,
+                    Control::Block | Control::If | Control::TryTable | Control::Try => open += 1,
+                    Control::End | Control::Delegate => open -= 1,
+                    Control::Catch | Control::CatchAll | Control::Throw | Control::ThrowRef | Control::Rethrow => {}
                     Control::Call(_) => calls = true,
                     Control::Unreachable | Control::Nop | Control::Else | Control::Br | Control::BrIf | Control::BrTable => {}
                     Control::BrOnNull | Control::BrOnNonNull | Control::Return | Control::ReturnCall(_) => {}

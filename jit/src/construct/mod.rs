@@ -64,6 +64,9 @@ pub fn build<'a>(
     if entry != Entry::Call && body.locals.len() + body.max_operands as usize > SLOT_LIMIT {
         return Err(Refusal::Budget { backend: None, what: "an OSR body's frame", limit: SLOT_LIMIT });
     }
+    if body.exceptions {
+        return Err(Refusal::Untranslated { what: "exception handling" });
+    }
     let mut builder = Builder::new(arena, module, func, entry, options);
     let mut code = match entry {
         Entry::Call => {
@@ -285,13 +288,19 @@ const fn is_other(op: Opcode) -> bool {
     )
 }
 
-/// Every instruction has a row in TABLE 2, is a vector instruction, or has an arm.
+/// Returns whether `build` refuses functions with an instruction.
+const fn is_refused(op: Opcode) -> bool {
+    matches!(op, Opcode::TryTable | Opcode::Try | Opcode::Catch | Opcode::CatchAll | Opcode::Delegate)
+        || matches!(op, Opcode::Throw | Opcode::ThrowRef | Opcode::Rethrow)
+}
+
+/// Every instruction has a row in TABLE 2, is a vector instruction, has an arm, or is refused.
 const _: () = {
     let mut i = 0;
     while i < Opcode::ALL.len() {
         let op = Opcode::ALL[i];
         assert!(
-            Op::from_opcode(op).is_some() || op.is_vector() || is_other(op),
+            Op::from_opcode(op).is_some() || op.is_vector() || is_other(op) || is_refused(op),
             "an instruction that construction does not know"
         );
         i += 1;

@@ -77,12 +77,17 @@ fn declarations(out: &mut impl Write, module: &Bytecode) -> io::Result<()> {
             ExternType::Table(ty) => format!("table {}", table(ty)),
             ExternType::Memory(ty) => format!("memory {}", memory(ty)),
             ExternType::Global(ty) => format!("global {}", global(ty)),
+            ExternType::Tag(ty) => format!("tag {}", module.types[*ty as usize]),
         };
         writeln!(out, "  {:?}.{:?}: {what}", import.module, import.name)?;
     }
     defined(out, "tables", module.imported_tables, module.tables.iter().map(|item| table(&item.ty)))?;
     defined(out, "memories", module.imported_memories, module.memories.iter().map(memory))?;
     defined(out, "globals", module.imported_globals, module.globals.iter().map(global))?;
+    if !module.tags.is_empty() {
+        let types = module.tags.iter().map(|&ty| module.types[ty as usize].to_string());
+        defined(out, "tags", module.imported_tags, types)?;
+    }
     writeln!(out, "exports")?;
     for export in &module.exports {
         let (kind, index) = match export.item {
@@ -90,6 +95,7 @@ fn declarations(out: &mut impl Write, module: &Bytecode) -> io::Result<()> {
             ExternIndex::Table(i) => ("table", i),
             ExternIndex::Memory(i) => ("memory", i),
             ExternIndex::Global(i) => ("global", i),
+            ExternIndex::Tag(i) => ("tag", i),
         };
         writeln!(out, "  {:?}: {kind} {index}", export.name)?;
     }

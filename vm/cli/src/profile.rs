@@ -93,6 +93,10 @@ fn counts(module: &Module, profile: &Profile, pc: u32, op: Opcode) -> Option<Str
         }
         Control::Unreachable | Control::Nop | Control::Block | Control::Loop => panic!("{op:?} has counts: {counts:?}"),
         Control::Else | Control::End | Control::Br | Control::Return => panic!("{op:?} has counts: {counts:?}"),
+        Control::TryTable | Control::Try | Control::Catch | Control::CatchAll | Control::Delegate => {
+            panic!("{op:?} has counts: {counts:?}")
+        }
+        Control::Throw | Control::ThrowRef | Control::Rethrow => panic!("{op:?} has counts: {counts:?}"),
         Control::Call(_) | Control::ReturnCall(_) => panic!("{op:?} has counts of a branch: {counts:?}"),
     })
 }

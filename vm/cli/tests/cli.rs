@@ -74,6 +74,28 @@ fn traps_exit_with_134_and_a_backtrace() {
 }
 
 #[test]
+fn uncaught_exceptions_exit_with_134_and_say_what_was_thrown() {
+    let text = r#"(module $library
+        (tag $oops (export "oops") (param i32 f64))
+        (func $thrower (throw $oops (i32.const -7) (f64.const 0.5)))
+        (func (export "new") (call $thrower))
+        (func $cleanup (export "cleanup")
+            (block $all (result exnref) (try_table (catch_all_ref $all) (call $thrower)) (return))
+            throw_ref)
+        (func (export "legacy") (result i32) try (result i32) (call $cleanup) (i32.const 1) catch $oops (drop) end))"#;
+    let library = file("exceptions.wat", text);
+    let invoke = |func: &str, tier: &str| weir(["--tier", tier, "--invoke", func, library.to_str().expect("UTF-8")]);
+    for tier in ["auto", "interp", "native"] {
+        for func in ["new", "cleanup"] {
+            let expected =
+                ["weir: uncaught exception oops(-7, 0.5) thrown by thrower at offset 0xb, in the module 0x", "library!"];
+            assert_fails(&invoke(func, tier), 134, &expected);
+        }
+        assert_eq!(stdout(&invoke("legacy", tier)), "-7\n");
+    }
+}
+
+#[test]
 fn fuel_runs_out() {
     let library = file("fuel.wat", LIBRARY);
     for tier in ["interp", "auto"] {

@@ -25,6 +25,8 @@ impl Config {
     /// | instruction | units |
     /// |---|---|
     /// | `nop`, `block`, `loop`, `else`, `end` | 0 |
+    /// | `try_table`, `try`, `catch`, `catch_all`, `delegate` | 0 |
+    /// | a throw | 1, and 1 for every catch clause that is tested and every frame that is left |
     /// | `memory.fill` `copy` `init`, `table.fill` `copy` `init` | 1, and 1 for every 64 bytes or elements |
     /// | every other one, calls, branches and `drop` included | 1 |
     ///
@@ -130,6 +132,19 @@ impl Config {
     /// Validates the functions of a big module on several threads, which end before loading returns. Default: on.
     pub fn parallel_validation(&mut self, enable: bool) -> &mut Config {
         self.parallel_validation = enable;
+        self
+    }
+
+    /// Allows modules to have tags and the instructions `throw`, `throw_ref` and `try_table`. Default: on.
+    pub fn wasm_exceptions(&mut self, enable: bool) -> &mut Config {
+        self.exceptions = enable;
+        self
+    }
+
+    /// Allows modules to have the legacy instructions of exception handling: `try`, `catch`, `catch_all`, `delegate` and
+    /// `rethrow`, which compilers still emit. They also need [`wasm_exceptions`](Config::wasm_exceptions). Default: off.
+    pub fn wasm_legacy_exceptions(&mut self, enable: bool) -> &mut Config {
+        self.legacy_exceptions = enable;
         self
     }
 

@@ -4,7 +4,7 @@ use crate::api::store::AsContext;
 use crate::api::types::ExternType;
 use crate::records::instance::InstanceRecord;
 use crate::records::signatures::canonical_value;
-use crate::{Func, Global, GlobalType, Memory, Table};
+use crate::{Func, Global, GlobalType, Memory, Table, Tag};
 use std::ptr::NonNull;
 use weir_bytecode::module::ExternIndex;
 
@@ -19,6 +19,8 @@ pub enum Extern {
     Table(Table),
     /// A memory.
     Memory(Memory),
+    /// A tag.
+    Tag(Tag),
 }
 
 /// An export of an instance: a name and an item.
@@ -97,6 +99,7 @@ conversions! {
     Global into_global;
     Table into_table;
     Memory into_memory;
+    Tag into_tag;
 }
 
 impl Extern {
@@ -107,6 +110,7 @@ impl Extern {
             Extern::Global(global) => ExternType::Global(global.ty(store)),
             Extern::Table(table) => ExternType::Table(table.ty(store)),
             Extern::Memory(memory) => ExternType::Memory(memory.ty(store)),
+            Extern::Tag(tag) => ExternType::Tag(tag.ty(store)),
         }
     }
 
@@ -115,7 +119,7 @@ impl Extern {
         match self {
             Extern::Table(table) => ExternType::Table(table.current_type(store)),
             Extern::Memory(memory) => ExternType::Memory(memory.current_type(store)),
-            Extern::Func(_) | Extern::Global(_) => self.ty(store),
+            Extern::Func(_) | Extern::Global(_) | Extern::Tag(_) => self.ty(store),
         }
     }
 
@@ -133,6 +137,7 @@ impl Extern {
                 }
                 ExternIndex::Table(i) => Table::from_raw(store, instance.table(i)).into(),
                 ExternIndex::Memory(i) => Memory::from_raw(store, instance.memory(i)).into(),
+                ExternIndex::Tag(i) => Tag::from_raw(store, instance.tag(i)).into(),
                 ExternIndex::Global(i) => {
                     let GlobalType { value, mutable } = instance.module.bytecode().globals[i as usize];
                     let value = canonical_value(value, &instance.module.record().sig_ids);

@@ -3,7 +3,7 @@
 use crate::api::error::{LinkError, UnknownImportError};
 use crate::api::externs::Extern;
 use crate::api::store::AsContext;
-use crate::api::types::{ExternType, FuncType};
+use crate::api::types::{ExternType, FuncType, TagType};
 use crate::exec::host::EngineFunc;
 use crate::exec::instantiate::Import;
 use crate::records::host::HostFunc;
@@ -24,6 +24,10 @@ fn expected_type(module: &Module, import: &ModuleImport) -> ExternType {
         IndexedType::Func(index) => {
             let sig = sig_ids[*index as usize];
             ExternType::Func(FuncType((*module.engine().record().signatures.get(sig)).clone()))
+        }
+        IndexedType::Tag(index) => {
+            let ty = module.engine().record().signatures.get(sig_ids[*index as usize]);
+            ExternType::Tag(TagType::new(FuncType((*ty).clone())))
         }
         IndexedType::Table(ty) => ExternType::Table(canonical_table(*ty, sig_ids)),
         IndexedType::Memory(ty) => ExternType::Memory(*ty),
@@ -53,6 +57,7 @@ pub(crate) fn check_import(store: &impl AsContext, module: &Module, import: &Mod
     let id = store.as_context().id();
     let fits = match (&import.ty, item) {
         (IndexedType::Func(index), Extern::Func(func)) => module.record().sig_ids[*index as usize] == func.sig(id),
+        (IndexedType::Tag(index), Extern::Tag(tag)) => module.record().sig_ids[*index as usize] == tag.sig(id),
         _ => matches(&expected_type(module, import), &item.current_type(store)),
     };
     if !fits {
@@ -66,6 +71,7 @@ pub(crate) fn check_import(store: &impl AsContext, module: &Module, import: &Mod
         Extern::Table(table) => Import::Table(table.in_store(id)),
         Extern::Memory(memory) => Import::Memory(memory.in_store(id)),
         Extern::Global(global) => Import::Global(global.in_store(id)),
+        Extern::Tag(tag) => Import::Tag(tag.in_store(id)),
     })
 }
 
@@ -90,8 +96,8 @@ fn incompatible(module: &Module, import: &ModuleImport, found: &ExternType) -> E
     LinkError::Incompatible { module, name, expected, found }.into()
 }
 
-/// Whether the type `found` of an item matches the type `expected` of an import. Functions are not compared here but by
-/// their signature identities. Both types use engine-wide identities. The minimum of a memory or table in `found` is
+/// Whether the type `found` of an item matches the type `expected` of an import. Functions and tags are not compared here
+/// but by their signature identities. Both types use engine-wide identities. The minimum of a memory or table in `found` is
 /// its current size.
 fn matches(expected: &ExternType, found: &ExternType) -> bool {
     match (expected, found) {

@@ -5,7 +5,7 @@ use crate::api::imports::{check_engine, check_import};
 use crate::api::store::{AsContext, AsContextMut, StoreContext};
 use crate::exec::instantiate::{Import, instantiate};
 use crate::records::instance::{InstanceRecord, instance_of};
-use crate::{Func, Global, LinkError, Memory, Module, ModuleExport, Result, Table};
+use crate::{Func, Global, LinkError, Memory, Module, ModuleExport, Result, Table, Tag};
 use std::ptr::NonNull;
 use weir_contract::InstanceCtx;
 
@@ -141,6 +141,11 @@ impl Instance {
     /// Returns the global exported as `name`.
     pub fn get_global(&self, store: impl AsContext, name: &str) -> Option<Global> {
         self.get_export(store, name)?.into_global()
+    }
+
+    /// Returns the tag exported as `name`.
+    pub fn get_tag(&self, store: impl AsContext, name: &str) -> Option<Tag> {
+        self.get_export(store, name)?.into_tag()
     }
 
     /// Returns whether both handles refer to the same instance.

@@ -7,6 +7,7 @@ pub(crate) mod config;
 pub(crate) mod engine;
 pub mod error;
 pub(crate) mod events;
+pub(crate) mod exception;
 #[cfg(feature = "jit")]
 mod explore;
 pub(crate) mod externs;
@@ -21,6 +22,7 @@ pub(crate) mod module;
 mod profile;
 pub(crate) mod store;
 pub(crate) mod table;
+pub(crate) mod tag;
 pub(crate) mod typed;
 pub(crate) mod types;
 pub(crate) mod value;

@@ -1,6 +1,6 @@
 //! A module: validated once, instantiated any number of times.
 
-use crate::api::types::{ExportType, ExternType, FuncType, ImportType};
+use crate::api::types::{ExportType, ExternType, FuncType, ImportType, TagType};
 use crate::records::body::Bodies;
 use crate::records::census::Counts;
 use crate::records::engine::Engine;
@@ -117,6 +117,7 @@ impl Module {
                 IndexedType::Table(ty) => ExternType::Table(*ty),
                 IndexedType::Memory(ty) => ExternType::Memory(*ty),
                 IndexedType::Global(ty) => ExternType::Global(*ty),
+                IndexedType::Tag(index) => TagType::new(FuncType(types[*index as usize].clone())).into(),
             };
             ImportType::new(&import.module, &import.name, ty)
         })
@@ -154,6 +155,7 @@ impl Module {
             ExternIndex::Table(i) => ExternType::Table(bytecode.tables[i as usize].ty),
             ExternIndex::Memory(i) => ExternType::Memory(bytecode.memories[i as usize]),
             ExternIndex::Global(i) => ExternType::Global(bytecode.globals[i as usize]),
+            ExternIndex::Tag(i) => TagType::new(FuncType(bytecode.tag_type(i).clone())).into(),
         }
     }
 }

@@ -1,13 +1,15 @@
 //! The store: the embedder's data and the records of all instances.
 
+use crate::records::exceptions::InFlight;
 use crate::records::limiter::{Limiter, ResourceLimiter};
 use crate::records::quiescence::Word;
 use crate::records::stack::StackRecord;
 use crate::records::store::{Owned, StoreRecord, UpdateDeadline};
 use crate::records::stripes::Stripe;
+use crate::records::walk::ALL_FRAMES;
 use crate::{Engine, Error, Result};
 use std::marker::PhantomData;
-use std::ptr::NonNull;
+use std::ptr::{self, NonNull};
 use std::sync::atomic::{AtomicU64, Ordering};
 use weir_contract::StoreCtx;
 
@@ -89,6 +91,9 @@ impl<T: 'static> Store<T> {
             engine: engine.clone(),
             stack: Box::into_raw(stack),
             failure: None,
+            in_flight: InFlight::NONE,
+            pending: ptr::null_mut(),
+            outer_frames: ALL_FRAMES,
             invocations: 0,
             quiescence: Word::new(&engine.record().quiescence),
             stripe: Stripe::new(&engine.record().stripes),
@@ -214,12 +219,14 @@ impl<T: 'static> Drop for Store<T> {
         unsafe {
             let record = Box::from_raw(self.record.as_ptr());
             let engine = record.engine.record();
-            let Owned { owners, memories, tables, globals, externs, instances: _ } = &record.owned;
+            let Owned { owners, memories, tables, globals, externs, tags, exceptions, .. } = &record.owned;
             owners.iter().for_each(|&owner| drop(Box::from_raw(owner)));
             memories.iter().for_each(|&memory| engine.reservations.put(*Box::from_raw(memory)));
             tables.iter().for_each(|&table| drop(Box::from_raw(table)));
             globals.iter().for_each(|&global| drop(Box::from_raw(global)));
             externs.iter().for_each(|&value| drop(Box::from_raw(value)));
+            tags.iter().for_each(|&tag| drop(Box::from_raw(tag)));
+            exceptions.iter().for_each(|&exception| drop(Box::from_raw(exception)));
             engine.stacks.put(*Box::from_raw(record.stack));
             (record.drop_data)(record.data);
         }

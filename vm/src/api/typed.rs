@@ -8,14 +8,14 @@ use crate::exec::host::host_func;
 use crate::records::host::HostFunc;
 use crate::records::stack::{read_slot, write_slot};
 use crate::records::store::StoreRecord;
-use crate::{Error, ExternRef, Func, RefType, Result, ValType};
+use crate::{Error, ExnRef, ExternRef, Func, RefType, Result, ValType};
 use std::marker::PhantomData;
 use std::sync::Arc;
 use weir_bytecode::FuncType;
 use weir_contract::InstanceCtx;
 
 /// A Rust type that represents one WebAssembly value: `i32`, `u32`, `i64`, `u64`, `f32`, `f64`, [`V128`],
-/// `Option<Func>` for `funcref` and `Option<ExternRef>` for `externref`.
+/// `Option<Func>` for `funcref`, `Option<ExternRef>` for `externref` and `Option<ExnRef>` for `exnref`.
 pub trait WasmTy: Copy + Send + Sealed {
     /// Number of 8-byte words of a slot.
     #[doc(hidden)]
@@ -105,7 +105,7 @@ impl WasmTy for Option<Func> {
         // SAFETY: the caller's promise.
         match unsafe { Ref::from_slot(bits as u64, store, RefType::FUNCREF) } {
             Ref::Func(func) => func,
-            Ref::Extern(_) => None,
+            Ref::Extern(_) | Ref::Exn(_) => None,
         }
     }
 }
@@ -125,7 +125,27 @@ impl WasmTy for Option<ExternRef> {
         // SAFETY: the caller's promise.
         match unsafe { Ref::from_slot(bits as u64, store, RefType::EXTERNREF) } {
             Ref::Extern(value) => value,
-            Ref::Func(_) => None,
+            Ref::Func(_) | Ref::Exn(_) => None,
+        }
+    }
+}
+
+impl Sealed for Option<ExnRef> {}
+
+impl WasmTy for Option<ExnRef> {
+    fn ty() -> ValType {
+        ValType::EXNREF
+    }
+
+    fn into_bits(self, store: u64) -> u128 {
+        self.map_or(0, |exception| exception.in_store(store) as u128)
+    }
+
+    unsafe fn from_bits(bits: u128, store: u64) -> Option<ExnRef> {
+        // SAFETY: the caller's promise.
+        match unsafe { Ref::from_slot(bits as u64, store, RefType::EXNREF) } {
+            Ref::Exn(exception) => exception,
+            Ref::Func(_) | Ref::Extern(_) => None,
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Types in the public API.
 
-use crate::{Engine, GlobalType, MemoryType, TableType, ValType};
+use crate::{Engine, Error, GlobalType, MemoryType, Result, TableType, ValType};
 use std::fmt;
 use weir_bytecode::FuncType as PlainType;
 
@@ -65,6 +65,63 @@ pub enum ExternType {
     Memory(MemoryType),
     /// A global.
     Global(GlobalType),
+    /// A tag.
+    Tag(TagType),
+}
+
+/// The type of a tag: that of a function without results, whose parameters are the payload of exceptions.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct TagType {
+    ty: FuncType,
+}
+
+impl TagType {
+    /// Creates the type of tags whose exceptions have the parameters of `ty` for their payload.
+    pub fn new(ty: FuncType) -> TagType {
+        TagType { ty }
+    }
+
+    /// Returns the function type.
+    pub fn ty(&self) -> &FuncType {
+        &self.ty
+    }
+}
+
+/// The type of an exception object: the types of its fields, which are the parameters of its tag.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct ExnType {
+    ty: FuncType,
+}
+
+impl ExnType {
+    /// Creates the type with these fields, for use with this engine.
+    ///
+    /// # Errors
+    /// None at present.
+    pub fn new(engine: &Engine, fields: impl IntoIterator<Item = ValType>) -> Result<ExnType> {
+        Ok(ExnType { ty: FuncType::new(engine, fields, []) })
+    }
+
+    /// Creates the type of the exceptions with tags of this type.
+    ///
+    /// # Errors
+    /// The tag's type has results.
+    pub fn from_tag_type(tag: &TagType) -> Result<ExnType> {
+        match tag.ty.results().len() {
+            0 => Ok(ExnType { ty: tag.ty.clone() }),
+            _ => Err(Error::msg("the type of a tag has no results")),
+        }
+    }
+
+    /// Returns the type of the tags of such exceptions.
+    pub fn tag_type(&self) -> TagType {
+        TagType { ty: self.ty.clone() }
+    }
+
+    /// Returns the types of the fields, in order.
+    pub fn fields(&self) -> impl ExactSizeIterator<Item = ValType> + '_ {
+        self.ty.params()
+    }
 }
 
 macro_rules! kinds {
@@ -104,6 +161,7 @@ kinds! {
     Table TableType table unwrap_table;
     Memory MemoryType memory unwrap_memory;
     Global GlobalType global unwrap_global;
+    Tag TagType tag unwrap_tag;
 }
 
 impl fmt::Display for ExternType {
@@ -125,6 +183,7 @@ impl fmt::Display for ExternType {
             }
             ExternType::Global(GlobalType { value, mutable: true }) => write!(f, "global (mut {value})"),
             ExternType::Global(GlobalType { value, mutable: false }) => write!(f, "global {value}"),
+            ExternType::Tag(TagType { ty }) => write!(f, "tag {ty}"),
         }
     }
 }

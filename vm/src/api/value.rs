@@ -1,6 +1,7 @@
 //! Values passed between Rust and the guest.
 
 use crate::api::store::{AsContext, AsContextMut, StoreContext};
+use crate::records::exceptions::ExnRecord;
 use crate::records::store::{ExternRecord, StoreRecord};
 use crate::{Error, Func, HeapType, RefType, Result, ValType};
 use std::any::Any;
@@ -24,6 +25,8 @@ pub enum Val {
     FuncRef(Option<Func>),
     /// A reference to a host value, or null.
     ExternRef(Option<Rooted<ExternRef>>),
+    /// A reference to an exception, or null.
+    ExnRef(Option<Rooted<ExnRef>>),
 }
 
 /// A reference to a `T` that the store keeps. Weir's references need no rooting: they live as long as their store.
@@ -88,6 +91,7 @@ macro_rules! references {
 references! {
     FuncRef funcref unwrap_funcref Func;
     ExternRef externref unwrap_externref Rooted<ExternRef>;
+    ExnRef exnref unwrap_exnref Rooted<ExnRef>;
 }
 
 impl Val {
@@ -106,6 +110,11 @@ impl Val {
         Val::ExternRef(None)
     }
 
+    /// Returns the null exception reference.
+    pub const fn null_exn_ref() -> Val {
+        Val::ExnRef(None)
+    }
+
     /// Returns zero or null, or `None` for a type that has neither.
     pub fn default_for_ty(ty: &ValType) -> Option<Val> {
         Some(match ty {
@@ -115,12 +124,11 @@ impl Val {
             ValType::F64 => Val::F64(0),
             ValType::V128 => Val::V128(V128(0)),
             ValType::Ref(RefType { nullable: false, .. }) => return None,
-            ValType::Ref(RefType { heap: HeapType::Extern, .. }) => Val::ExternRef(None),
-            ValType::Ref(_) => Val::FuncRef(None),
+            ValType::Ref(RefType { heap, .. }) => Val::null_ref(heap),
         })
     }
 
-    /// Returns the type of the value; for a reference that is the general one, `funcref` or `externref`.
+    /// Returns the type of the value; for a reference that is the general one: `funcref`, `externref` or `exnref`.
     ///
     /// # Errors
     /// None at present.
@@ -137,6 +145,7 @@ impl Val {
             Val::V128(_) => ValType::V128,
             Val::FuncRef(_) => ValType::FUNCREF,
             Val::ExternRef(_) => ValType::EXTERNREF,
+            Val::ExnRef(_) => ValType::EXNREF,
         }
     }
 
@@ -145,6 +154,7 @@ impl Val {
         match self {
             Val::FuncRef(func) => Some(Ref::Func(func)),
             Val::ExternRef(value) => Some(Ref::Extern(value)),
+            Val::ExnRef(exception) => Some(Ref::Exn(exception)),
             _ => None,
         }
     }
@@ -161,7 +171,7 @@ impl Val {
             (Val::F32(bits), ValType::F32) => Ok(u128::from(bits)),
             (Val::F64(bits), ValType::F64) => Ok(u128::from(bits)),
             (Val::V128(value), ValType::V128) => Ok(value.0),
-            (Val::FuncRef(_) | Val::ExternRef(_), ValType::Ref(ty)) => {
+            (Val::FuncRef(_) | Val::ExternRef(_) | Val::ExnRef(_), ValType::Ref(ty)) => {
                 let reference = self.ref_().ok_or_else(mismatch)?;
                 Ok(u128::from(reference.to_slot(id, ty)?))
             }
@@ -258,11 +268,24 @@ impl From<ExternRef> for Val {
     }
 }
 
+impl From<Option<Rooted<ExnRef>>> for Val {
+    fn from(exception: Option<Rooted<ExnRef>>) -> Val {
+        Val::ExnRef(exception)
+    }
+}
+
+impl From<ExnRef> for Val {
+    fn from(exception: ExnRef) -> Val {
+        Val::ExnRef(Some(exception))
+    }
+}
+
 impl From<Ref> for Val {
     fn from(reference: Ref) -> Val {
         match reference {
             Ref::Func(func) => Val::FuncRef(func),
             Ref::Extern(value) => Val::ExternRef(value),
+            Ref::Exn(exception) => Val::ExnRef(exception),
         }
     }
 }
@@ -314,6 +337,8 @@ pub enum Ref {
     Func(Option<Func>),
     /// A host value, or null.
     Extern(Option<Rooted<ExternRef>>),
+    /// An exception, or null.
+    Exn(Option<Rooted<ExnRef>>),
 }
 
 impl Ref {
@@ -321,11 +346,12 @@ impl Ref {
     pub fn null(heap: &HeapType) -> Ref {
         match heap {
             HeapType::Extern => Ref::Extern(None),
+            HeapType::Exn | HeapType::NoExn => Ref::Exn(None),
             HeapType::Func | HeapType::Concrete(_) => Ref::Func(None),
         }
     }
 
-    /// Returns the general type of the reference, `funcref` or `externref`.
+    /// Returns the general type of the reference: `funcref`, `externref` or `exnref`.
     ///
     /// # Errors
     /// None at present.
@@ -333,6 +359,7 @@ impl Ref {
         Ok(match self {
             Ref::Func(_) => RefType::FUNCREF,
             Ref::Extern(_) => RefType::EXTERNREF,
+            Ref::Exn(_) => RefType::EXNREF,
         })
     }
 
@@ -355,7 +382,7 @@ impl Ref {
     pub fn as_func(&self) -> Option<Option<&Func>> {
         match self {
             Ref::Func(func) => Some(func.as_ref()),
-            Ref::Extern(_) => None,
+            Ref::Extern(_) | Ref::Exn(_) => None,
         }
     }
 
@@ -371,7 +398,7 @@ impl Ref {
     pub fn as_extern(&self) -> Option<Option<&Rooted<ExternRef>>> {
         match self {
             Ref::Extern(value) => Some(value.as_ref()),
-            Ref::Func(_) => None,
+            Ref::Func(_) | Ref::Exn(_) => None,
         }
     }
 
@@ -383,9 +410,30 @@ impl Ref {
         self.as_extern().unwrap_or_else(|| panic!("expected a host value, found {self:?}"))
     }
 
+    /// Returns whether this is a reference to an exception, null or not.
+    pub fn is_exn(&self) -> bool {
+        self.as_exn().is_some()
+    }
+
+    /// Returns the exception if this is [`Ref::Exn`]; the inner `None` is null.
+    pub fn as_exn(&self) -> Option<Option<&Rooted<ExnRef>>> {
+        match self {
+            Ref::Exn(exception) => Some(exception.as_ref()),
+            Ref::Func(_) | Ref::Extern(_) => None,
+        }
+    }
+
+    /// Returns the exception of a [`Ref::Exn`], or `None` if it is null.
+    ///
+    /// # Panics
+    /// If this is not a [`Ref::Exn`].
+    pub fn unwrap_exn(&self) -> Option<&Rooted<ExnRef>> {
+        self.as_exn().unwrap_or_else(|| panic!("expected an exception, found {self:?}"))
+    }
+
     /// Returns whether the reference is null.
     pub fn is_null(&self) -> bool {
-        matches!(self, Ref::Func(None) | Ref::Extern(None))
+        matches!(self, Ref::Func(None) | Ref::Extern(None) | Ref::Exn(None))
     }
 
     /// Returns the representation in a slot of the store `id`, as a reference of type `ty`.
@@ -401,6 +449,8 @@ impl Ref {
         }
         match (self, ty.heap) {
             (Ref::Func(None), HeapType::Func | HeapType::Concrete(_)) | (Ref::Extern(None), HeapType::Extern) => Ok(0),
+            (Ref::Exn(None), HeapType::Exn | HeapType::NoExn) => Ok(0),
+            (Ref::Exn(Some(exception)), HeapType::Exn) => Ok(exception.in_store(id) as u64),
             (Ref::Func(Some(func)), HeapType::Func) => Ok(func.in_store(id) as u64),
             (Ref::Func(Some(func)), HeapType::Concrete(sig)) if func.sig(id) == sig => Ok(func.in_store(id) as u64),
             (Ref::Extern(Some(value)), HeapType::Extern) => Ok(value.in_store(id) as u64),
@@ -418,6 +468,9 @@ impl Ref {
         match ty.heap {
             HeapType::Extern => {
                 Ref::Extern(NonNull::new(slot as *mut ExternRecord).map(|record| ExternRef { store: id, record }))
+            }
+            HeapType::Exn | HeapType::NoExn => {
+                Ref::Exn(NonNull::new(slot as *mut ExnRecord).map(|record| ExnRef { store: id, record }))
             }
             HeapType::Func | HeapType::Concrete(_) => {
                 // SAFETY: the caller's promise.
@@ -448,6 +501,18 @@ impl From<Func> for Ref {
 impl From<ExternRef> for Ref {
     fn from(value: ExternRef) -> Ref {
         Ref::Extern(Some(value))
+    }
+}
+
+impl From<Option<Rooted<ExnRef>>> for Ref {
+    fn from(exception: Option<Rooted<ExnRef>>) -> Ref {
+        Ref::Exn(exception)
+    }
+}
+
+impl From<ExnRef> for Ref {
+    fn from(exception: ExnRef) -> Ref {
+        Ref::Exn(Some(exception))
     }
 }
 
@@ -509,6 +574,63 @@ impl ExternRef {
 
     /// Returns the record, which is valid because the store with this identity exists.
     pub(crate) fn in_store(&self, id: u64) -> *mut ExternRecord {
+        assert_eq!(self.store, id, "a reference was used with a store that is not its own");
+        self.record.as_ptr()
+    }
+}
+
+/// An exception object. It lives as long as its store, which keeps every object that was made: see [`crate::Store::limiter`], which
+/// limits their memory.
+///
+/// ```
+/// use weir::{Caller, Engine, ExnRef, ExnRefPre, ExnType, FuncType, Instance, Linker, Module, Result, Store, Tag, TagType, Val, ValType};
+///
+/// let engine = Engine::default();
+/// let module = Module::new(&engine, r#"
+///     (module
+///         (import "host" "failed" (tag $failed (param i32)))
+///         (import "host" "work" (func $work))
+///         (func (export "run") (result i32)
+///             (block $caught (result i32)
+///                 (try_table (catch $failed $caught) (call $work))
+///                 (i32.const 0))))
+/// "#)?;
+/// let mut store = Store::new(&engine, ());
+/// let ty = TagType::new(FuncType::new(&engine, [ValType::I32], []));
+/// let failed = Tag::new(&mut store, &ty)?;
+/// let mut linker = Linker::new(&engine);
+/// linker.define(&store, "host", "failed", failed)?;
+/// linker.func_wrap("host", "work", move |mut caller: Caller<'_, ()>| -> Result<()> {
+///     let ty = ExnType::from_tag_type(&failed.ty(&caller))?;
+///     let pre = ExnRefPre::new(&mut caller, ty);
+///     let exception = ExnRef::new(&mut caller, &pre, &failed, &[Val::I32(7)])?;
+///     caller.as_context_mut().throw(exception)
+/// })?;
+/// # use weir::AsContextMut;
+/// let run = linker.instantiate(&mut store, &module)?.get_typed_func::<(), i32>(&mut store, "run")?;
+/// assert_eq!(run.call(&mut store, ())?, 7);
+/// # Ok::<(), weir::Error>(())
+/// ```
+#[derive(Clone, Copy, Debug)]
+pub struct ExnRef {
+    pub(crate) store: u64,
+    pub(crate) record: NonNull<ExnRecord>,
+}
+
+// SAFETY: the record is only reached through a borrow of its store, and is never changed.
+unsafe impl Send for ExnRef {}
+// SAFETY: as above.
+unsafe impl Sync for ExnRef {}
+
+impl ExnRef {
+    /// # Safety
+    /// The object belongs to the store with identity `store`.
+    pub(crate) unsafe fn from_raw(store: u64, record: *mut ExnRecord) -> ExnRef {
+        ExnRef { store, record: NonNull::new(record).expect("an object is not at address 0") }
+    }
+
+    /// Returns the record, which is valid because the store with this identity exists.
+    pub(crate) fn in_store(&self, id: u64) -> *mut ExnRecord {
         assert_eq!(self.store, id, "a reference was used with a store that is not its own");
         self.record.as_ptr()
     }

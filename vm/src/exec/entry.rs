@@ -12,6 +12,7 @@ use crate::records::failure::Failure;
 use crate::records::instance::{Owner, instance_of, owner_of};
 use crate::records::stack;
 use crate::records::store::{StoreRecord, take_failure};
+use crate::records::walk::ALL_FRAMES;
 use std::panic::resume_unwind;
 use std::sync::atomic::Ordering;
 use weir_bytecode::Trap;
@@ -68,8 +69,16 @@ fn stack_overflow() -> Error {
 #[cold]
 unsafe fn failed(store: *mut StoreRecord) -> Error {
     // SAFETY: the caller's promise.
-    match unsafe { take_failure(store) } {
+    let failure = unsafe { take_failure(store) };
+    match failure {
         Failure::Trap { trap, detail, frames } => Error::trapped(trap, detail).with_backtrace(frames.unwrap_or_default()),
+        // A host function that Rust has called threw it.
+        Failure::Throw(Some(error)) => {
+            // SAFETY: as above. A host function throws objects.
+            unsafe { (*store).pending = (*store).in_flight.object };
+            error
+        }
+        Failure::Throw(None) | Failure::Thrown(_) => unreachable!("the guest's exceptions are errors when they leave it"),
         Failure::Host(error) => error,
         Failure::Panic(payload) => resume_unwind(payload),
     }
@@ -132,6 +141,7 @@ struct Invocation {
     native_limit: usize,
     value_sp: *mut u64,
     boundary: usize,
+    outer_frames: usize,
 }
 
 impl Invocation {
@@ -147,13 +157,16 @@ impl Invocation {
         unsafe {
             let here = approximate_stack_pointer();
             let StackCtx { native_limit, value_sp, boundary, .. } = (*(*store).stack).ctx;
+            let mut outer_frames = ALL_FRAMES;
             if (*store).invocations == 0 {
                 enter_guest(store, here)?;
             } else if here < native_limit {
                 return Err(stack_overflow());
+            } else {
+                outer_frames = std::mem::replace(&mut (*store).outer_frames, innermost_link(store));
             }
             (*store).invocations += 1;
-            Ok(Invocation { store, native_limit, value_sp, boundary })
+            Ok(Invocation { store, native_limit, value_sp, boundary, outer_frames })
         }
     }
 }
@@ -170,9 +183,23 @@ impl Drop for Invocation {
             (*self.store).invocations -= 1;
             if (*self.store).invocations == 0 {
                 native::leave(&(*self.store).quiescence);
+            } else {
+                (*self.store).outer_frames = self.outer_frames;
             }
         }
     }
+}
+
+/// Returns the lower address of the innermost boundary and the innermost activation, whose frames are around the invocation that
+/// begins.
+///
+/// # Safety
+/// The store is live.
+unsafe fn innermost_link(store: *mut StoreRecord) -> usize {
+    // SAFETY: the caller's promise.
+    let StackCtx { boundary, activation, .. } = unsafe { &(*(*store).stack).ctx };
+    let link = |address: usize| if address == 0 { ALL_FRAMES } else { address };
+    link(*boundary).min(link(activation.addr()))
 }
 
 /// Begins the outermost invocation, with the native stack at about `here`.

@@ -1,11 +1,13 @@
 //! Host functions: how they are made, added to stores, and called.
 
 use crate::records::engine::Engine;
-use crate::records::error::Result;
+use crate::records::error::{Error, Result};
 use crate::records::failure::Failure;
 use crate::records::host::{HostFunc, HostRecord};
 use crate::records::instance::Owner;
 use crate::records::store::{StoreRecord, context};
+use crate::records::thrown::ThrownException;
+use crate::records::unwind::throw_object;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::{self, NonNull};
 use std::sync::Arc;
@@ -44,9 +46,25 @@ pub(crate) unsafe extern "C" fn host_call<F: HostClosure>(host: *mut InstanceCtx
         // two operations on them.
         match catch_unwind(AssertUnwindSafe(|| closure(store, host.importer, args))) {
             Ok(Ok(())) => Status::Return,
-            Ok(Err(error)) => host_failed(store, Failure::Host(error)),
+            Ok(Err(error)) => host_failed(store, returned(store, error)),
             Err(payload) => host_failed(store, Failure::Panic(payload)),
         }
+    }
+}
+
+/// Returns the failure for the error of a host function, which throws the pending exception with a [`ThrownException`].
+///
+/// # Safety
+/// The store is live, and no reference into it is held.
+#[cold]
+unsafe fn returned(store: *mut StoreRecord, error: Error) -> Failure {
+    // SAFETY: the caller's promise: a pending exception is an object of the store.
+    unsafe {
+        if (*store).pending.is_null() || !error.is::<ThrownException>() {
+            return Failure::Host(error);
+        }
+        throw_object(store, std::mem::replace(&mut (*store).pending, ptr::null_mut()));
+        Failure::Throw(Some(error))
     }
 }
 

@@ -4,6 +4,7 @@
 use crate::exec::entry;
 use crate::exec::host::{self, EngineFunc};
 use crate::records::bulk;
+use crate::records::exceptions::TagRecord;
 use crate::records::instance::{InstanceRecord, Owner};
 use crate::records::memory::MemoryRecord;
 use crate::records::scope::Scope;
@@ -26,6 +27,7 @@ pub(crate) enum Import {
     Memory(*mut MemoryRecord),
     /// The global's slot.
     Global(*mut u64),
+    Tag(*const TagRecord),
 }
 
 /// Makes an instance and runs its start function.
@@ -46,6 +48,7 @@ pub(crate) unsafe fn instantiate(store: *mut StoreRecord, module: &Module, impor
         let instance = adopt(store, module);
         module.engine().record().engines.prepare_module(instance.ctx)?;
         link_imports(store, instance, imports);
+        make_tags(store, instance);
         make_memories(store, instance)?;
         // A table's initial value may be an imported global, and a global's may be a function; neither needs the other.
         make_tables(store, instance)?;
@@ -123,7 +126,7 @@ unsafe fn set_tail<T>(instance: &InstanceRecord, offset: u32, value: T) {
 
 unsafe fn link_imports(store: *mut StoreRecord, instance: &InstanceRecord, imports: Vec<Import>) {
     let layout = &instance.module.record().layout;
-    let (mut funcs, mut tables, mut memories, mut globals) = (0, 0, 0, 0);
+    let (mut funcs, mut tables, mut memories, mut globals, mut tags) = (0, 0, 0, 0, 0);
     let next = |counter: &mut u32| {
         *counter += 1;
         *counter - 1
@@ -140,6 +143,7 @@ unsafe fn link_imports(store: *mut StoreRecord, instance: &InstanceRecord, impor
                 Import::Table(table) => set_tail(instance, layout.table(next(&mut tables)), table),
                 Import::Memory(memory) => set_memory(instance, next(&mut memories), memory),
                 Import::Global(slot) => set_tail(instance, layout.global(next(&mut globals)), slot),
+                Import::Tag(tag) => set_tail(instance, layout.tag(next(&mut tags)), tag),
             }
         }
     }
@@ -151,6 +155,19 @@ unsafe fn set_memory(instance: &InstanceRecord, i: u32, memory: *mut MemoryRecor
         set_tail(instance, instance.module.record().layout.memory(i), memory);
         if i == 0 {
             (*instance.ctx).memory0_base = (*memory).ctx.base;
+        }
+    }
+}
+
+unsafe fn make_tags(store: *mut StoreRecord, instance: &InstanceRecord) {
+    let record = instance.module.record();
+    for (i, &ty) in record.bytecode.tags.iter().enumerate().skip(record.bytecode.imported_tags as usize) {
+        let sig = record.sig_ids[ty as usize];
+        let ty = record.engine.record().signatures.get(sig);
+        // SAFETY: no reference into the store is held, and the layout has room for the pointer.
+        unsafe {
+            let tag = (*store).add_tag(TagRecord { sig, ty });
+            set_tail(instance, record.layout.tag(i as u32), tag);
         }
     }
 }

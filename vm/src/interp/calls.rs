@@ -413,7 +413,7 @@ unsafe fn hand_over<const WORDS: usize>(
             }
         };
         if status != Status::Return {
-            return Step::Leave(End::Exit(Exit::Trap));
+            return Step::Leave(failed(&state));
         }
         let results = (*body).results.into();
         frame::relayout(args, results, (*body).result_words.into(), words);
@@ -444,7 +444,7 @@ pub(super) unsafe fn deadline<const WORDS: usize>(mut state: State) -> Step {
 }
 
 /// Sets `value_sp` above the frame of `state` and above `used`, for the code that is called next.
-unsafe fn set_value_sp<const WORDS: usize>(state: &State, used: *mut u64) {
+pub(super) unsafe fn set_value_sp<const WORDS: usize>(state: &State, used: *mut u64) {
     // SAFETY: the caller's state is valid.
     unsafe { (*stack_of(state)).value_sp = frame::end(state.fp, state.body, WORDS).max(used) };
 }

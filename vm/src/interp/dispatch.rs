@@ -10,7 +10,7 @@ use super::control::{self, Meter};
 use super::frame;
 use super::memory::View;
 use super::state::{End, State, Step};
-use super::{code, decode, failing, memory, numeric, vector, x64};
+use super::{code, decode, exceptions, failing, memory, numeric, vector, x64};
 use crate::records::bulk::ref_func;
 use crate::records::instance::instance_of;
 use weir_bytecode::Trap;
@@ -195,7 +195,7 @@ pub(super) unsafe fn run<const METERED: bool, const PROFILED: bool, const WORDS:
                             // Control
                             code::Unreachable => break 'trap Trap::UnreachableCodeReached,
                             code::Nop => state.pc = at,
-                            code::Block => state.pc = decode::skip_block_type(at),
+                            code::Block | code::Try => state.pc = decode::skip_block_type(at),
                             code::Loop => {
                                 let osr = calls::tick_loop(state.body, state.scope, &*state.stp);
                                 if !osr.is_null() {
@@ -216,6 +216,17 @@ pub(super) unsafe fn run<const METERED: bool, const PROFILED: bool, const WORDS:
                                 }
                             }
                             code::Else | code::Br => branch!(),
+                            // Their first entries lead past the end of the block, or to the next instruction.
+                            code::Catch | code::CatchAll | code::TryTable | code::Delegate => branch!(),
+                            code::Throw => return exceptions::throw::<WORDS>(state, decode::u32(at).0),
+                            code::ThrowRef => {
+                                let reference = pop!();
+                                return check!(exceptions::throw_ref::<WORDS>(state, reference));
+                            }
+                            code::Rethrow => {
+                                let exception = *state.fp.add((*state.stp).pc as usize * WORDS);
+                                return check!(exceptions::throw_ref::<WORDS>(state, exception));
+                            }
                             code::End => {
                                 if state.pc == (*state.body).last {
                                     break 'ret;

@@ -1,13 +1,15 @@
 //! Ends of activations without results.
 
 use super::exit::Exit;
+use super::landing::land;
 use super::state::{End, State};
 use crate::records::failure::Failure;
 use crate::records::instance::instance_of;
 use crate::records::store::{store_of, take_failure};
 use weir_bytecode::Trap;
 
-/// Ends the activation because the instruction at `pc` called something that failed.
+/// Ends the activation because the instruction at `pc` called something that failed. If it threw an exception for which a frame of
+/// the activation has a handler, the loop continues there.
 ///
 /// # Safety
 /// `state` is valid, and the reason is in the store.
@@ -19,6 +21,15 @@ pub(super) unsafe fn failed(state: &State) -> End {
         state.record_position();
         let mut failure = take_failure(store);
         failure.capture(store);
+        if let Failure::Thrown(landing) = failure
+            && landing.activation == (*(*(*state.scope).ctx).stack).activation
+        {
+            match land(store, landing) {
+                Ok(state) => return End::Switch(state),
+                Err(other) => failure = other,
+            }
+            failure.capture(store);
+        }
         (*store).failure = Some(failure);
         End::Exit(Exit::Trap)
     }

@@ -90,6 +90,8 @@ pub struct Config {
     pub(crate) profile: Option<bool>,
     pub(crate) keep_profiles: bool,
     pub(crate) deterministic: bool,
+    pub(crate) exceptions: bool,
+    pub(crate) legacy_exceptions: bool,
     pub(crate) compiler_threads: Option<usize>,
     pub(crate) max_code_size: usize,
     pub(crate) profiler: Option<Profiler>,
@@ -137,6 +139,8 @@ impl Default for Config {
             profile: None,
             keep_profiles: false,
             deterministic: false,
+            exceptions: true,
+            legacy_exceptions: false,
             compiler_threads: None,
             max_code_size: usize::MAX,
             profiler: None,
@@ -150,7 +154,8 @@ impl Config {
     pub(crate) fn validation(&self, lazy: bool) -> validate::Options {
         let threads = if self.parallel_validation { crate::sys::thread::parallelism().unwrap_or(1) } else { 1 };
         let work = self.tier_up_threshold.is_none() && self.stress.is_none();
-        validate::Options { threads, lazy, accept: true, work, segments: self.consume_fuel }
+        let Config { exceptions, legacy_exceptions, .. } = *self;
+        validate::Options { threads, lazy, accept: true, work, segments: self.consume_fuel, exceptions, legacy_exceptions }
     }
 
     /// Returns whether the interpreter executes superinstructions. Where functions get baseline code, most are not interpreted for long

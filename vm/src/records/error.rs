@@ -3,6 +3,7 @@
 //! The backtrace refers to modules, and operations on modules fail with this error. To avoid that cycle, this file sees
 //! a backtrace only as an [`Attachment`]; `backtrace` has the type.
 
+use crate::records::thrown::ThrownException;
 use std::any::Any;
 use std::error::Error as StdError;
 use std::fmt;
@@ -124,6 +125,29 @@ impl Part for Trapped {
     recovered_as!(trap);
 }
 
+/// An exception with its description. It is recovered as the [`ThrownException`].
+#[derive(Debug)]
+struct Thrown {
+    exception: ThrownException,
+    description: Box<str>,
+}
+
+impl fmt::Display for Thrown {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.description)
+    }
+}
+
+impl StdError for Thrown {}
+
+impl Part for Thrown {
+    fn error(&self) -> &(dyn StdError + 'static) {
+        self
+    }
+
+    recovered_as!(exception);
+}
+
 impl Error {
     /// Creates an error with this cause.
     pub fn new<E: StdError + Send + Sync + 'static>(cause: E) -> Error {
@@ -145,6 +169,11 @@ impl Error {
             Some(detail) => Error::of(Box::new(Trapped { trap, detail })),
             None => Error::new(trap),
         }
+    }
+
+    /// Creates an error for an exception that nothing in the guest catches.
+    pub(crate) fn thrown(description: Box<str>) -> Error {
+        Error::of(Box::new(Thrown { exception: ThrownException, description }))
     }
 
     /// Adds context: the operation that failed.

@@ -1,5 +1,6 @@
 //! Instances, and the way from a context to its record.
 
+use crate::records::exceptions::TagRecord;
 use crate::records::host::HostRecord;
 use crate::records::memory::MemoryRecord;
 use crate::records::module::Module;
@@ -85,6 +86,15 @@ impl InstanceRecord {
             true => self.tail::<u64>(offset),
             false => self.ctx.cast::<u8>().wrapping_add(offset as usize).cast(),
         }
+    }
+
+    /// Returns tag `i`.
+    ///
+    /// # Panics
+    /// The module has no such tag.
+    pub fn tag(&self, i: u32) -> *const TagRecord {
+        assert!((i as usize) < self.module.bytecode().tags.len());
+        self.tail::<TagRecord>(self.layout().tag(i))
     }
 
     /// Returns the reference to function `func`, imported or not. Null for an import that is not linked yet.

@@ -145,6 +145,10 @@ impl Order {
             Control::Br | Control::Return | Control::Call(_) | Control::ReturnCall(_) => {
                 panic!("{op:?} is no conditional branch")
             }
+            Control::TryTable | Control::Try | Control::Catch | Control::CatchAll | Control::Delegate => {
+                panic!("{op:?} is no conditional branch")
+            }
+            Control::Throw | Control::ThrowRef | Control::Rethrow => panic!("{op:?} is no conditional branch"),
         }
     }
 }

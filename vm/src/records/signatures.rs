@@ -63,7 +63,7 @@ pub(crate) fn canonical_value(ty: ValType, ids: &[u32]) -> ValType {
 fn canonical_ref(ty: RefType, ids: &[u32]) -> RefType {
     match ty.heap {
         HeapType::Concrete(index) => RefType { heap: HeapType::Concrete(ids[index as usize]), ..ty },
-        HeapType::Func | HeapType::Extern => ty,
+        HeapType::Func | HeapType::Extern | HeapType::Exn | HeapType::NoExn => ty,
     }
 }
 

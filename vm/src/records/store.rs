@@ -16,6 +16,7 @@
 
 use crate::records::engine::Engine;
 use crate::records::error::{Error, Result};
+use crate::records::exceptions::{ExnRecord, InFlight, TagRecord};
 use crate::records::failure::Failure;
 use crate::records::instance::Owner;
 use crate::records::limiter::Limiter;
@@ -63,6 +64,13 @@ pub(crate) struct StoreRecord {
     /// The reason of `Exit::Trap` or [`weir_contract::Status::Trap`]. The code that returns either sets it before
     /// native frames are unwound, and [`take_failure`] takes it when the failure is returned to Rust.
     pub failure: Option<Failure>,
+    /// The exception that is being thrown.
+    pub in_flight: InFlight,
+    /// The exception that the host has thrown or has received and not taken; null if there is none.
+    pub pending: *mut ExnRecord,
+    /// The frames of the guest around the innermost invocation are those at this address and above, on the native stack;
+    /// [`ALL_FRAMES`](crate::records::walk::ALL_FRAMES) if there are none.
+    pub outer_frames: usize,
     /// Number of invocations of the guest by Rust (`exec::entry`) on the native stack.
     pub invocations: u32,
     /// Whether there are any invocations, for the reclamation of code.
@@ -89,9 +97,16 @@ pub(crate) struct Owned {
     pub tables: Vec<*mut TableRecord>,
     pub globals: Vec<*mut GlobalRecord>,
     pub externs: Vec<*mut ExternRecord>,
+    pub tags: Vec<*mut TagRecord>,
+    pub exceptions: Vec<*mut ExnRecord>,
+    /// Bytes of the exceptions, and those for which the limiter has been asked.
+    pub exception_bytes: [usize; 2],
     /// Number of the owners that are instances.
     pub instances: usize,
 }
+
+/// The bytes by which the memory of exception objects grows.
+const EXCEPTION_PAGE: usize = 64 << 10;
 
 /// The record of an `externref`.
 pub(crate) struct ExternRecord {
@@ -168,6 +183,35 @@ impl StoreRecord {
         let table = Box::into_raw(Box::new(table));
         self.owned.tables.push(table);
         Ok(table)
+    }
+
+    /// Adds a tag.
+    pub fn add_tag(&mut self, tag: TagRecord) -> *mut TagRecord {
+        let tag = Box::into_raw(Box::new(tag));
+        self.owned.tags.push(tag);
+        tag
+    }
+
+    /// Adds an exception object. To the limiter, the objects of a store are a memory that grows by [`EXCEPTION_PAGE`].
+    ///
+    /// # Errors
+    /// The limiter refuses it.
+    pub fn add_exception(&mut self, exception: ExnRecord) -> Result<*mut ExnRecord> {
+        let [used, granted] = self.owned.exception_bytes;
+        let used = used + exception.size() + size_of::<*mut ExnRecord>();
+        if used > granted {
+            let desired = used.next_multiple_of(EXCEPTION_PAGE);
+            if let Some(limiter) = &mut self.limiter
+                && !limiter.memory_growing(self.data, granted, desired, None)?
+            {
+                return Err(Error::msg("the store's limit of memory does not allow another exception object"));
+            }
+            self.owned.exception_bytes[1] = desired;
+        }
+        self.owned.exception_bytes[0] = used;
+        let exception = Box::into_raw(Box::new(exception));
+        self.owned.exceptions.push(exception);
+        Ok(exception)
     }
 
     /// Checks that the store's limits allow this many more instances, memories and tables.

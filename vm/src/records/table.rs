@@ -147,10 +147,11 @@ impl TableRecord {
 
     /// Creates the entry for a reference of the table's element type.
     fn entry(&self, reference: u64) -> TableEntry {
-        if reference == 0 || self.ty.element.heap == HeapType::Extern {
+        let is_func = matches!(self.ty.element.heap, HeapType::Func | HeapType::Concrete(_));
+        if reference == 0 || !is_func {
             return TableEntry { entry: ptr::null(), sig: NULL_SIG, padding: 0, instance: ptr::null_mut(), reference };
         }
-        // SAFETY: a reference that is not null, of a type other than extern, points to a `FuncRef` of this store.
+        // SAFETY: a reference to a function that is not null points to a `FuncRef` of this store.
         unsafe { func_entry(reference as *const FuncRef) }
     }
 }

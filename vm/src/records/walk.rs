@@ -16,13 +16,13 @@
 
 use crate::records::backtrace::WasmBacktrace;
 use crate::records::body::Body;
-use crate::records::failure::Failure;
 use crate::records::header::{Header, header};
 use crate::records::instance::instance_of;
 use crate::records::module::{Module, ModuleRecord};
 use crate::records::scope::Scope;
 use crate::records::store::StoreRecord;
 use std::cell::Cell;
+use std::ops::ControlFlow;
 use std::ptr;
 use weir_bytecode::instrs::Instrs;
 use weir_contract::{Boundary, StackCtx};
@@ -100,13 +100,23 @@ pub(crate) enum Frame<'a> {
     /// yet.
     Native(NativeFrame<'a>),
     /// A frame of the interpreter, or of the evaluator of SSA.
-    Interp {
-        module: &'a Module,
-        func: u32,
-        /// Offset in the module of the instruction: the call, or at a trap the trapping instruction for the innermost
-        /// frame.
-        pc: Pc,
-    },
+    Interp(InterpFrame<'a>),
+}
+
+/// A frame of the interpreter, or of the evaluator of SSA: see [`Frame::Interp`].
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct InterpFrame<'a> {
+    pub module: &'a Module,
+    pub func: u32,
+    /// Offset in the module of the instruction: the call, or at a trap the trapping instruction for the innermost
+    /// frame.
+    pub pc: Pc,
+    /// The activation that has the frame.
+    pub activation: *const (),
+    /// Local 0; see [`Position::fp`].
+    pub fp: *mut u64,
+    pub body: *const Body,
+    pub scope: *const Scope,
 }
 
 /// A frame of native code: see [`Frame::Native`].
@@ -143,59 +153,78 @@ impl Pc {
     }
 }
 
-/// Calls `visit` with every frame of the guest of `store`, innermost first.
+/// In place of an address on the native stack, for [`walk`]: all frames.
+pub(crate) const ALL_FRAMES: usize = usize::MAX;
+
+/// Calls `visit` with the frames of the guest of `store`, innermost first, until it breaks. The last frame is that before the first
+/// link at the address `end` or above, on the native stack.
 ///
 /// # Safety
 /// This thread runs no guest of the live store, or is in Rust code called by its guest from a place that records the
 /// guest's position: a stub that sets `exit_fp`, or the interpreter after [`record_position`]. The helpers for bulk
 /// operations do neither.
-pub(crate) unsafe fn walk(store: *mut StoreRecord, mut visit: impl FnMut(Frame<'_>)) {
+pub(crate) unsafe fn walk(store: *mut StoreRecord, end: usize, mut visit: impl FnMut(Frame<'_>) -> ControlFlow<()>) {
     // SAFETY: the caller's promise: both chains are those of frames that are still there.
     unsafe {
         let StackCtx { activation, mut boundary, mut exit_fp, .. } = (*(*store).stack).ctx;
         let mut activation = activation.cast::<Activation>();
+        let mut flow = ControlFlow::Continue(());
         loop {
             if !activation.is_null() && (boundary == 0 || activation.addr() < boundary) {
+                if activation.addr() >= end {
+                    return;
+                }
                 // An activation that has called nothing yet has no position and no frame to show.
                 if let Some(position) = (*activation).position.get().as_ref() {
-                    walk_activation(position, &mut visit);
+                    flow = walk_activation(activation.cast(), position, &mut visit);
                 }
                 activation = (*activation).prev.cast();
-            } else if boundary != 0 {
+            } else if boundary != 0 && boundary < end {
                 (*store).engine.record().engines.native_frames(exit_fp, &mut |site| {
                     // Modules live while their code is on a stack.
                     let module = Module::from_running(site.module as *const ModuleRecord);
-                    visit(Frame::Native(NativeFrame { module: &module, func: site.func, pc: site.pc }));
+                    if flow.is_continue() {
+                        flow = visit(Frame::Native(NativeFrame { module: &module, func: site.func, pc: site.pc }));
+                    }
                 });
                 Boundary { prev: boundary, exit_fp, .. } = ptr::read(ptr::with_exposed_provenance(boundary));
             } else {
+                return;
+            }
+            if flow.is_break() {
                 return;
             }
         }
     }
 }
 
-/// Visits the frames of one activation, innermost first.
+/// Visits the frames of one activation, innermost first, until `visit` breaks.
 ///
 /// # Safety
 /// `position` is the recorded position of that activation.
-unsafe fn walk_activation(position: &Position, visit: &mut impl FnMut(Frame<'_>)) {
+unsafe fn walk_activation(
+    activation: *const (),
+    position: &Position,
+    visit: &mut impl FnMut(Frame<'_>) -> ControlFlow<()>,
+) -> ControlFlow<()> {
     // SAFETY: the caller's promise: the frames down to the base are intact, and their instances and functions live.
     unsafe {
         let at = position.pc.offset_from_unsigned((*position.scope).bytes) as u32;
         let at = if position.sp.is_null() { Pc::Before(at) } else { Pc::At(at) };
-        let mut show = |scope: *const Scope, body: *const Body, pc: Pc| {
-            visit(Frame::Interp { module: &instance_of((*scope).ctx).module, func: (*body).func, pc });
+        let mut show = |scope: *const Scope, body: *const Body, fp: *mut u64, pc: Pc| {
+            let (module, func) = (&instance_of((*scope).ctx).module, (*body).func);
+            visit(Frame::Interp(InterpFrame { module, func, pc, activation, fp, body, scope }))
         };
-        show(position.scope, position.body, at);
+        show(position.scope, position.body, position.fp, at)?;
         if position.fp.is_null() {
-            return;
+            return ControlFlow::Continue(());
         }
         let mut caller: Header = *header(position.fp, position.body, (*position.body).words());
         while !caller.is_base() {
-            show(caller.scope, caller.body, Pc::Before(caller.pc));
+            show(caller.scope, caller.body, caller.fp(), Pc::Before(caller.pc))?;
             caller = *header(caller.fp(), caller.body, (*caller.body).words());
         }
+        ControlFlow::Continue(())
     }
 }
 
@@ -207,25 +236,13 @@ impl WasmBacktrace {
     pub(crate) unsafe fn extend(&mut self, store: *mut StoreRecord) {
         // SAFETY: the caller's promise.
         unsafe {
-            walk(store, |frame| match frame {
-                Frame::Native(NativeFrame { module, func, pc }) => self.push(module, func, || pc),
-                Frame::Interp { module, func, pc } => self.push(module, func, || pc.find(module, func)),
+            walk(store, ALL_FRAMES, |frame| {
+                match frame {
+                    Frame::Native(NativeFrame { module, func, pc }) => self.push(module, func, || pc),
+                    Frame::Interp(InterpFrame { module, func, pc, .. }) => self.push(module, func, || pc.find(module, func)),
+                }
+                ControlFlow::Continue(())
             });
-        }
-    }
-}
-
-impl Failure {
-    /// Takes the backtrace, unless the failure already has one: the error of a host function that called the guest
-    /// does.
-    ///
-    /// # Safety
-    /// As for [`walk`].
-    #[cold]
-    pub unsafe fn capture(&mut self, store: *mut StoreRecord) {
-        if let Some(frames) = self.missing_backtrace() {
-            // SAFETY: the caller's promise.
-            unsafe { frames.extend(store) };
         }
     }
 }

@@ -20,6 +20,11 @@ pub(crate) unsafe extern "sysv64" fn on_unwind(instance: *mut InstanceCtx, pc: u
         let engine = (*store).engine.clone();
         let Ok(space) = engine_of(engine.record()).space() else { return };
         let mut failure = (*store).failure.take().unwrap_or_else(|| failure_at(space, instance, pc));
+        if let Failure::Throw(_) = failure {
+            // A host function threw, and `fp` is the frame of its stub.
+            (*(*instance).stack).exit_fp = fp;
+            failure.capture(store);
+        }
         if let Some(frames) = failure.missing_backtrace() {
             // The trapping function's own frame; its callers begin at `fp`.
             space.trap_frames(pc, |site| {

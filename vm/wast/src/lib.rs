@@ -18,7 +18,7 @@ use wast::token::Id;
 use wast::{QuoteWat, Wast, WastArg, WastDirective, WastExecute, WastInvoke, WastRet, Wat};
 use weir::{
     Engine, Error, ExternRef, Global, GlobalType, Instance, InvalidModule, Limits, LinkError, Linker, Memory, MemoryType, Module,
-    Mutability, Ref, RefType, Store, Table, TableType, Trap, UnknownImportError, Val,
+    Mutability, Ref, RefType, Store, Table, TableType, ThrownException, Trap, UnknownImportError, Val,
 };
 use weir_bytecode::validate::is_well_formed;
 
@@ -242,7 +242,11 @@ impl Runner {
             }
             WastDirective::AssertMalformed { module, message, .. }
             | WastDirective::AssertMalformedCustom { module, message, .. } => self.refused(module, Kind::Malformed, message),
-            WastDirective::AssertException { .. } => Err("exceptions are not supported".into()),
+            WastDirective::AssertException { exec, .. } => match self.perform(exec)? {
+                Ok(found) => Err(format!("expected an exception, found the results {found:?}").into()),
+                Err(error) if error.is::<ThrownException>() && self.store.take_pending_exception().is_some() => Ok(()),
+                Err(error) => Err(format!("expected an exception, found \"{}\"", chain(&error)).into()),
+            },
             WastDirective::AssertSuspension { .. } => Err("suspensions are not supported".into()),
             WastDirective::Thread(_) | WastDirective::Wait { .. } => Err("threads are not supported".into()),
         }
@@ -367,6 +371,7 @@ impl Runner {
             WastArgCore::V128(value) => Val::from(u128::from_le_bytes(value.to_le_bytes())),
             WastArgCore::RefNull(HeapType::Abstract { ty: AbstractHeapType::Extern, .. }) => Val::ExternRef(None),
             WastArgCore::RefNull(HeapType::Abstract { ty: AbstractHeapType::Func, .. }) => Val::FuncRef(None),
+            WastArgCore::RefNull(HeapType::Abstract { ty: AbstractHeapType::Exn, .. }) => Val::ExnRef(None),
             WastArgCore::RefExtern(value) => Val::from(ExternRef::new(&mut self.store, *value).map_err(failed)?),
             other => return Err(format!("arguments like {other:?} are not supported").into()),
         })

@@ -71,7 +71,16 @@ const GROUPS: &[Group] = &[
             wording("immutable global", "global is immutable"),
             wording("invalid lane index", "SIMD index out of bounds"),
             wording("memory size must be at most 65536 pages (4GiB)", "memory size must be at most 0x10000 65536-byte pages"),
+            wording(
+                "non-empty tag result type",
+                "proposal not supported: stack switching (invalid exception type: non-empty tag result type)",
+            ),
             wording("start function", "invalid start function type"),
+            wording(
+                "type mismatch: instruction requires [i32] but stack has []",
+                "type mismatch: expected i32 but nothing on stack",
+            ),
+            wording("type mismatch: instruction requires [i32] but stack has [i64]", "type mismatch: expected i32, found i64"),
         ],
     },
     Group {
@@ -103,6 +112,12 @@ const GROUPS: &[Group] = &[
             wording("unexpected end of section or function", "unexpected end-of-file"),
             wording("length out of bounds", "unexpected end-of-file"),
         ],
+    },
+    Group {
+        reason: "the text format of the library has the legacy instructions of exception handling",
+        expected: Kind::Malformed,
+        found: Kind::Malformed,
+        wordings: &[wording("unexpected token", "proposal not supported: legacy exceptions")],
     },
     Group {
         reason: "a section that is repeated is to the decoder a section in the wrong place",

@@ -12,9 +12,10 @@ pub(super) fn matches(store: &Store<()>, found: Val, expected: &WastRetCore<'_>)
         (WastRetCore::F32(expected), Val::F32(found)) => matches_f32(expected, found),
         (WastRetCore::F64(expected), Val::F64(found)) => matches_f64(expected, found),
         (WastRetCore::V128(expected), Val::V128(found)) => matches_v128(expected, found.as_u128()),
-        (WastRetCore::RefNull(None), Val::FuncRef(None) | Val::ExternRef(None)) => true,
+        (WastRetCore::RefNull(None), Val::FuncRef(None) | Val::ExternRef(None) | Val::ExnRef(None)) => true,
         (WastRetCore::RefNull(Some(ty)), Val::FuncRef(None)) => is_func(ty),
         (WastRetCore::RefNull(Some(ty)), Val::ExternRef(None)) => is_extern(ty),
+        (WastRetCore::RefNull(Some(ty)), Val::ExnRef(None)) => is_exn(ty),
         // A script cannot identify a function: an index has no meaning outside of a module.
         (WastRetCore::RefFunc(None), Val::FuncRef(Some(_))) => true,
         (WastRetCore::RefExtern(None), Val::ExternRef(Some(_))) => true,
@@ -34,6 +35,14 @@ fn is_func(ty: &HeapType<'_>) -> bool {
         HeapType::Abstract { shared, ty } => !shared && matches!(ty, AbstractHeapType::Func | AbstractHeapType::NoFunc),
         HeapType::Concrete(_) => true,
         HeapType::Exact(_) => false,
+    }
+}
+
+/// Returns whether the null of this type is a null reference to an exception.
+fn is_exn(ty: &HeapType<'_>) -> bool {
+    match ty {
+        HeapType::Abstract { shared, ty } => !shared && matches!(ty, AbstractHeapType::Exn | AbstractHeapType::NoExn),
+        HeapType::Concrete(_) | HeapType::Exact(_) => false,
     }
 }
 

@@ -78,7 +78,7 @@ impl<'m> Builder<'_, 'm> {
 fn frame_of(block: &OpenBlock) -> Frame {
     let kind = match block.kind {
         BlockKind::Function => return Frame::function(),
-        BlockKind::Block => Kind::Block,
+        BlockKind::Block | BlockKind::Catch => Kind::Block,
         BlockKind::Loop { pc } => Kind::PeeledLoop { pc },
         BlockKind::If => Kind::If(ElseEntry::Dead),
     };

@@ -194,6 +194,7 @@ macro_rules! ret {
 
 handlers! { handlers;
     block = Block: block_type!("");
+    try_ = Try: block_type!("");
 }
 
 /// Unconditional control flow: it charges, and loops poll.
@@ -217,6 +218,10 @@ macro_rules! flow {
                     last = offset_of!(Body, last), locals = offset_of!(Body, locals), results = offset_of!(Body, results),
                     branches = offset_of!(Body, branches);
                 br = Br: take!($charge!(entry "r14"), "");
+                try_table = TryTable: take!($charge!(entry "r14"), "");
+                catch = Catch: take!($charge!(entry "r14"), "");
+                catch_all = CatchAll: take!($charge!(entry "r14"), "");
+                delegate = Delegate: take!($charge!(entry "r14"), "");
                 return_ = Return: ret!($charge) =>
                     locals = offset_of!(Body, locals), results = offset_of!(Body, results),
                     branches = offset_of!(Body, branches);

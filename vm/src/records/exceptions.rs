@@ -1,0 +1,124 @@
+//! Exceptions: tags, exception objects, and the exception that is being thrown.
+//!
+//! An exception that is thrown has no object at first: its payload is in [`StackCtx::overflow`](weir_contract::StackCtx::overflow),
+//! like the parameters of a call, and its tag in [`InFlight`]. An object is made when something asks for a reference: a clause with
+//! `_ref`, a handler with `rethrow`, or the host.
+//!
+//! The store owns the objects, as it does host values: none is freed before the store. Nothing but this file and the accessors of
+//! [`ExnRecord`] depends on that.
+
+use crate::records::body::Body;
+use crate::records::scope::Scope;
+use std::ptr;
+use std::sync::Arc;
+use weir_bytecode::FuncType;
+use weir_bytecode::sidetable::{Handler, TryRegion};
+use weir_contract::{InstanceCtx, slot_words};
+
+/// A tag. Two tags are the same if and only if their addresses are equal.
+#[derive(Debug)]
+pub(crate) struct TagRecord {
+    /// The engine-wide identity of its type.
+    pub sig: u32,
+    /// The type of that identity. Its parameters are the payload.
+    pub ty: Arc<FuncType>,
+}
+
+impl TagRecord {
+    /// Returns the number of values of the payload.
+    pub fn fields(&self) -> usize {
+        self.ty.params.len()
+    }
+
+    /// Returns the words of each value of the payload where it is in slots.
+    pub fn words(&self) -> usize {
+        slot_words(&self.ty.params)
+    }
+}
+
+/// The place of a throw.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Site {
+    /// The instance; null if the host has made the exception.
+    pub instance: *mut InstanceCtx,
+    /// Offset in the module of the instruction.
+    pub pc: u32,
+}
+
+impl Site {
+    /// The host.
+    pub const HOST: Site = Site { instance: ptr::null_mut(), pc: 0 };
+}
+
+/// An exception object, to which an `exnref` refers.
+#[derive(Debug)]
+pub(crate) struct ExnRecord {
+    tag: *const TagRecord,
+    site: Site,
+    payload: Box<[u64]>,
+}
+
+impl ExnRecord {
+    /// Creates an object whose payload is in slots at `payload`.
+    ///
+    /// # Safety
+    /// The tag is live, and the slots have values of its types.
+    pub unsafe fn new(tag: *const TagRecord, site: Site, payload: *const u64) -> ExnRecord {
+        // SAFETY: the caller's promise.
+        let payload = unsafe { std::slice::from_raw_parts(payload, (*tag).fields() * (*tag).words()) };
+        ExnRecord { tag, site, payload: payload.into() }
+    }
+
+    /// Returns its tag.
+    pub fn tag(&self) -> *const TagRecord {
+        self.tag
+    }
+
+    /// Returns the place at which it was thrown first.
+    pub fn site(&self) -> Site {
+        self.site
+    }
+
+    /// Returns the payload, in slots.
+    pub fn payload(&self) -> &[u64] {
+        &self.payload
+    }
+
+    /// Returns the bytes that it takes.
+    pub fn size(&self) -> usize {
+        size_of::<ExnRecord>() + size_of_val(&*self.payload)
+    }
+}
+
+/// The exception that is being thrown.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct InFlight {
+    /// Its tag.
+    pub tag: *const TagRecord,
+    /// Its object; null if it has none, and the payload is in the overflow slots.
+    pub object: *mut ExnRecord,
+    /// The place of the throw.
+    pub site: Site,
+}
+
+impl InFlight {
+    /// No exception.
+    pub const NONE: InFlight = InFlight { tag: ptr::null(), object: ptr::null_mut(), site: Site::HOST };
+}
+
+/// The handler of the exception that is being thrown, in a frame of the interpreter.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Landing {
+    /// The activation of the frame.
+    pub activation: *const (),
+    /// Local 0 of the frame.
+    pub fp: *mut u64,
+    /// The function.
+    pub body: *const Body,
+    /// The instance in which it runs.
+    pub scope: *const Scope,
+    /// The region around the call or throw.
+    pub region: TryRegion,
+    /// The handler.
+    pub handler: Handler,
+}
