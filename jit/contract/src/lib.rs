@@ -60,10 +60,12 @@
 //! callee-saved registers, links itself into the chain of boundaries ([`StackCtx::boundary`]), loads the arguments
 //! from value-stack slots, and stores the results to the same place. There, parameters have slots of 16 bytes if one
 //! of them is a v128, else of 8, whether the function is wide or not. The same holds for results, independently of the
-//! parameters: [`slot_words`]. *Native → Rust* (an interpreted function) goes through a thunk and a `to_rust` stub, one per
-//! signature: it stores the arguments at `value_sp`, calls Rust, and acts on the [`Outcome`]: loads the results, or
-//! unwinds to the innermost boundary, or pops itself and dispatches. A host function has a `host` stub, also one per
-//! signature, which does the same except dispatching and calls the function itself: [`HostCtx::call`].
+//! parameters: [`slot_words`]. *Native → interpreter* goes through a thunk and a `to_rust` stub, one per signature: it stores the
+//! arguments at `value_sp`, calls Rust, and acts on the [`Outcome`]: loads the results, or unwinds to the innermost boundary, or pops
+//! itself and dispatches. Without vectors in the signature, it first tries to enter the interpreter's assembly without Rust (see the vm's
+//! `interp/x64/immediate`). *Interpreter → native* goes through `enter` from Rust, and from the assembly through a stub whose address
+//! lies before `enter`, with arguments and results in the interpreter's slots. A host function has a `host` stub, also one per
+//! signature, which does the same as `to_rust` except dispatching and calls the function itself: [`HostCtx::call`].
 //!
 //! # Tail calls and OSR across tiers, in constant stack
 //!
@@ -128,8 +130,8 @@
 //!
 //! A trap site is an instruction that faults (`ud2`, a guarded access, `div` by zero) and is in the trap table of its
 //! function. The signal handler finds it there, writes [`StoreCtx::trap_pc`] and
-//! [`StoreCtx::trap_fp`], and resumes in the landing pad: `rsp` from [`StackCtx::boundary`], the boundary unlinked,
-//! status [`Status::Trap`] returned to the Rust code that entered. Before it removes the native frames, the landing pad calls a hook of
+//! [`StoreCtx::trap_fp`], and resumes in the landing pad: `rsp` from the innermost [`Boundary`] that is not passed, the
+//! boundary unlinked, status [`Status::Trap`] returned to the Rust code that entered. Before it removes the native frames, the landing pad calls a hook of
 //! the vm, which takes the backtrace. It never skips a Rust frame: Rust that native code has called
 //! returns an [`Outcome`] or a helper status instead. [`TrapSite::Stored`] means that a helper stored the reason in
 //! [`StoreCtx::trap`] before the `ud2`.
@@ -176,7 +178,7 @@ pub struct InstanceCtx {
     pub memory0_base: *mut u8,
     /// The functions that native code may call, in the order of [`Helper`].
     pub helpers: *const [HelperAddress; Helper::COUNT],
-    /// The vm's own record of this instance.
+    /// The vm's own record of this instance. For an instance of a module, it begins with what the interpreter reads.
     pub owner: *mut (),
     /// The store's stripe of the engine's counters: see the crate documentation. Null without native code.
     pub counters: *mut u8,
@@ -244,13 +246,14 @@ pub struct StackCtx {
 }
 
 /// The record that an `enter` stub pushes last on the native stack. Its address is the `rsp` of the stub while native code runs;
-/// above it are the registers that the stub saved.
+/// above it are the registers that the stub saved. The interpreter's assembly makes one, too, when it calls native code.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct Boundary {
     /// The address of the boundary around this one, 0 if there is none.
     pub prev: usize,
-    /// The stack whose chain this belongs to.
+    /// The stack whose chain this belongs to. In a boundary that is *passed*, the address of something else: it has no Rust frame to
+    /// which a trap could return, and unwinding continues at `prev`.
     pub stack: *mut StackCtx,
     /// [`StackCtx::exit_fp`] of the native code around this boundary.
     pub exit_fp: usize,

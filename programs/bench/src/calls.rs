@@ -14,10 +14,22 @@ use weir::{Config, Engine, Error, Instance, Linker, Module, Store, Tier};
 #[derive(Clone, Copy, Debug)]
 struct Direction {
     name: &'static str,
-    /// With [`Tier::Native`], functions are native code except those in `interpreted`.
+    /// With [`Tier::Native`], functions are optimised code except those in `interpreted` and `baseline`.
     tier: Tier,
     from: From,
     interpreted: &'static [&'static str],
+    baseline: &'static [&'static str],
+}
+
+impl Direction {
+    const fn new(name: &'static str, tier: Tier, from: From) -> Direction {
+        Direction { name, tier, from, interpreted: &[], baseline: &[] }
+    }
+
+    /// A call of `callee` by `guest`, of which these are interpreted and these in baseline code.
+    const fn within(name: &'static str, interpreted: &'static [&'static str], baseline: &'static [&'static str]) -> Direction {
+        Direction { interpreted, baseline, ..Direction::new(name, Tier::Native, From::Guest) }
+    }
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -30,15 +42,22 @@ enum From {
     ToHost,
 }
 
-const DIRECTIONS: [Direction; 8] = [
-    Direction { name: "native -> native", tier: Tier::Native, from: From::Guest, interpreted: &[] },
-    Direction { name: "native -> interpreter", tier: Tier::Native, from: From::Guest, interpreted: &["callee"] },
-    Direction { name: "interpreter -> native", tier: Tier::Native, from: From::Guest, interpreted: &["guest"] },
-    Direction { name: "interpreter -> interpreter", tier: Tier::Interpreter, from: From::Guest, interpreted: &[] },
-    Direction { name: "host -> native", tier: Tier::Native, from: From::Host, interpreted: &[] },
-    Direction { name: "host -> interpreter", tier: Tier::Interpreter, from: From::Host, interpreted: &[] },
-    Direction { name: "native -> host", tier: Tier::Native, from: From::ToHost, interpreted: &[] },
-    Direction { name: "interpreter -> host", tier: Tier::Interpreter, from: From::ToHost, interpreted: &[] },
+/// "native" is optimised code. Baseline code has no ticks here.
+const DIRECTIONS: [Direction; 14] = [
+    Direction::within("native -> native", &[], &[]),
+    Direction::within("native -> baseline", &[], &["callee"]),
+    Direction::within("native -> interpreter", &["callee"], &[]),
+    Direction::within("baseline -> native", &[], &["guest"]),
+    Direction::within("baseline -> baseline", &[], &["guest", "callee"]),
+    Direction::within("baseline -> interpreter", &["callee"], &["guest"]),
+    Direction::within("interpreter -> native", &["guest"], &[]),
+    Direction::within("interpreter -> baseline", &["guest"], &["callee"]),
+    Direction::new("interpreter -> interpreter", Tier::Interpreter, From::Guest),
+    Direction::new("host -> native", Tier::Native, From::Host),
+    Direction::new("host -> interpreter", Tier::Interpreter, From::Host),
+    Direction::new("native -> host", Tier::Native, From::ToHost),
+    Direction::new("interpreter -> host", Tier::Interpreter, From::ToHost),
+    Direction { baseline: &["host"], ..Direction::new("baseline -> host", Tier::Native, From::ToHost) },
 ];
 
 /// `callee` and the host function return their argument plus 1; `guest` and `host` call them N times.
@@ -118,10 +137,10 @@ pub fn run(index: usize, calls: i32) -> Result<(), String> {
     if result == calls { Ok(()) } else { Err(format!("{}: {calls} calls returned {result}", direction.name)) }
 }
 
-/// Returns the number of calls that the guest counted, and the number of native functions.
-fn execute(direction: &Direction, calls: i32) -> Result<(i32, u64), Error> {
+/// Returns the number of calls that the guest counted, and the numbers of optimised functions and of those in baseline code.
+fn execute(direction: &Direction, calls: i32) -> Result<(i32, [u64; 2]), Error> {
     let mut config = Config::new();
-    config.tier(direction.tier).interpret_calls(direction.interpreted);
+    config.tier(direction.tier).interpret_calls(direction.interpreted).baseline_calls(direction.baseline);
     let engine = Engine::new(&config)?;
     let module = Module::new(&engine, MODULE)?;
     let mut linker = Linker::new(&engine);
@@ -144,7 +163,8 @@ fn execute(direction: &Direction, calls: i32) -> Result<(i32, u64), Error> {
         }
         From::Guest | From::ToHost => func.call(&mut store, calls)?,
     };
-    Ok((result, module.stats().functions.native))
+    let functions = module.stats().functions;
+    Ok((result, [functions.native, functions.baseline]))
 }
 
 #[cfg(test)]
@@ -155,8 +175,8 @@ mod tests {
     fn every_direction_makes_its_calls_in_the_named_engines() {
         for direction in &DIRECTIONS {
             let (from, to) = direction.name.split_once(" -> ").unwrap();
-            let native = u64::from(from == "native") + u64::from(to == "native");
-            assert_eq!(execute(direction, 1000).unwrap(), (1000, native), "{direction:?}");
+            let code = ["native", "baseline"].map(|engine| u64::from(from == engine) + u64::from(to == engine));
+            assert_eq!(execute(direction, 1000).unwrap(), (1000, code), "{direction:?}");
         }
         assert!(run(DIRECTIONS.len(), 1).is_err());
     }

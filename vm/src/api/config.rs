@@ -89,6 +89,12 @@ impl Config {
         self
     }
 
+    /// For testing: in [`Tier::Native`], the baseline compiler compiles functions with one of these names. Default: none.
+    pub fn baseline_calls(&mut self, names: &[&str]) -> &mut Config {
+        self.baseline_calls = names.iter().map(|name| (*name).to_owned()).collect();
+        self
+    }
+
     /// Compiles on the running thread, immediately, instead of in the background, so that runs are reproducible.
     /// Default: off.
     pub fn synchronous_compilation(&mut self, enable: bool) -> &mut Config {

@@ -6,13 +6,14 @@ mod crossings;
 mod info;
 mod map;
 mod signals;
+mod slots;
 mod stubs;
 #[cfg(test)]
 mod tests;
 
 pub(crate) use crossings::{Crossing, Crossings, Runner};
 pub(crate) use map::{Cell, CodeError, CounterMemory};
-pub(crate) use stubs::{Enter, Grown, Hooks, Stubs};
+pub(crate) use stubs::{Assembly, Enter, Grown, Hooks, Stubs};
 
 use crate::sys::lock::{Guard, Lock, Rank};
 use crossings::COUNTING_ENTRY;
@@ -168,6 +169,11 @@ impl CodeSpace {
         self.freed.load(Ordering::Relaxed)
     }
 
+    /// Returns the target of an outcome that unwinds, for the interpreter's assembly.
+    pub fn unwind(&self) -> *const u8 {
+        self.common.unwind.as_ptr()
+    }
+
     /// Returns the target of an outcome that dispatches to an OSR body.
     pub fn reenter_osr(&self) -> *const u8 {
         self.common.reenter_osr.as_ptr()
@@ -181,10 +187,10 @@ impl CodeSpace {
     /// [`CodeError::Full`].
     pub fn add_module(self: &Arc<Self>, key: ModuleKey, module: &Module) -> Result<ModuleCode, CodeError> {
         let count = module.bodies.len();
-        let mut by_type: Vec<Option<NonNull<u8>>> = vec![None; module.types.len()];
+        let mut by_type: Vec<Option<Stubs>> = vec![None; module.types.len()];
         for &ty in &module.funcs[module.imported_funcs as usize..] {
             if by_type[ty as usize].is_none() {
-                by_type[ty as usize] = Some(self.stubs(&module.types[ty as usize])?.to_rust);
+                by_type[ty as usize] = Some(self.stubs(&module.types[ty as usize])?);
             }
         }
 
@@ -194,13 +200,16 @@ impl CodeSpace {
             unsafe { self.arena.free_cells(cells, count) };
             return Err(CodeError::Full);
         };
-        let to_rust = |func: u32| by_type[module.funcs[func as usize] as usize].expect("made above");
+        let of_type = |func: u32| by_type[module.funcs[func as usize] as usize].expect("made above");
+        let scale = self.hooks.assembly.map_or(1, |assembly| assembly.scale);
         let stubs = self.arena.publish(count * FUNC_STUBS, STUB, |bytes, address| {
             for (i, bytes) in bytes.chunks_exact_mut(FUNC_STUBS).enumerate() {
                 let (func, address) = (module.imported_funcs + i as u32, address + i * FUNC_STUBS);
                 // SAFETY: there are `count` cells.
                 let cell = unsafe { cells.add(i) };
-                stubs::write_func_stubs(bytes, address, cell.as_ptr() as usize, func, to_rust(func));
+                let Stubs { to_rust, scaled, .. } = of_type(func);
+                let value = if scaled { i as u32 * scale } else { func };
+                stubs::write_func_stubs(bytes, address, cell.as_ptr() as usize, value, to_rust);
             }
         });
         let stubs = match stubs {

@@ -15,14 +15,14 @@
 use super::crossings::{Crossings, entered};
 pub(super) use super::info::STUB;
 use super::map::{CodeArena, CodeError};
-use dynasmrt::x64::X64Relocation;
-use dynasmrt::{AssemblyOffset, DynasmApi, DynasmLabelApi, VecAssembler, dynasm};
+pub(super) use super::slots::Shape;
+use super::slots::{Asm, load, offset, store};
+use dynasmrt::{AssemblyOffset, DynasmApi, DynasmLabelApi, dynasm};
 use std::mem::offset_of;
 use std::ptr::NonNull;
-use weir_bytecode::FuncType;
 use weir_contract::{
-    Boundary, Dispatch, HostCtx, INT_ARG_REGS, INT_RESULT_REGS, InstanceCtx, Outcome, Place, StackCtx, Status, StoreCtx,
-    param_places, result_places, slot_words,
+    Boundary, Dispatch, FRAME_HEADER, HostCtx, INT_ARG_REGS, INT_RESULT_REGS, InstanceCtx, Outcome, Place, StackCtx, Status,
+    StoreCtx,
 };
 
 /// An `enter` stub: calls `code` with the arguments in slots at `args` and stores the results there. It is linked as a
@@ -78,42 +78,43 @@ pub(crate) struct Hooks {
     pub osr_target: OsrTarget,
     pub memory_grow: Grow,
     pub table_grow: Grow,
+    /// The entry of the interpreter's assembly, if it runs.
+    pub assembly: Option<Assembly>,
 }
 
-/// The shape of a signature: all that the stubs depend on. Every value has a slot of 8 bytes, or of 16 if any is a
-/// vector.
-#[derive(Clone, PartialEq, Eq, Hash, Debug)]
-pub(super) struct Shape {
-    params: Slots,
-    results: Slots,
-}
-
-/// The places of the values of a list of slots.
-#[derive(Clone, PartialEq, Eq, Hash, Debug)]
-struct Slots {
-    places: Box<[Place]>,
-    /// Words of 8 bytes of each slot.
-    words: usize,
-}
-
-impl Shape {
-    pub fn of(ty: &FuncType) -> Shape {
-        Shape {
-            params: Slots { places: param_places(&ty.params).collect(), words: slot_words(&ty.params) },
-            results: Slots { places: result_places(&ty.results).collect(), words: slot_words(&ty.results) },
-        }
-    }
+/// The interpreter's assembly, as `to_rust` stubs enter it without Rust.
+///
+/// It is called at `[table + begin]` with `rax` = what the thunk loads, `rbx` = the arguments' slots, which are at `value_sp`, `rdi` = the
+/// first operand slot of a frame without more locals, `r10` = the stack, `r11` = [`InstanceCtx::owner`] of the callee, and `r15` =
+/// `table`. The stub has pushed `rbp` and `rbx`, and restores them. It returns with `r15` = the instance and
+///
+/// - carry clear: the results are in slots below `rdi`, the last one also in `rax`;
+/// - carry set, `eax` = 0: the results are at `value_sp`;
+/// - carry set, `eax` = 1: nothing has happened, and `esi` is the function's index.
+///
+/// Or it restores the registers, and jumps to the target of an [`Outcome`].
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Assembly {
+    /// The address of the table of handlers for such activations.
+    pub table: usize,
+    pub begin: i32,
+    /// The value that the thunk of a module's function loads is the function's position in the module, multiplied by this.
+    pub scale: u32,
 }
 
 /// The stubs of a shape. They live as long as their engine.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Stubs {
-    /// Rust → native.
+    /// Rust → native. Before it lie the addresses of two stubs for the interpreter's assembly, for frames with slots of two words and
+    /// of one: see [`interpreter_call`].
     pub enter: Enter,
     /// Rust → native code that is entered at a loop. `args` is the interpreter's frame, to which the results are written.
     pub enter_osr: Enter,
-    /// Native → Rust: jumped to with `r15` = callee instance and `eax` = function index.
+    /// Native → interpreter: jumped to with `r15` = callee instance and `eax` = the function's index or, if `scaled`, the value in
+    /// [`Assembly::scale`].
     pub to_rust: NonNull<u8>,
+    /// Whether `to_rust` enters the interpreter's assembly.
+    pub scaled: bool,
     /// The entry of host functions, whose instance is a [`HostCtx`].
     pub host: NonNull<u8>,
     /// The target of an [`Outcome`] that dispatches to code of this shape.
@@ -156,8 +157,6 @@ unsafe impl Send for Common {}
 // SAFETY: as above.
 unsafe impl Sync for Common {}
 
-type Asm = VecAssembler<X64Relocation>;
-
 const STACK: i32 = offset_of!(InstanceCtx, stack) as i32;
 const BOUNDARY: i32 = offset_of!(StackCtx, boundary) as i32;
 const EXIT_FP: i32 = offset_of!(StackCtx, exit_fp) as i32;
@@ -167,16 +166,20 @@ const TRAP_PC: i32 = offset_of!(StoreCtx, trap_pc) as i32;
 const TRAP_FP: i32 = offset_of!(StoreCtx, trap_fp) as i32;
 const OVERFLOW: i32 = offset_of!(StackCtx, overflow) as i32;
 const VALUE_SP: i32 = offset_of!(StackCtx, value_sp) as i32;
+const BOUNDARY_STACK: i32 = offset_of!(Boundary, stack) as i32;
+const OWNER: i32 = offset_of!(InstanceCtx, owner) as i32;
 const DISPATCH_CODE: i32 = (offset_of!(StackCtx, dispatch) + offset_of!(Dispatch, code)) as i32;
 const DISPATCH_ARGS: i32 = (offset_of!(StackCtx, dispatch) + offset_of!(Dispatch, args)) as i32;
 const DISPATCH_INSTANCE: i32 = (offset_of!(StackCtx, dispatch) + offset_of!(Dispatch, instance)) as i32;
 
-// Encodings. `r10` is not an argument register, `r11` neither an argument nor a result register, and `r12` is
+// Encodings. `r10` is not an argument register, `r11` neither an argument nor a result register, and `rbx`, `r12` and `r13` are
 // callee-saved.
+const RBX: u8 = 3;
 const R9: u8 = 9;
 const R10: u8 = 10;
 const R11: u8 = 11;
 const R12: u8 = 12;
+const R13: u8 = 13;
 
 /// Generates the common stubs.
 pub(super) fn common(arena: &CodeArena, hooks: Hooks) -> Result<Common, CodeError> {
@@ -194,9 +197,16 @@ pub(super) fn common(arena: &CodeArena, hooks: Hooks) -> Result<Common, CodeErro
         ; .arch x64
         ; mov rax, QWORD hooks.on_unwind as usize as i64
         ; call rax
-        // The landing pad: unwinds to the innermost boundary.
+        // The landing pad: unwinds to the innermost boundary that is not passed.
         ; mov rcx, [r15 + STACK]
+        ; landing:
         ; mov rsp, [rcx + BOUNDARY]
+        ; cmp [rsp + BOUNDARY_STACK], rcx
+        ; je >landed
+        ; mov rax, [rsp]
+        ; mov [rcx + BOUNDARY], rax
+        ; jmp <landing
+        ; landed:
         ; mov eax, Status::Trap as i32
     );
     leave_boundary(&mut asm);
@@ -236,7 +246,7 @@ pub(super) fn common(arena: &CodeArena, hooks: Hooks) -> Result<Common, CodeErro
     let table_grow = asm.offset();
     grow_body(&mut asm, hooks.table_grow, unwind);
 
-    let code = publish(arena, asm)?;
+    let code = publish(arena, asm, &[])?;
     let [trap, raise, unwind, reenter_osr] = [trap, raise, unwind, reenter_osr].map(|offset| at(code, offset));
     let [poll, tick, memory_grow, table_grow] = [poll, tick, memory_grow, table_grow].map(|offset| at(code, offset));
     let osr_target = at(code, osr_target);
@@ -277,7 +287,7 @@ pub(super) fn counting(arena: &CodeArena, crossings: &Crossings) -> Result<NonNu
     );
     restore_registers(&mut asm);
     dynasm!(asm; .arch x64; pop rbp; ret);
-    publish(arena, asm)
+    publish(arena, asm, &[])
 }
 
 /// Writes the counting entry of the code with the record at `info`, to run at `address`. It calls `stub` and runs into the
@@ -358,13 +368,21 @@ fn jump_back(asm: &mut Asm, target: AssemblyOffset) {
 pub(super) fn generate(arena: &CodeArena, hooks: Hooks, common: Common, shape: &Shape) -> Result<Stubs, CodeError> {
     let mut asm = Asm::new(0);
 
+    // The addresses of the stubs that follow, which are known when the code is placed.
+    dynasm!(asm; .arch x64; .u64 0, 0);
     let enter = asm.offset();
     enter_boundary(&mut asm);
     if shape.params.overflow() {
         dynasm!(asm; .arch x64; mov r11, [rbx + OVERFLOW]);
     }
-    load(&mut asm, &shape.params, &INT_ARG_REGS, R12, R11);
+    load(&mut asm, &shape.params, shape.params.words, &INT_ARG_REGS, R12, R11);
     call_and_return(&mut asm, shape);
+
+    let interpreter_calls = [2, 1].map(|words| {
+        let offset = asm.offset();
+        interpreter_call(&mut asm, shape, words);
+        offset
+    });
 
     let enter_osr = asm.offset();
     enter_boundary(&mut asm);
@@ -389,15 +407,15 @@ pub(super) fn generate(arena: &CodeArena, hooks: Hooks, common: Common, shape: &
         ; mov r15, [r11 + DISPATCH_INSTANCE]
         ; mov r11, [r11 + OVERFLOW]
     );
-    load(&mut asm, &shape.params, &INT_ARG_REGS, R10, R11);
+    load(&mut asm, &shape.params, shape.params.words, &INT_ARG_REGS, R10, R11);
     dynasm!(asm; .arch x64; jmp rax);
 
-    let code = publish(arena, asm)?;
+    let code = publish(arena, asm, &interpreter_calls)?;
     // SAFETY: the code at these offsets obeys the convention of `Enter`.
     let [enter, enter_osr] =
         [enter, enter_osr].map(|offset| unsafe { std::mem::transmute::<*mut u8, Enter>(at(code, offset).as_ptr()) });
     let [to_rust, host, reenter, resume] = [to_rust, host, reenter, resume].map(|offset| at(code, offset));
-    Ok(Stubs { enter, enter_osr, to_rust, host, reenter, resume })
+    Ok(Stubs { enter, enter_osr, to_rust, scaled: entered_assembly(hooks, shape).is_some(), host, reenter, resume })
 }
 
 // An `enter` stub pushes and pops the fields of a boundary from the last to the first.
@@ -433,9 +451,36 @@ fn call_and_return(asm: &mut Asm, shape: &Shape) {
     if shape.results.overflow() {
         dynasm!(asm; .arch x64; mov r11, [rbx + OVERFLOW]);
     }
-    store(asm, &shape.results, &INT_RESULT_REGS, R12, R11);
+    store(asm, &shape.results, shape.results.words, &INT_RESULT_REGS, R12, R11);
     dynasm!(asm; .arch x64; xor eax, eax);
     leave_boundary(asm);
+}
+
+/// A stub that the interpreter's assembly calls, for frames with slots of `words` words: calls `rax` with the arguments in the slots
+/// below `rdi`, in the instance `r15`, whose stack is `r8`. Stores the results in place of the arguments. At its end `rdi` is the
+/// address after the results, and `rax` the first word of the slot below. `rsp` is aligned at its beginning.
+///
+/// Without vectors in the signature, the slots of a frame with two words are not those of other calls. A frame whose slots have
+/// one word calls no function with vectors, so what that stub does then has no meaning.
+fn interpreter_call(asm: &mut Asm, shape: &Shape, words: usize) {
+    let Shape { params, results } = shape;
+    dynasm!(asm; .arch x64; lea r13, [rdi - offset(words * params.places.len())]);
+    if params.overflow() {
+        dynasm!(asm; .arch x64; mov r11, [r8 + OVERFLOW]);
+    }
+    load(asm, params, words, &INT_ARG_REGS, R13, R11);
+    dynasm!(asm; .arch x64; call rax);
+    if results.overflow() {
+        dynasm!(asm; .arch x64; mov r11, [r15 + STACK]; mov r11, [r11 + OVERFLOW]);
+    }
+    store(asm, results, words, &INT_RESULT_REGS, R13, R11);
+    dynasm!(asm; .arch x64; lea rdi, [r13 + offset(words * results.places.len())]);
+    match *results.places {
+        [Place::Int(0)] => {}
+        [Place::Float(0)] => dynasm!(asm; .arch x64; movq rax, xmm0),
+        _ => dynasm!(asm; .arch x64; mov rax, [rdi - offset(words)]),
+    }
+    dynasm!(asm; .arch x64; ret);
 }
 
 /// The tail of an `enter` stub and of the landing pad. `rsp` is the boundary, `rax` the status.
@@ -490,7 +535,7 @@ fn leave_native(asm: &mut Asm, shape: &Shape) {
     if shape.params.overflow() {
         dynasm!(asm; .arch x64; mov r11, [r11 + OVERFLOW]);
     }
-    store(asm, &shape.params, &INT_ARG_REGS, R10, R11);
+    store(asm, &shape.params, shape.params.words, &INT_ARG_REGS, R10, R11);
 }
 
 /// The return of `host` and `to_rust`, with the results in slots at `value_sp`.
@@ -501,23 +546,82 @@ fn return_to_native(asm: &mut Asm, shape: &Shape) {
             dynasm!(asm; .arch x64; mov r9, [r11 + OVERFLOW]);
         }
         dynasm!(asm; .arch x64; mov r11, [r11 + VALUE_SP]);
-        load(asm, &shape.results, &INT_RESULT_REGS, R11, R9);
+        load(asm, &shape.results, shape.results.words, &INT_RESULT_REGS, R11, R9);
     }
     dynasm!(asm; .arch x64; pop rbp; ret);
 }
 
-/// The `to_rust` stub; `eax` is the function index.
+/// Returns the interpreter's assembly, if the `to_rust` stub of `shape` enters it. A function with a vector in its signature is wide,
+/// and the assembly that stubs enter is that for slots of one word.
+fn entered_assembly(hooks: Hooks, shape: &Shape) -> Option<Assembly> {
+    hooks.assembly.filter(|_| shape.params.words == 1 && shape.results.words == 1)
+}
+
+/// Enters the interpreter's assembly, and returns from there. Ends, with the stub's frame pushed, at the address to continue
+/// from if the assembly does not run the function: `r10` is `value_sp`, where the arguments are, and `esi` the function's index. Defines
+/// the label for results at `value_sp`.
+fn enter_assembly(asm: &mut Asm, assembly: Assembly, shape: &Shape) {
+    let Shape { params, results } = shape;
+    dynasm!(asm
+        ; .arch x64
+        ; push rbp
+        ; mov r10, [r15 + STACK]
+        ; push rbx
+        ; mov rbx, [r10 + VALUE_SP]
+    );
+    if params.overflow() {
+        dynasm!(asm; .arch x64; mov r11, [r10 + OVERFLOW]);
+    }
+    store(asm, params, 1, &INT_ARG_REGS, RBX, R11);
+    dynasm!(asm
+        ; .arch x64
+        ; mov r11, [r15 + OWNER]
+        ; lea rdi, [rbx + offset(params.places.len() + FRAME_HEADER as usize)]
+        ; mov r15, QWORD assembly.table as i64
+        ; call QWORD [r15 + assembly.begin]
+        ; jc >other
+    );
+    if !matches!(*results.places, [] | [Place::Int(0)]) {
+        if results.overflow() {
+            dynasm!(asm; .arch x64; mov r9, [r15 + STACK]; mov r9, [r9 + OVERFLOW]);
+        }
+        dynasm!(asm; .arch x64; lea r11, [rdi - offset(results.places.len())]);
+        load(asm, results, 1, &INT_RESULT_REGS, R11, R9);
+    }
+    dynasm!(asm
+        ; .arch x64
+        ; pop rbx
+        ; pop rbp
+        ; ret
+        ; other:
+        ; pop rbx
+        ; test eax, eax
+        ; jz >returned
+        ; mov rbp, rsp
+        ; mov r11, [r15 + STACK]
+        ; mov [r11 + EXIT_FP], rbp
+        ; mov r10, [r11 + VALUE_SP]
+    );
+}
+
+/// The `to_rust` stub; `eax` is the value that the thunk loads.
 fn to_rust_body(asm: &mut Asm, hooks: Hooks, common: Common, shape: &Shape) {
-    leave_native(asm, shape);
+    match entered_assembly(hooks, shape) {
+        Some(assembly) => enter_assembly(asm, assembly, shape),
+        None => {
+            leave_native(asm, shape);
+            dynasm!(asm; .arch x64; mov esi, eax);
+        }
+    }
     dynasm!(asm
         ; .arch x64
         ; mov rdi, r15
-        ; mov esi, eax
         ; mov rdx, r10
         ; mov rax, QWORD hooks.to_rust as usize as i64
         ; call rax
         ; test eax, eax
         ; jnz >abnormal
+        ; returned:
     );
     return_to_native(asm, shape);
     dynasm!(asm
@@ -555,7 +659,7 @@ fn resume_body(asm: &mut Asm, hooks: Hooks, common: Common, shape: &Shape) {
         dynasm!(asm; .arch x64; mov r9, [r15 + STACK]; mov r9, [r9 + OVERFLOW]);
     }
     dynasm!(asm; .arch x64; mov r11, [rbp - 8]);
-    load(asm, &shape.results, &INT_RESULT_REGS, R11, R9);
+    load(asm, &shape.results, shape.results.words, &INT_RESULT_REGS, R11, R9);
     dynasm!(asm
         ; .arch x64
         ; leave
@@ -571,98 +675,20 @@ fn resume_body(asm: &mut Asm, hooks: Hooks, common: Common, shape: &Shape) {
     );
 }
 
-/// Loads values from slots at `base`, with the overflow slots at `over`. Clobbers the first of `regs`, `rcx`, `rsi` and
-/// `rdi` before the loads.
-fn load(asm: &mut Asm, slots: &Slots, regs: &[u8], base: u8, over: u8) {
-    copy_overflow(asm, slots, regs[0], base, over);
-    for (i, place) in slots.iter() {
-        match place {
-            Place::Int(n) => dynasm!(asm; .arch x64; mov Rq(regs[n as usize]), [Rq(base) + i]),
-            Place::Float(n) if slots.words == 2 => dynasm!(asm; .arch x64; movups Rx(n), [Rq(base) + i]),
-            Place::Float(n) => dynasm!(asm; .arch x64; movsd Rx(n), [Rq(base) + i]),
-            Place::Overflow(_) => {}
-        }
-    }
-}
-
-/// Stores values to slots at `base`, with the overflow slots at `over`. Clobbers the first of `regs`, `rcx`, `rsi` and
-/// `rdi` after the stores.
-fn store(asm: &mut Asm, slots: &Slots, regs: &[u8], base: u8, over: u8) {
-    for (i, place) in slots.iter() {
-        match place {
-            Place::Int(n) => dynasm!(asm; .arch x64; mov [Rq(base) + i], Rq(regs[n as usize])),
-            Place::Float(n) if slots.words == 2 => dynasm!(asm; .arch x64; movups [Rq(base) + i], Rx(n)),
-            Place::Float(n) => dynasm!(asm; .arch x64; movsd [Rq(base) + i], Rx(n)),
-            Place::Overflow(_) => {}
-        }
-    }
-    copy_overflow(asm, slots, regs[0], over, base);
-}
-
-/// Longer runs of overflow slots are copied by a loop. There are at most 17 runs, because there are 14 or 16 registers,
-/// so a stub has at most about 1 KiB for any shape.
-const LONGEST_UNROLLED_RUN: usize = 4;
-
-/// Copies the values that have no register from `from` to `to`, at the same offset in both. Clobbers `temporary`, and
-/// in loops `rcx`, `rsi` and `rdi`; `from` and `to` are none of these three.
-fn copy_overflow(asm: &mut Asm, slots: &Slots, temporary: u8, from: u8, to: u8) {
-    let is_overflow = |place: &Place| matches!(place, Place::Overflow(_));
-    let mut first = 0;
-    for run in slots.places.chunk_by(|a, b| is_overflow(a) == is_overflow(b)) {
-        let (at, words) = (first * slots.words, run.len() * slots.words);
-        first += run.len();
-        if !is_overflow(&run[0]) {
-            continue;
-        }
-        if words > LONGEST_UNROLLED_RUN {
-            dynasm!(asm
-                ; .arch x64
-                ; lea rsi, [Rq(from) + offset(at)]
-                ; lea rdi, [Rq(to) + offset(at)]
-                ; mov ecx, words as i32
-                ; rep movsq
-            );
-            continue;
-        }
-        for word in at..at + words {
-            dynasm!(asm
-                ; .arch x64
-                ; mov Rq(temporary), [Rq(from) + offset(word)]
-                ; mov [Rq(to) + offset(word)], Rq(temporary)
-            );
-        }
-    }
-}
-
-impl Slots {
-    /// Returns whether any value has an overflow slot.
-    fn overflow(&self) -> bool {
-        self.places.iter().any(|place| matches!(place, Place::Overflow(_)))
-    }
-
-    /// Returns the places with the byte offsets of their slots.
-    fn iter(&self) -> impl Iterator<Item = (i32, Place)> + '_ {
-        self.places.iter().enumerate().map(|(i, &place)| (offset(i * self.words), place))
-    }
-}
-
-/// Returns the byte offset of a word.
-fn offset(word: usize) -> i32 {
-    8 * word as i32
-}
-
 /// Bytes of a function's entry stub with its thunk.
 pub(super) const FUNC_STUBS: usize = 16;
 /// Offset of the thunk.
 pub(super) const THUNK: usize = 6;
 
-/// Writes the entry stub of function `func`, followed by its interpreter thunk, to run at `address`:
+/// Writes the entry stub of a function, followed by its interpreter thunk, to run at `address`:
 ///
 /// ```text
 /// jmp [rip + cell]
 /// mov eax, func
 /// jmp to_rust
 /// ```
+///
+/// See [`Stubs::to_rust`] for `func`.
 ///
 /// Encoded by hand, not with the assembler, because a module can have a hundred thousand functions.
 pub(super) fn write_func_stubs(bytes: &mut [u8], address: usize, cell: usize, func: u32, to_rust: NonNull<u8>) {
@@ -675,9 +701,15 @@ pub(super) fn write_func_stubs(bytes: &mut [u8], address: usize, cell: usize, fu
     bytes[12..16].copy_from_slice(&rel(to_rust.as_ptr() as usize, 16));
 }
 
-fn publish(arena: &CodeArena, asm: Asm) -> Result<NonNull<u8>, CodeError> {
+/// Publishes stubs. The words at their beginning are the addresses of `named`.
+fn publish(arena: &CodeArena, asm: Asm, named: &[AssemblyOffset]) -> Result<NonNull<u8>, CodeError> {
     let code = asm.finalize().expect("stubs have no labels out of reach");
-    arena.publish(code.len(), STUB, |bytes, _| bytes.copy_from_slice(&code))
+    arena.publish(code.len(), STUB, |bytes, address| {
+        bytes.copy_from_slice(&code);
+        for (word, offset) in bytes.chunks_exact_mut(size_of::<usize>()).zip(named) {
+            word.copy_from_slice(&(address + offset.0).to_le_bytes());
+        }
+    })
 }
 
 /// Returns the address of `offset` in `code`.

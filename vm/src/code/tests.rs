@@ -90,7 +90,7 @@ const HOOKS: Hooks = {
     unsafe extern "sysv64" fn osr_target(_: *mut InstanceCtx, _: u64, _: *const usize) -> *const u8 {
         std::ptr::null()
     }
-    Hooks { to_rust, resume, on_unwind, poll, tick, osr_target, memory_grow: grow, table_grow: grow }
+    Hooks { to_rust, resume, on_unwind, poll, tick, osr_target, memory_grow: grow, table_grow: grow, assembly: None }
 };
 
 const RETURN: Outcome = Outcome { status: Status::Return, target: std::ptr::null() };

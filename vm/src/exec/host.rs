@@ -124,7 +124,7 @@ pub(crate) unsafe fn add(store: *mut StoreRecord, func: EngineFunc, importer: *m
         let owner = Box::into_raw(Box::new(Owner::Host(HostRecord { ctx, func_ref, func, importer })));
         (*store).owned.owners.push(owner);
         let Owner::Host(host) = &mut *owner else { unreachable!("it was made a host function above") };
-        host.ctx.instance.owner = owner.cast();
+        host.ctx.instance.owner = Owner::record(owner);
         host.func_ref.instance = ptr::from_mut(host).cast();
         NonNull::from(&host.func_ref)
     }

@@ -155,6 +155,7 @@ unsafe fn set_memory(instance: &InstanceRecord, i: u32, memory: *mut MemoryRecor
         set_tail(instance, instance.module.record().layout.memory(i), memory);
         if i == 0 {
             (*instance.ctx).memory0_base = (*memory).ctx.base;
+            instance.scope.link_memory(&raw const (*memory).ctx);
         }
     }
 }

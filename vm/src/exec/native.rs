@@ -4,7 +4,8 @@
 //! # Safety
 //! Only compiled code calls them, with its context and the arguments that [`Helper`] lists.
 
-use crate::code::{Crossings, Grown, Hooks};
+use crate::code::{Assembly, Crossings, Grown, Hooks};
+use crate::interp::immediate::{self, Count, ImmediateHooks};
 use crate::interp::{self, Exit};
 use crate::records::bulk;
 use crate::records::config::Config;
@@ -45,6 +46,21 @@ unsafe extern "sysv64" fn weir_resume(instance: *mut InstanceCtx, at: u64, fp: *
     let (func, index) = unpack(at);
     // SAFETY: the caller's promise.
     unsafe { outcome(interp::resume(instance, func, index, fp)) }
+}
+
+/// Runs an activation that leaves the interpreter's assembly: see [`ImmediateHooks::proceed`].
+///
+/// # Safety
+/// Called by the assembly.
+unsafe extern "sysv64" fn weir_proceed(state: *mut (), segment: u32) -> Outcome {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let instance = interp::instance_of_state(state);
+        let Outcome { status, target } = outcome(interp::proceed(state, segment));
+        let unwind =
+            || engine_of(instance_of(instance).module.engine().record()).space().map_or(ptr::null(), |space| space.unwind());
+        Outcome { status, target: if status == Status::Trap { unwind() } else { target } }
+    }
 }
 
 /// Converts the end of an activation for the stub that began it.
@@ -90,6 +106,52 @@ unsafe extern "sysv64" fn weir_to_rust_counted(instance: *mut InstanceCtx, func:
 unsafe extern "sysv64" fn weir_resume_counted(instance: *mut InstanceCtx, at: u64, fp: *mut u64) -> Outcome {
     // SAFETY: the caller's promise. The frame is known: `tick` or `osr_target` has moved it.
     unsafe { counted(instance, || weir_resume(instance, at, fp), |_, _, _| ()) }
+}
+
+/// [`weir_proceed`] in an engine that counts crossings.
+///
+/// # Safety
+/// As for [`weir_proceed`].
+unsafe extern "sysv64" fn weir_proceed_counted(state: *mut (), segment: u32) -> Outcome {
+    // SAFETY: the caller's promise. `weir_begun` has counted the call.
+    unsafe { counted(interp::instance_of_state(state), || weir_proceed(state, segment), |_, _, _| ()) }
+}
+
+/// Counts a call of an interpreted function that the assembly begins: see [`Count::begun`].
+///
+/// # Safety
+/// Called by the assembly.
+unsafe extern "sysv64" fn weir_begun(instance: *mut InstanceCtx, func: u32, at: *const usize) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        with_crossings(instance, |crossings, limit| {
+            let cell = cell_address(instance_of(instance).module.record(), func);
+            crossings.interprets(at, limit, cell);
+        });
+    }
+}
+
+/// Counts its return: see [`Count::returned`].
+///
+/// # Safety
+/// Called by the assembly.
+unsafe extern "sysv64" fn weir_returned(instance: *mut InstanceCtx, at: *const usize) {
+    // SAFETY: the caller's promise.
+    unsafe { with_crossings(instance, |crossings, limit| crossings.interpreted(at, limit, true)) };
+}
+
+/// Calls `count` with the counts of crossings, if there are any, and the end of the native stack.
+///
+/// # Safety
+/// `instance` is live.
+unsafe fn with_crossings(instance: *mut InstanceCtx, count: impl FnOnce(&Crossings, usize)) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let space = engine_of(instance_of(instance).module.engine().record()).space().ok();
+        if let Some(crossings) = space.and_then(|space| space.crossings()) {
+            count(crossings, (*(*instance).stack).native_limit);
+        }
+    }
 }
 
 /// Runs an activation that a stub begins, with calls of the crossings before and after it. `begin` has the address of the return
@@ -138,8 +200,17 @@ unsafe fn moved(ctx: *mut InstanceCtx, at: *const usize, target: *const u8, at_e
 }
 
 /// The functions that the stubs call.
-const HOOKS: Hooks =
-    Hooks { to_rust: weir_to_rust, resume: weir_resume, on_unwind, poll, tick, osr_target, memory_grow, table_grow };
+const HOOKS: Hooks = Hooks {
+    to_rust: weir_to_rust,
+    resume: weir_resume,
+    on_unwind,
+    poll,
+    tick,
+    osr_target,
+    memory_grow,
+    table_grow,
+    assembly: None,
+};
 
 /// Whether there is native code.
 pub(super) const AVAILABLE: bool = true;
@@ -151,7 +222,16 @@ pub(super) const AVAILABLE: bool = true;
 pub(super) fn engines(config: &Config, quiescence: &Arc<Domain>) -> Result<Box<dyn Engines>> {
     let counting = Hooks { to_rust: weir_to_rust_counted, resume: weir_resume_counted, ..HOOKS };
     let hooks = if config.count_crossings { counting } else { HOOKS };
+    let hooks = Hooks { assembly: config.has_assembly().then(|| assembly(config)), ..hooks };
     Ok(Box::new(EngineState::new(config, quiescence, hooks, table)?))
+}
+
+/// Returns the entry of the interpreter's assembly.
+fn assembly(config: &Config) -> Assembly {
+    let count = config.count_crossings.then_some(Count { begun: weir_begun, returned: weir_returned });
+    let proceed = if config.count_crossings { weir_proceed_counted } else { weir_proceed };
+    let table = immediate::table(config.loop_kind(), ImmediateHooks { proceed, count });
+    Assembly { table, begin: immediate::BEGIN, scale: immediate::SCALE }
 }
 
 /// Returns the table that [`InstanceCtx::helpers`] points to. Entries of helpers that have stubs are null.

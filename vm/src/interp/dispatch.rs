@@ -9,7 +9,7 @@ use super::calls::{self, Callee};
 use super::control::{self, Meter};
 use super::frame;
 use super::memory::View;
-use super::state::{End, State, Step};
+use super::state::{End, Start, State, Step};
 use super::{code, decode, exceptions, failing, memory, numeric, vector, x64};
 use crate::records::bulk::ref_func;
 use crate::records::instance::instance_of;
@@ -23,11 +23,12 @@ use weir_bytecode::semantics::{self, Slot};
 /// # Safety
 /// As for [`super::run()`](super::run::run); `state` is at the function's entry, or valid within it. Without `METERED` neither fuel nor polls nor
 /// canonical NaNs are on, without `PROFILED` no function has counters. `table`, if there is one, is that of the engine's
-/// configuration, for slots of `WORDS` words.
+/// configuration, for slots of `WORDS` words. `start` describes the state.
 pub(super) unsafe fn run<const METERED: bool, const PROFILED: bool, const WORDS: usize>(
     mut state: State,
     meter: Meter,
     table: Option<x64::TableRef>,
+    start: Start,
 ) -> End {
     // SAFETY: all of the loop relies on validated code, as the head of `super` says, and on the invariants in the
     // comments on the fields of `state`. Each arm preserves them.
@@ -160,7 +161,7 @@ pub(super) unsafe fn run<const METERED: bool, const PROFILED: bool, const WORDS:
                 }};
             }
 
-            if METERED {
+            if METERED && start == Start::Segment {
                 // A return from a call continues after the call, never at the entry.
                 if state.pc == (*state.body).entry {
                     poll!();
@@ -183,7 +184,16 @@ pub(super) unsafe fn run<const METERED: bool, const PROFILED: bool, const WORDS:
                 }
                 let mut opcode = *state.pc;
                 if let Some(table) = table {
-                    state = x64::advance::<WORDS>(state, table, (*stack).value_limit);
+                    let left;
+                    (state, left) = x64::advance::<WORDS>(state, table, stack);
+                    match left {
+                        x64::Left::Instruction => (),
+                        x64::Left::Trapped => return failing::failed(&state),
+                        x64::Left::Segment => {
+                            enter_segment!();
+                            continue 'next;
+                        }
+                    }
                     opcode = fusion::original(*state.pc);
                     #[cfg(test)]
                     super::portable_log::record(state.pc);

@@ -48,9 +48,11 @@ mod x64;
 mod x64;
 
 pub(crate) use exit::Exit;
-#[cfg(all(feature = "jit", target_arch = "x86_64", target_os = "linux"))]
-pub(crate) use run::resume;
 pub(crate) use run::run;
+#[cfg(all(feature = "jit", target_arch = "x86_64", target_os = "linux"))]
+pub(crate) use run::{instance_of_state, proceed, resume};
+#[cfg(all(feature = "jit", target_arch = "x86_64", target_os = "linux"))]
+pub(crate) use x64::immediate;
 
 #[cfg(test)]
 #[expect(clippy::wildcard_enum_match_arm, reason = "a test names the operations that it tests")]

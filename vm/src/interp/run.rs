@@ -2,7 +2,7 @@
 
 use super::control::Meter;
 use super::exit::Exit;
-use super::state::{End, State};
+use super::state::{End, Start, State};
 use super::{calls, dispatch, frame, lazy, x64};
 use crate::records::config::LoopKind;
 use crate::records::failure::Failure;
@@ -42,7 +42,7 @@ pub(crate) unsafe fn run(instance: *mut InstanceCtx, func: u32, fp: *mut u64) ->
             (*store_of(instance)).failure = Some(failure);
             return Exit::Trap;
         }
-        execute(instance, State::at_entry(scope, body, fp))
+        execute(instance, State::at_entry(scope, body, fp), Start::Segment, (*stack).value_sp)
     }
 }
 
@@ -58,26 +58,52 @@ pub(crate) unsafe fn resume(instance: *mut InstanceCtx, func: u32, index: u32, f
     unsafe {
         let scope = &raw const instance_of(instance).scope;
         let body = (*scope).bodies.add((func - (*scope).imported_funcs) as usize);
-        execute(instance, State::at_loop(scope, body, fp, index))
+        execute(instance, State::at_loop(scope, body, fp, index), Start::Segment, (*(*instance).stack).value_sp)
     }
 }
 
-/// Runs an activation that begins with this state of its base frame. Restores `StackCtx::value_sp`.
+/// Runs an activation that stubs began in the assembly, and that has now left it, to its end. `segment` is [`x64::Left::Segment`] if
+/// the segment at the pc of `state` is still to be charged.
+///
+/// # Safety
+/// As for [`run`]. `state` is that [`State`], except for the memory.
+#[cfg(all(feature = "jit", target_arch = "x86_64", target_os = "linux"))]
+pub(crate) unsafe fn proceed(state: *mut (), segment: u32) -> Exit {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let mut state = *state.cast::<State>();
+        state.reload_memory();
+        let start = if segment == x64::Left::Segment as u32 { Start::Segment } else { Start::Instruction };
+        // The base frame's arguments were at `value_sp`.
+        execute((*state.scope).ctx, state, start, state.base())
+    }
+}
+
+/// Returns the instance of the state that is passed to [`proceed`].
+///
+/// # Safety
+/// As for [`proceed`].
+#[cfg(all(feature = "jit", target_arch = "x86_64", target_os = "linux"))]
+pub(crate) unsafe fn instance_of_state(state: *const ()) -> *mut InstanceCtx {
+    // SAFETY: the caller's promise.
+    unsafe { (*(*state.cast::<State>()).scope).ctx }
+}
+
+/// Runs an activation from this state on. Sets `StackCtx::value_sp` to `value_sp` at the end.
 #[inline(always)]
-unsafe fn execute(instance: *mut InstanceCtx, state: State) -> Exit {
+unsafe fn execute(instance: *mut InstanceCtx, state: State, start: Start, value_sp: *mut u64) -> Exit {
     // SAFETY: the caller's promise.
     unsafe {
         let (store, stack): (_, *mut StackCtx) = (store_of(instance), (*instance).stack);
-        let value_sp = (*stack).value_sp;
         let activation = Activation::new(stack);
         activation.link(stack);
         let engine = (*store).engine.record();
         let kind = engine.loop_kind;
         let assembly = engine.config.has_assembly().then_some(kind);
         let exit = match kind {
-            LoopKind::Plain => alternate::<false, false>(state, Meter::UNUSED, assembly),
-            LoopKind::Profiling => alternate::<false, true>(state, Meter::UNUSED, assembly),
-            LoopKind::Polling | LoopKind::Fuelled => alternate::<true, true>(state, meter(store), assembly),
+            LoopKind::Plain => alternate::<false, false>(state, Meter::UNUSED, assembly, start),
+            LoopKind::Profiling => alternate::<false, true>(state, Meter::UNUSED, assembly, start),
+            LoopKind::Polling | LoopKind::Fuelled => alternate::<true, true>(state, meter(store), assembly, start),
         };
         activation.unlink(stack);
         (*stack).value_sp = value_sp;
@@ -92,18 +118,19 @@ unsafe fn alternate<const METERED: bool, const PROFILED: bool>(
     mut state: State,
     meter: Meter,
     assembly: Option<LoopKind>,
+    mut start: Start,
 ) -> Exit {
     loop {
         // SAFETY: the caller's promise; the width is that of the function that runs next.
         let end = unsafe {
             match (*state.body).words() {
-                1 => dispatch::run::<METERED, PROFILED, 1>(state, meter, assembly.and_then(x64::table_for)),
-                _ => dispatch::run::<METERED, PROFILED, 2>(state, meter, assembly.and_then(x64::wide_table_for)),
+                1 => dispatch::run::<METERED, PROFILED, 1>(state, meter, assembly.and_then(x64::table_for), start),
+                _ => dispatch::run::<METERED, PROFILED, 2>(state, meter, assembly.and_then(x64::wide_table_for), start),
             }
         };
         match end {
             End::Exit(exit) => return exit,
-            End::Switch(next) => state = next,
+            End::Switch(next) => (state, start) = (next, Start::Segment),
         }
     }
 }

@@ -41,6 +41,15 @@ const _: () = assert!(
         && offset_of!(State, scope) == offset_of!(Position, scope)
 );
 
+/// The state with which the loop starts.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Start {
+    /// At the entry of a function, or at the head of another segment, which is still to be charged.
+    Segment,
+    /// Within a segment that has been charged.
+    Instruction,
+}
+
 /// The continuation of the loop after an out-of-line function.
 pub(super) enum Step {
     /// With this state, at the head of a segment.
@@ -116,6 +125,22 @@ impl State {
             let pc = next.offset_from_unsigned((*self.scope).bytes) as u32;
             let stp = self.stp.offset_from_unsigned((*self.body).branches) as u32;
             Header::new(self.fp, pc, stp, self.body, self.scope)
+        }
+    }
+
+    /// Returns `fp` of the base frame.
+    ///
+    /// # Safety
+    /// The state is valid. It is O(depth).
+    pub unsafe fn base(&self) -> *mut u64 {
+        let (mut fp, mut body) = (self.fp, self.body);
+        loop {
+            // SAFETY: the caller's promise: the frames down to the base are intact.
+            let caller = unsafe { *frame::header(fp, body, (*body).words()) };
+            if caller.is_base() {
+                return fp;
+            }
+            (fp, body) = (caller.fp(), caller.body);
         }
     }
 

@@ -35,6 +35,8 @@ pub(crate) struct Body {
     pub param_words: u8,
     /// Words of a result's slot when the caller is not the interpreter.
     pub result_words: u8,
+    /// Whether it has locals that are not parameters.
+    pub clears: bool,
     /// Number of slots that are locals, parameters included.
     pub locals: u32,
     /// Words of the whole frame with slots of one word and of two. For the width that the function does not use, this
@@ -72,6 +74,7 @@ impl Body {
             results: ty.results.len() as u16,
             param_words: slot_words(&ty.params) as u8,
             result_words: slot_words(&ty.results) as u8,
+            clears: true,
             locals: 0,
             sizes: NO_FRAME,
             func,
@@ -102,6 +105,7 @@ impl Body {
             (*body).last = bytes.add(source.end as usize - 1);
             (*body).branches = source.branches.as_ptr();
             (*body).source = source;
+            (*body).clears = locals != u32::from((*body).params);
             (*body).locals = locals;
             (*body).sizes = match source.wide {
                 false => [FRAME_HEADER + slots, OTHER_WIDTH],

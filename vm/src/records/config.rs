@@ -78,6 +78,7 @@ pub struct Config {
     pub(crate) guard_regions: bool,
     pub(crate) signals_based_traps: bool,
     pub(crate) interpret_calls: Vec<String>,
+    pub(crate) baseline_calls: Vec<String>,
     pub(crate) allocator: Allocator,
     #[cfg(feature = "jit")]
     pub(crate) function_texts: Vec<FunctionText>,
@@ -127,6 +128,7 @@ impl Default for Config {
             guard_regions: true,
             signals_based_traps: true,
             interpret_calls: Vec::new(),
+            baseline_calls: Vec::new(),
             allocator: Allocator::default(),
             #[cfg(feature = "jit")]
             function_texts: Vec::new(),
@@ -169,9 +171,10 @@ impl Config {
         self.has_assembly() && interprets
     }
 
-    /// Returns whether the interpreter's fast paths in assembly run.
+    /// Returns whether the interpreter's fast paths in assembly run. They enter native code by its stubs, which the evaluator of SSA
+    /// does not have.
     pub(crate) fn has_assembly(&self) -> bool {
-        cfg!(target_arch = "x86_64") && !self.portable_interpreter
+        cfg!(target_arch = "x86_64") && !self.portable_interpreter && self.tier != Tier::Ssa
     }
 
     /// Returns the variant of the interpreter's loop.
@@ -201,7 +204,16 @@ impl Config {
 
     /// Returns whether calls of function `func` always enter the interpreter.
     pub(crate) fn interprets(&self, module: &Bytecode, func: u32) -> bool {
-        let named = |name: &str| self.interpret_calls.iter().any(|other| other == name);
-        !self.interpret_calls.is_empty() && module.func_name(func).is_some_and(named)
+        is_named(&self.interpret_calls, module, func)
     }
+
+    /// Returns whether function `func` is compiled by the baseline compiler where the native back end would compile it.
+    pub(crate) fn compiles_simply(&self, module: &Bytecode, func: u32) -> bool {
+        self.tier == Tier::Native && is_named(&self.baseline_calls, module, func)
+    }
+}
+
+/// Returns whether the name of function `func` is among `names`.
+fn is_named(names: &[String], module: &Bytecode, func: u32) -> bool {
+    !names.is_empty() && module.func_name(func).is_some_and(|name| names.iter().any(|other| other == name))
 }

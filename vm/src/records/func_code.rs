@@ -14,6 +14,9 @@ pub(crate) type Enter =
     unsafe extern "C" fn(code: *const u8, args: *mut u64, instance: *mut InstanceCtx, stack: *mut StackCtx) -> Status;
 
 /// Execution state of one function of a module.
+///
+/// `ticks` and `native` may share a cache line: the interpreter, which alone reads `native` often, subtracts from `ticks` next unless there
+/// is code, and with code nothing subtracts from them. The words that native code reads are elsewhere, in cells.
 #[derive(Debug)]
 pub(crate) struct FuncCode {
     /// Ticks left until [`Engines::tier_up`](crate::records::engines::Engines::tier_up) is called. The interpreter
@@ -32,7 +35,7 @@ pub(crate) struct FuncCode {
     /// Code to call, or null to interpret.
     pub native: AtomicPtr<u8>,
     /// The [`Enter`] for that code. Null until there is code for a call or a loop; after that it does not change.
-    enter: AtomicPtr<u8>,
+    pub enter: AtomicPtr<u8>,
     /// Counts of branches and calls, allocated when the function is warm.
     profile: OnceLock<Box<Counters>>,
     /// [`Counters::directions`] of the profile, for the interpreter's assembly; null before.

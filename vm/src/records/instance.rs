@@ -7,21 +7,37 @@ use crate::records::module::Module;
 use crate::records::scope::Scope;
 use crate::records::table::TableRecord;
 use std::cell::{Cell, OnceCell};
+use std::mem::offset_of;
 use weir_contract::{FuncRef, InstanceCtx, Layout};
 
-/// The record that [`InstanceCtx::owner`] points to.
+/// The owner of a context. [`InstanceCtx::owner`] points to the record in it, so that the interpreter's assembly finds an instance's
+/// scope with one load.
+#[repr(C, usize)]
 pub(crate) enum Owner {
     Instance(InstanceRecord),
     Host(HostRecord),
 }
 
+/// Offset of the record in an [`Owner`], which as `repr(C)` has its tag first.
+const RECORD: usize = size_of::<usize>();
+
+const _: () = assert!(align_of::<Owner>() == RECORD && offset_of!(InstanceRecord, scope) == 0);
+
+impl Owner {
+    /// Returns the value of [`InstanceCtx::owner`] for the contexts of `owner`.
+    pub fn record(owner: *mut Owner) -> *mut () {
+        owner.wrapping_byte_add(RECORD).cast()
+    }
+}
+
 /// An instance of a module.
+#[repr(C)]
 pub(crate) struct InstanceRecord {
+    /// The instance as the interpreter sees it. First, so that a pointer to the record points to it.
+    pub scope: Scope,
     /// The context, with its tails; allocated and freed with this record.
     pub ctx: *mut InstanceCtx,
     pub module: Module,
-    /// The instance as the interpreter sees it.
-    pub scope: Scope,
     /// One reference for each function of the module's index space, made at the first use; until then its instance is
     /// null. Those of imported functions are unused (the context's import tail points to the exporter's).
     pub func_refs: Box<[Cell<FuncRef>]>,
@@ -40,7 +56,7 @@ pub(crate) struct InstanceRecord {
 #[inline]
 pub(crate) unsafe fn owner_of<'a>(instance: *mut InstanceCtx) -> &'a Owner {
     // SAFETY: the caller's promise; owners are never mutated, nor freed before the store.
-    unsafe { &*(*instance).owner.cast::<Owner>() }
+    unsafe { &*(*instance).owner.byte_sub(RECORD).cast::<Owner>() }
 }
 
 /// Returns the record of an instance's context, which is not that of a host function.

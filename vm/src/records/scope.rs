@@ -3,12 +3,14 @@
 use crate::records::body::Body;
 use crate::records::module::ModuleRecord;
 use crate::records::table::TableRecord;
+use std::cell::Cell;
+use std::mem::offset_of;
 use std::ptr;
 use weir_bytecode::Trap;
 use weir_bytecode::types::MemoryType;
 use weir_contract::{FuncRef, InstanceCtx, MemoryCtx, NULL_SIG, StoreCtx};
 
-/// The data of an instance that the interpreter's loop reads: made with the instance, immutable.
+/// The data of an instance that the interpreter's loop reads: made with the instance, and immutable once memory 0 is linked.
 #[derive(Debug)]
 #[repr(C)]
 pub(crate) struct Scope {
@@ -25,8 +27,10 @@ pub(crate) struct Scope {
     pub imported_globals: u32,
     /// The slot of global 0.
     pub globals: *mut u8,
-    /// Address of the context's pointer to memory 0; null if there is none.
-    memory: *const *const MemoryCtx,
+    /// Memory 0, or an empty memory if there is none.
+    memory: Cell<*const MemoryCtx>,
+    /// Memory 0 if it has 32-bit addresses, otherwise an empty memory, in which no access is within bounds. For the assembly.
+    pub small_memory: Cell<*const MemoryCtx>,
     /// Mask for a slot that holds an address in memory 0.
     pub address_mask: u64,
     /// Address of the context's pointer to table 0.
@@ -38,6 +42,9 @@ pub(crate) struct Scope {
 }
 
 impl Scope {
+    /// Offset of the address of memory 0.
+    pub const MEMORY: usize = offset_of!(Scope, memory);
+
     /// Creates the scope of the instance of `module` with context `ctx` in the store with context `store`.
     pub fn new(ctx: *mut InstanceCtx, store: *mut StoreCtx, module: &ModuleRecord) -> Scope {
         let ModuleRecord { bytecode, layout, bodies, sig_ids, .. } = module;
@@ -52,7 +59,8 @@ impl Scope {
             imported_funcs: bytecode.imported_funcs,
             imported_globals: bytecode.imported_globals,
             globals: tail(layout.global(0)),
-            memory: memory_type.map_or(ptr::null(), |_| tail(layout.memory(0)).cast()),
+            memory: Cell::new(&NO_MEMORY.0),
+            small_memory: Cell::new(&NO_MEMORY.0),
             address_mask: memory_type.map_or(0, address_mask),
             tables: tail(layout.table(0)).cast(),
             narrow_tables: bytecode.tables.iter().all(|table| !table.ty.table64),
@@ -128,14 +136,30 @@ impl Scope {
     pub unsafe fn memory(&self) -> (*mut u8, u64) {
         // SAFETY: the caller's promise.
         unsafe {
-            if self.memory.is_null() {
-                return (ptr::null_mut(), 0);
-            }
-            let memory = *self.memory;
+            let memory = self.memory.get();
             ((*memory).base, (*memory).len)
         }
     }
+
+    /// Links memory 0, which never moves.
+    ///
+    /// # Safety
+    /// `memory` lives as long as the instance.
+    pub unsafe fn link_memory(&self, memory: *const MemoryCtx) {
+        self.memory.set(memory);
+        if self.address_mask == u64::from(u32::MAX) {
+            self.small_memory.set(memory);
+        }
+    }
 }
+
+/// A memory of no bytes.
+static NO_MEMORY: NoMemory = NoMemory(MemoryCtx { base: ptr::null_mut(), len: 0 });
+
+struct NoMemory(MemoryCtx);
+
+// SAFETY: it has no bytes, and is never written.
+unsafe impl Sync for NoMemory {}
 
 /// Returns the mask for a slot that holds an address in a memory of this type.
 pub(crate) fn address_mask(ty: &MemoryType) -> u64 {

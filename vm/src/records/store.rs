@@ -131,7 +131,7 @@ pub(crate) unsafe fn context(store: *mut StoreRecord, owner: *mut Owner) -> Inst
     // SAFETY: the caller's promise.
     let (stack, engines, stripe) = unsafe { ((*store).stack.cast(), &(*store).engine.record().engines, (*store).stripe.index) };
     let (helpers, counters) = (engines.helpers(), engines.counters(stripe));
-    InstanceCtx { store: store.cast(), stack, memory0_base: ptr::null_mut(), helpers, owner: owner.cast(), counters }
+    InstanceCtx { store: store.cast(), stack, memory0_base: ptr::null_mut(), helpers, owner: Owner::record(owner), counters }
 }
 
 /// Takes the failure of a store whose guest has just trapped.

@@ -8,6 +8,9 @@
 //! - [`Activation`]s: one for each run of the interpreter's loop, or of a function by the evaluator of SSA. It refers to the
 //!   [`Position`] at which the engine called something that may walk the stack.
 //!
+//! A run of the interpreter that native code began, and that has not left the assembly, is in no chain until it calls native code.
+//! Then the boundary of that call, which is one that unwinding passes, has its position after it.
+//!
 //! Both kinds of link lie on the native stack, which grows downwards: of two links the one at the lower address is the inner one.
 //! So the walker merges the chains by address, and no link refers to the other kind.
 //!
@@ -22,6 +25,7 @@ use crate::records::module::{Module, ModuleRecord};
 use crate::records::scope::Scope;
 use crate::records::store::StoreRecord;
 use std::cell::Cell;
+use std::mem::offset_of;
 use std::ops::ControlFlow;
 use std::ptr;
 use weir_bytecode::instrs::Instrs;
@@ -51,6 +55,9 @@ pub(crate) struct Activation {
 }
 
 impl Activation {
+    /// Offset of the pointer to the position.
+    pub const POSITION: usize = offset_of!(Activation, position);
+
     /// Creates an activation inside the innermost one of `stack`. It must be linked after it has been moved to its
     /// final place.
     ///
@@ -187,7 +194,13 @@ pub(crate) unsafe fn walk(store: *mut StoreRecord, end: usize, mut visit: impl F
                         flow = visit(Frame::Native(NativeFrame { module: &module, func: site.func, pc: site.pc }));
                     }
                 });
-                Boundary { prev: boundary, exit_fp, .. } = ptr::read(ptr::with_exposed_provenance(boundary));
+                let at = ptr::with_exposed_provenance::<Boundary>(boundary);
+                let of: *const StackCtx;
+                Boundary { prev: boundary, stack: of, exit_fp } = ptr::read(at);
+                if flow.is_continue() && !ptr::eq(of, &raw const (*(*store).stack).ctx) {
+                    // No frame there has a handler of exceptions, so none needs its activation.
+                    flow = walk_activation(ptr::null(), &*at.add(1).cast::<Position>(), &mut visit);
+                }
             } else {
                 return;
             }

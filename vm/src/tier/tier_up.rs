@@ -248,6 +248,7 @@ fn find(module: &Arc<ModuleRecord>, key: Key) -> Found {
     }
     let decision = match native {
         Ok(_) if entry == Entry::Call && module.engine.config().interprets(&module.bytecode, func) => Decision::Refuse,
+        Ok(_) if module.engine.config().compiles_simply(&module.bytecode, func) => Decision::Compile(Backend::Baseline),
         Ok(_) if level == Level::Baseline => policy.decide_baseline(bytes),
         Ok(_) => policy.decide(entry),
         Err(_) => Decision::Interpret(NEVER),

@@ -7,8 +7,9 @@ use crate::records::instance::instance_of;
 use crate::records::module::Module;
 use crate::records::module::ModuleRecord;
 use crate::records::store::store_of;
+use std::ptr;
 use weir_bytecode::Trap;
-use weir_contract::{InstanceCtx, StackCtx, TrapSite};
+use weir_contract::{Boundary, InstanceCtx, StackCtx, TrapSite};
 
 /// Called by the landing pad before it unwinds. Stores the failure for a trap in native code, and takes the backtrace
 /// if there is none yet.
@@ -35,8 +36,8 @@ pub(crate) unsafe extern "sysv64" fn on_unwind(instance: *mut InstanceCtx, pc: u
         }
         (*store).failure = Some(failure);
         if let Some(crossings) = space.crossings() {
-            let StackCtx { native_limit, boundary, .. } = *(*instance).stack;
-            crossings.unwound(native_limit..boundary);
+            let stack = (*instance).stack;
+            crossings.unwound((*stack).native_limit..landing(stack));
         }
     }
 }
@@ -51,5 +52,24 @@ unsafe fn failure_at(space: &CodeSpace, instance: *mut InstanceCtx, pc: usize) -
             TrapSite::Stored => Trap::from_code((*(*instance).store).trap as u8).expect("a helper stored a trap"),
         };
         Failure::trap_at(trap, instance_of(instance), site.pc)
+    }
+}
+
+/// Returns the innermost boundary of `stack` to which a trap returns, 0 if there is none.
+///
+/// # Safety
+/// The boundaries of the live `stack` are on the native stack.
+unsafe fn landing(stack: *const StackCtx) -> usize {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let mut at = (*stack).boundary;
+        while at != 0 {
+            let boundary = ptr::with_exposed_provenance::<Boundary>(at).read();
+            if ptr::eq(boundary.stack, stack) {
+                break;
+            }
+            at = boundary.prev;
+        }
+        at
     }
 }

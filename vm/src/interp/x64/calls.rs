@@ -51,18 +51,21 @@ macro_rules! charged {
     };
 }
 
-/// Leaves if the frame of `rcx` that begins at `$fp` overflows the stack or has another width, if there is native code, without
-/// enough fuel, at the deadline, or if the ticks have run out. Otherwise the call does not leave any more: it is charged.
-/// `no_ticks!` is the out-of-line half.
+/// Jumps to `$native` with the record of `rcx` in `r13` if there is native code. Then does `$frame`. Leaves if the frame of `rcx` that
+/// begins at `$fp` overflows the stack or has another width, without enough fuel, at the deadline, or if the ticks have run out. Otherwise
+/// the call does not leave any more: it is charged. `no_ticks!` is the out-of-line half.
 macro_rules! admit {
-    ($fp:literal, $check:expr, $commit:expr) => {
+    ($native:literal, $frame:expr, $fp:literal, $check:expr, $commit:expr) => {
         concat!(
-            "mov r13d, [rcx + {size}]\nlea r13, [",
+            "mov r13, [rcx + {code}]\ncmp qword ptr [r13 + {native}], 0\njne ",
+            $native,
+            "\n",
+            $frame,
+            // `r12`, the caller's branches, is not used where the call leaves; otherwise the callee's are loaded.
+            "mov r12d, [rcx + {size}]\nlea r12, [",
             $fp,
-            " + 8 * r13]\ncmp r13, [rsp]\nja 9f\n",
-            "mov r13, [rcx + {code}]\ncmp qword ptr [r13 + {native}], 0\njne 9f\n",
+            " + 8 * r12]\ncmp r12, [rsp]\nja 9f\n",
             $check,
-            // `r12`, the caller's branches, is loaded again where the call leaves; otherwise the callee's are loaded.
             "mov r12d, [r13 + {work}]\nsub [r13 + {ticks}], r12d\njl 6f\n",
             $commit
         )
@@ -72,7 +75,7 @@ macro_rules! admit {
 /// The out-of-line half of [`admit!`].
 macro_rules! no_ticks {
     () => {
-        "6:\nadd [r13 + {ticks}], r12d\nmov r12, [r10 + {branches}]\njmp 9f\n"
+        "6:\nadd [r13 + {ticks}], r12d\njmp 9f\n"
     };
 }
 
@@ -109,8 +112,7 @@ macro_rules! begin {
 macro_rules! enter {
     ($pop:literal, $meter:ident) => {
         concat!(
-            frame!($pop),
-            admit!("rax", $meter!(check $pop), $meter!(commit $pop)),
+            admit!("5f", frame!($pop), "rax", $meter!(check $pop), $meter!(commit $pop)),
             "sub rdi, ",
             $pop,
             "\n",
@@ -118,7 +120,13 @@ macro_rules! enter {
             "mov [r13], rbx\nsub rdx, rbp\nmov [r13 + 8], edx\nsub r14, [r10 + {branches}]\nshr r14, 4\nmov [r13 + 12], r14d\n",
             "mov [r13 + 16], r10\nmov [r13 + 24], r11\nmov rbx, rax\n",
             begin!(),
-            no_ticks!()
+            no_ticks!(),
+            // The code may have been withdrawn meanwhile.
+            "5:\nmov rax, [r13 + {native}]\ntest rax, rax\nje 9f\n.if ",
+            $pop,
+            " > 0\nsub rdi, ",
+            $pop,
+            "\n.endif\njmp qword ptr [r15 + 4168]\n"
         )
     };
 }
@@ -127,7 +135,7 @@ macro_rules! enter {
 macro_rules! replace {
     ($pop:literal, $meter:ident) => {
         concat!(
-            admit!("rbx", $meter!(check), $meter!(commit)),
+            admit!("9f", "", "rbx", $meter!(check), $meter!(commit)),
             "mov eax, [r10 + {locals}]\n",
             words!("eax"),
             "lea rax, [rbx + 8 * rax]\nmovups xmm1, [rax]\nmovups xmm2, [rax + 16]\n",

@@ -162,13 +162,13 @@ macro_rules! br_table {
 const _: () = assert!(offset_of!(Header, pc) == 8 && offset_of!(Header, stp) == 12);
 const _: () = assert!(offset_of!(Header, body) == 16 && offset_of!(Header, scope) == 24);
 
-/// Returns to a caller in the same instance. Leaves from a base frame, and at a return to slots of another width.
+/// Returns to a caller in the same instance, or as the table says from a base frame. Leaves at a return to slots of another width.
 macro_rules! ret {
     ($charge:ident) => {
         concat!(
             "mov ecx, [r10 + {locals}]\n",
             words!("ecx"),
-            "lea rdx, [rbx + 8 * rcx]\nmov rcx, [rdx]\ntest rcx, rcx\njle 9f\ncmp [rdx + 24], r11\n",
+            "lea rdx, [rbx + 8 * rcx]\nmov rcx, [rdx]\ntest rcx, rcx\njle 6f\ncmp [rdx + 24], r11\n",
             "jne 9f\ncmp word ptr [r10 + {results}], 1\nja 5f\n",
             $charge!(return),
             "mov esi, [rdx + 8]\nmov r14d, [rdx + 12]\nmov r10, [rdx + 16]\n",
@@ -187,7 +187,9 @@ macro_rules! ret {
             "shl eax, 3\nmov rdx, rdi\nsub rdx, rax\nmov rdi, rbx\nlea r13, [rbx + rax]\n7:\n",
             narrow!("mov rax, [rdx]", "mov [rdi], rax"),
             wide!("movups xmm0, [rdx]", "movups [rdi], xmm0"),
-            "add rdx, {slot}\nadd rdi, {slot}\ncmp rdi, r13\njb 7b\nmov rax, [rdi - {slot}]\njmp 3b\n"
+            "add rdx, {slot}\nadd rdi, {slot}\ncmp rdi, r13\njb 7b\nmov rax, [rdi - {slot}]\njmp 3b\n",
+            // A caller with slots of another width, or none.
+            "6:\njl 9f\njmp qword ptr [r15 + 4176]\n"
         )
     };
 }

@@ -2,7 +2,7 @@
 //! and assembled for slots of one word and of two; `{slot}` is the width of a slot in bytes.
 //!
 //! A handler executes its instruction and jumps to the handler of the next one through a [`Table`]. A handler *leaves* in the cases
-//! that it does not implement (a trap, a call of native code or of the host, a rare value): before it has changed anything it jumps
+//! that it does not implement (a trap, a call of another instance or of the host, a rare value): before it has changed anything it jumps
 //! to [`exit`], [`advance`] returns, and the portable loop executes that one instruction. So [`super::dispatch`] is a complete
 //! interpreter, and this folder holds its fast paths.
 //!
@@ -14,7 +14,7 @@
 //! rsi pc     rdi sp     rbx fp     r14 stp    r8 base    r9 len, or 0 if addresses have 64 bits
 //! r10 body   r11 scope  r15 table  rbp bytes of the scope's module     r12 branches of the body
 //! rax the slot below sp            rcx rdx r13 scratch
-//! [rsp] end of the value stack     [rsp + 8] *mut State
+//! [rsp] end of the value stack     [rsp + 8] *mut State, except in an immediate activation
 //! ```
 //!
 //! The slot below `sp` is in `rax` *and* in memory. Instructions find their right operand in a register, and leaving needs no store.
@@ -34,6 +34,9 @@
 mod asm;
 mod calls;
 mod control;
+mod crossings;
+#[cfg(all(feature = "jit", target_os = "linux"))]
+pub(crate) mod immediate;
 mod memory;
 mod numeric;
 mod operands;
@@ -53,6 +56,7 @@ use std::mem::offset_of;
 use std::sync::OnceLock;
 use table::{Handler, PREFIXED, Table, VECTORS, with};
 use weir_bytecode::sidetable::BranchEntry;
+use weir_contract::{MemoryCtx, StackCtx, Status};
 
 /// For slots of one word, by [`LoopKind`].
 static NARROW: [Table; KINDS.len()] =
@@ -79,6 +83,15 @@ const fn table<const WORDS: usize, const N: usize>(kind: LoopKind, vector: Handl
         exit,
         prefixed: [exit; PREFIXED],
         pairs: [push::<WORDS> as Handler; 256],
+        native: match kind {
+            LoopKind::Plain | LoopKind::Profiling | LoopKind::Polling => crossings::native::<WORDS>,
+            LoopKind::Fuelled => crossings::native_then_charge::<WORDS>,
+        },
+        finish: exit,
+        begin: exit,
+        proceed: 0,
+        begun: 0,
+        returned: 0,
         vectors: [vector; N],
     };
     let opcodes = [
@@ -198,22 +211,42 @@ fn wide_table(kind: LoopKind, avx: bool) -> Table<VECTORS> {
     if avx { vectors::add(table, exact) } else { table }
 }
 
+/// The reason why the assembly leaves.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u32)]
+pub(super) enum Left {
+    /// The instruction at the pc needs the portable loop.
+    Instruction = 0,
+    /// Native code called by the instruction at the pc has trapped. `sp` and `stp` have no meaning.
+    Trapped = Status::Trap as u32,
+    /// The segment that begins at the pc is to be charged.
+    Segment = 2,
+}
+
 /// Executes instructions until one needs the portable loop, and returns the state before it.
 ///
 /// # Safety
 /// As for [`super::dispatch::run`] with slots of `WORDS` words; `table` is that of the engine's configuration and of this width,
-/// `limit` the end of the value stack.
+/// `stack` the store's.
 #[inline(always)]
-pub(super) unsafe fn advance<const WORDS: usize>(mut state: State, table: TableRef, limit: *mut u64) -> State {
+pub(super) unsafe fn advance<const WORDS: usize>(mut state: State, table: TableRef, stack: *mut StackCtx) -> (State, Left) {
     // SAFETY: the caller's promise; `run` only writes the state, and the value stack, memory and globals that the
-    // instructions write.
-    unsafe { run::<WORDS>(&raw mut state, table.address(), limit) };
-    state
+    // instructions write, except during calls of native code, of which the same is true of their instances.
+    let left = unsafe { run::<WORDS>(&raw mut state, table.address(), stack) };
+    let left = match left {
+        INSTRUCTION => Left::Instruction,
+        TRAPPED => Left::Trapped,
+        _ => Left::Segment,
+    };
+    (state, left)
 }
 
-/// Loads the registers and jumps to the first handler. [`exit`] returns to the caller.
+const INSTRUCTION: u32 = Left::Instruction as u32;
+const TRAPPED: u32 = Left::Trapped as u32;
+
+/// Loads the registers and jumps to the first handler, and returns a [`Left`]. [`exit`] returns to the caller, as does a trap of native code.
 #[unsafe(naked)]
-unsafe extern "sysv64" fn run<const WORDS: usize>(state: *mut State, table: *const (), limit: *mut u64) {
+unsafe extern "sysv64" fn run<const WORDS: usize>(state: *mut State, table: *const (), stack: *mut StackCtx) -> u32 {
     naked_asm!(
         "push rbp",
         "push rbx",
@@ -221,64 +254,83 @@ unsafe extern "sysv64" fn run<const WORDS: usize>(state: *mut State, table: *con
         "push r13",
         "push r14",
         "push r15",
-        "push rdi",
+        // A boundary, whose other fields are written when it is linked.
         "push rdx",
+        "push rdx",
+        // `prev`, and a word that aligns the stack for calls.
+        "sub rsp, 16",
+        "push rdi",
+        "push qword ptr [rdx + {limit}]",
         "mov r15, rsi",
         "mov rcx, rdi",
         "mov rsi, [rcx + {pc}]",
         "mov rdi, [rcx + {sp}]",
         "mov rbx, [rcx + {fp}]",
         "mov r14, [rcx + {stp}]",
-        "mov r8, [rcx + {base}]",
-        "mov r9, [rcx + {len}]",
         "mov r10, [rcx + {body}]",
         "mov r11, [rcx + {scope}]",
         "mov rbp, [r11 + {bytes}]",
         "mov r12, [r10 + {branches}]",
-        "xor edx, edx",
-        "cmp dword ptr [r11 + {address_mask} + 4], 0",
-        "cmovne r9, rdx",
+        crossings::memory!(),
         "mov rax, [rdi - {slot}]",
         dispatch!(),
         pc = const offset_of!(State, pc),
         sp = const offset_of!(State, sp),
         fp = const offset_of!(State, fp),
         stp = const offset_of!(State, stp),
-        base = const offset_of!(State, base),
-        len = const offset_of!(State, len),
+        small_memory = const offset_of!(Scope, small_memory),
+        base = const offset_of!(MemoryCtx, base),
+        len = const offset_of!(MemoryCtx, len),
+        limit = const offset_of!(StackCtx, value_limit),
         body = const offset_of!(State, body),
         scope = const offset_of!(State, scope),
         bytes = const offset_of!(Scope, bytes),
-        address_mask = const offset_of!(Scope, address_mask),
         branches = const offset_of!(Body, branches),
         slot = const 8 * WORDS,
     )
 }
 
-/// Returns from [`run`].
+/// The code that returns from [`run`] with this reason.
+macro_rules! exit {
+    ($left:expr) => {
+        naked_asm!(
+            "mov rcx, [rsp + {state}]",
+            "mov [rcx + {pc}], rsi",
+            "mov [rcx + {sp}], rdi",
+            "mov [rcx + {fp}], rbx",
+            "mov [rcx + {stp}], r14",
+            "mov [rcx + {body}], r10",
+            "add rsp, {frame}",
+            "pop r15",
+            "pop r14",
+            "pop r13",
+            "pop r12",
+            "pop rbx",
+            "pop rbp",
+            "mov eax, {left}",
+            "ret",
+            pc = const offset_of!(State, pc),
+            sp = const offset_of!(State, sp),
+            fp = const offset_of!(State, fp),
+            stp = const offset_of!(State, stp),
+            body = const offset_of!(State, body),
+            state = const crossings::STATE,
+            frame = const crossings::FRAME,
+            left = const $left as u32,
+        )
+    };
+}
+
+/// Returns [`Left::Instruction`] from [`run`].
 #[unsafe(naked)]
 unsafe extern "sysv64" fn exit() {
-    naked_asm!(
-        "mov rcx, [rsp + 8]",
-        "mov [rcx + {pc}], rsi",
-        "mov [rcx + {sp}], rdi",
-        "mov [rcx + {fp}], rbx",
-        "mov [rcx + {stp}], r14",
-        "mov [rcx + {body}], r10",
-        "add rsp, 16",
-        "pop r15",
-        "pop r14",
-        "pop r13",
-        "pop r12",
-        "pop rbx",
-        "pop rbp",
-        "ret",
-        pc = const offset_of!(State, pc),
-        sp = const offset_of!(State, sp),
-        fp = const offset_of!(State, fp),
-        stp = const offset_of!(State, stp),
-        body = const offset_of!(State, body),
-    )
+    exit!(Left::Instruction)
+}
+
+/// Returns [`Left::Segment`] from [`run`].
+#[unsafe(naked)]
+unsafe extern "sysv64" fn exit_to_charge() {
+    exit!(Left::Segment)
 }
 
 const _: () = assert!(size_of::<BranchEntry>() == 16 && size_of::<Body>() == 64);

@@ -9,9 +9,9 @@ use weir_bytecode::Opcode;
 /// Code that is jumped to, not called, with registers as the head of [`super`] says.
 pub(super) type Handler = unsafe extern "sysv64" fn();
 
-/// The handlers by opcode. A table for slots of one word has none for vectors.
+/// The handlers by opcode, and routines that handlers or stubs jump to. A table for slots of one word has no handlers for vectors.
 #[repr(C)]
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Table<const VECTORS: usize = 0> {
     pub opcodes: [Handler; 256],
     /// At the displacement in `leave!`.
@@ -20,6 +20,17 @@ pub(super) struct Table<const VECTORS: usize = 0> {
     pub prefixed: [Handler; PREFIXED],
     /// By opcode, for operands that are a pair, at the displacement in `dispatch_pair!`.
     pub pairs: [Handler; 256],
+    /// The continuation of a call of native code, at the displacement in `enter!`: see [`super::crossings`].
+    pub native: Handler,
+    /// The return from a base frame, at the displacement in `ret!`.
+    pub finish: Handler,
+    /// The next four fields are for immediate activations. Their beginning.
+    pub begin: Handler,
+    /// The address of the function that runs them outside of the assembly.
+    pub proceed: usize,
+    /// The addresses of the functions that count them.
+    pub begun: usize,
+    pub returned: usize,
     /// By the opcode after [`code::VectorPrefix`], at the displacement in the handler of the prefix.
     pub vectors: [Handler; VECTORS],
 }
@@ -40,7 +51,7 @@ pub(super) const VECTORS: usize = {
 
 const _: () = assert!(offset_of!(Table, exit) == 2048 && offset_of!(Table, prefixed) == 2056);
 const _: () = assert!(offset_of!(Table, pairs) == 2120);
-const _: () = assert!(offset_of!(Table<VECTORS>, vectors) == 4168);
+const _: () = assert!(offset_of!(Table, native) == 4168 && offset_of!(Table, finish) == 4176);
 
 /// A table with or without handlers for vectors.
 #[derive(Clone, Copy, Debug)]

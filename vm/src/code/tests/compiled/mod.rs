@@ -302,7 +302,7 @@ const HOOKS: Hooks = {
     unsafe extern "sysv64" fn osr_target(_: *mut InstanceCtx, _: u64, _: *const usize) -> *const u8 {
         std::ptr::null()
     }
-    Hooks { to_rust, resume, on_unwind, poll, tick, osr_target, memory_grow, table_grow }
+    Hooks { to_rust, resume, on_unwind, poll, tick, osr_target, memory_grow, table_grow, assembly: None }
 };
 
 /// Helpers that only note that they were called.
