@@ -15,7 +15,7 @@
 ;;     v8:rdi v6:rsi = args
 ;;     v4 = mov.d v8
 ;;     v3 = mov.q [r15 + 16]
-;;     v2 = mov.q [r15 + 40]
+;;     v2 = mov.q [r15 + 48]
 ;;     v7 = lea.q [v4 + 4]                      @0x2a
 ;;     cmp.q v7, [v2 + 8]                       @0x2a
 ;;     trap_if_a MemoryOutOfBounds              @0x2a

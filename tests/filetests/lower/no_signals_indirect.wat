@@ -16,7 +16,7 @@
 ;; b0:
 ;;     v5:rdi v6:rsi = args
 ;;     v1 = mov.d v6
-;;     v2 = mov.q [r15 + 40]                    @0x3f
+;;     v2 = mov.q [r15 + 48]                    @0x3f
 ;;     cmp.q v1, [v2 + 8]                       @0x3f
 ;;     trap_if_ae UndefinedElement              @0x3f
 ;;     v3 = shl.q v1, 5                         @0x3f
