@@ -1,7 +1,7 @@
 //! Calls of interpreted functions by native code that do not go through Rust.
 //!
 //! A `to_rust` stub calls [`begin`], which makes the base frame of an *immediate* activation and dispatches. It has no Rust frame and
-//! no [`Activation`] while it stays in the assembly; its native frame is
+//! no `Activation` while it stays in the assembly; its native frame is
 //!
 //! ```text
 //! rsp + 48   rbp of native code   ← StackCtx::exit_fp, once it is needed
@@ -35,7 +35,7 @@ use weir_contract::{Boundary, InstanceCtx, MemoryCtx, Outcome, StackCtx, Status,
 /// The functions of Rust's for immediate activations.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ImmediateHooks {
-    /// Runs an activation that leaves the assembly to its end. The second argument is [`Segment`] or 0. `StackCtx::exit_fp` is
+    /// Runs an activation that leaves the assembly to its end. The second argument is [`Left::Segment`] or 0. `StackCtx::exit_fp` is
     /// that of the stub that began it.
     pub proceed: unsafe extern "sysv64" fn(state: *mut (), segment: u32) -> Outcome,
     /// Called when an activation has begun and when it has returned, for counts of crossings. `at` is the address of the return
@@ -234,7 +234,7 @@ unsafe extern "sysv64" fn finish() {
     )
 }
 
-/// As [`native!`], in an immediate activation. The boundary and the position after it are below the frame. The boundary's `stack` is the
+/// As `native!`, in an immediate activation. The boundary and the position after it are below the frame. The boundary's `stack` is the
 /// table, so that unwinding passes it.
 macro_rules! native_of_immediate {
     ($name:ident: $charge:expr) => {
