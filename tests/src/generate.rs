@@ -215,8 +215,20 @@ mod tests {
     use crate::side_tables;
     use weir_bytecode::{Opcode, validate};
 
+    /// Instructions that no program has. A compiler refuses a function with one of them, so its code would not be compared.
+    const NOT_GENERATED: [Opcode; 8] = [
+        Opcode::Try,
+        Opcode::Catch,
+        Opcode::CatchAll,
+        Opcode::Delegate,
+        Opcode::Rethrow,
+        Opcode::TryTable,
+        Opcode::Throw,
+        Opcode::ThrowRef,
+    ];
+
     #[test]
-    fn programs_are_valid_and_reach_every_opcode() {
+    fn programs_are_valid_and_reach_every_other_opcode() {
         let mut coverage = Coverage::default();
         for seed in 0..600 {
             let wasm = generate(seed).wasm;
@@ -225,7 +237,11 @@ mod tests {
         }
         for &op in Opcode::ALL {
             let count = coverage.count(op);
-            assert!(count >= 10, "{} occurs {count} times", op.mnemonic());
+            if NOT_GENERATED.contains(&op) {
+                assert_eq!(count, 0, "{} is generated", op.mnemonic());
+            } else {
+                assert!(count >= 10, "{} occurs {count} times", op.mnemonic());
+            }
         }
     }
 
