@@ -27,7 +27,7 @@
 //! 0x21. `;; backtrace: f(1) -> 2@0x25 1@0x30 0@0x21` lists the frames of a run that traps.
 //!
 //! Runs name a function by its export. They are evaluated on the input, unless it is machine code, and again on the
-//! text of the output. If the stage shows machine code, they execute the code that the remaining phases make from that
+//! text of the output, or by baseline code after the stage `baseline`. If the stage shows other machine code, they execute the code that the remaining phases make from that
 //! text. Without a module, a run only evaluates the SSA; at an entry at a loop, its arguments are the slots. With
 //! `WEIR_BLESS=1` in the environment, the output replaces the expected one.
 
@@ -47,7 +47,7 @@ use weir_jit::compile::{FunctionText, TextForm};
 use weir_jit::ir::{Entry, Func, parse};
 use weir_jit::mir;
 use weir_jit::pipeline::Form;
-use weir_jit::{Backend, Request, x64};
+use weir_jit::{Request, x64};
 
 /// The line between input and expected output.
 const EXPECT: &str = ";; expect";
@@ -191,7 +191,7 @@ impl Test<'_> {
         let mut branches = self.head.profile.clone();
         branches.sort_by_key(|branch| branch.pc);
         let profile = (!branches.is_empty()).then(|| Profile { branches: branches.into(), calls: [].into() });
-        let (backend, profile, options) = (Backend::Native, profile.as_ref(), &self.head.options);
+        let (backend, profile, options) = (self.head.backend(), profile.as_ref(), &self.head.options);
         let request = Request { module, func, entry, sig_ids: &sig_ids, backend, profile, options };
         stages::run(&self.head, Some(&request), form).map_err(|error| format!("function {func}: {error}"))
     }

@@ -47,7 +47,7 @@ fn small(module: &Module) -> (Store<()>, Instance) {
 }
 
 fn boundary(criterion: &mut Criterion) {
-    for (name, tier) in [("native", Tier::Native), ("interpreter", Tier::Interpreter)] {
+    for (name, tier) in [("native", Tier::Native), ("baseline", Tier::Baseline), ("interpreter", Tier::Interpreter)] {
         let module = Module::new(&engine(tier), SMALL).expect("a valid module");
         let (mut store, instance) = small(&module);
         let mut group = criterion.benchmark_group(name);

@@ -3,15 +3,17 @@
 use super::options;
 use weir_contract::code::InlinedAt;
 use weir_contract::profile::BranchProfile;
-use weir_jit::Options;
+use weir_jit::{Backend, Options};
 
 /// Stages that are not passes. The output of `emit` is everything that is emitted; that of the others is a section of
 /// [`explore`](weir_jit::explore::explore).
-pub const SHOWN: [&str; 8] = ["bytecode", "sidetable", "gates", "lower", "regalloc", "layout", "emit", "asm"];
+pub const SHOWN: [&str; 9] = ["bytecode", "sidetable", "gates", "lower", "regalloc", "layout", "emit", "asm", BASELINE];
 /// The stages among them that take a module's bytecode.
-const OF_BYTECODE: [&str; 2] = ["bytecode", "sidetable"];
-/// The stages among them that need the native back end.
-pub const MACHINE: [&str; 5] = ["lower", "regalloc", "layout", "emit", "asm"];
+const OF_BYTECODE: [&str; 3] = ["bytecode", "sidetable", BASELINE];
+/// The stages among them that end with machine code, or with bytes.
+pub const MACHINE: [&str; 6] = ["lower", "regalloc", "layout", "emit", "asm", BASELINE];
+/// The stage that shows what the baseline compiler emits.
+const BASELINE: &str = "baseline";
 /// The stages of a `.mir` file, which begin with machine code.
 const OF_MACHINE_CODE: [&str; 4] = ["regalloc", "layout", "emit", "asm"];
 /// The stages of an `.ssa` file that run no pass.
@@ -118,6 +120,9 @@ impl<'t> Head<'t> {
         if self.given.contains(&"merged") && self.osr.is_none() {
             return Err("option merged has no effect without an entry at a loop".into());
         }
+        if self.backend() == Backend::Baseline && self.osr.is_some() {
+            return Err("baseline code has no entries at loops of its own".into());
+        }
         match extension {
             "mir" if !OF_MACHINE_CODE.contains(first) => Err(format!("stage {first} does not begin with machine code")),
             "mir" if self.has_runs() && self.module.is_empty() => Err("a run takes a line `;; module:`".into()),
@@ -140,7 +145,12 @@ impl<'t> Head<'t> {
         !(self.runs.is_empty() && self.backtraces.is_empty())
     }
 
-    /// Whether a stage needs the native back end, which exists on x86-64 only.
+    /// The back end whose phases lead to the stage.
+    pub fn backend(&self) -> Backend {
+        if self.stages == [BASELINE] { Backend::Baseline } else { Backend::Native }
+    }
+
+    /// Whether a stage needs a back end of Weir, which exists on x86-64 only.
     pub fn needs_machine(&self) -> bool {
         self.stages.iter().any(|stage| MACHINE.contains(stage))
     }

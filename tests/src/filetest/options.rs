@@ -25,13 +25,18 @@ enum Set {
 }
 
 const BUILD: &[&str] = &["build"];
+const FRONT: &[&str] = &["build", "baseline"];
+const BASELINE: &[&str] = &["baseline"];
+const BACK: &[&str] = &["lower", "baseline"];
 const CONSTPROP: &[&str] = &["constprop"];
 
 const ROWS: &[Row] = &[
-    Row { name: "fuel", readers: BUILD, engine: true, set: Set::Flag(|o| o.fuel = true) },
-    Row { name: "poll", readers: BUILD, engine: true, set: Set::Flag(|o| o.poll = true) },
+    Row { name: "fuel", readers: FRONT, engine: true, set: Set::Flag(|o| o.fuel = true) },
+    Row { name: "poll", readers: FRONT, engine: true, set: Set::Flag(|o| o.poll = true) },
     Row { name: "leaves", readers: BUILD, engine: false, set: Set::Flag(|o| o.leaves = true) },
-    Row { name: "canonical-nans", readers: BUILD, engine: false, set: Set::Flag(|o| o.canonical_nans = true) },
+    Row { name: "ticks", readers: BASELINE, engine: false, set: Set::Flag(|o| o.ticks = true) },
+    Row { name: "counts", readers: BASELINE, engine: false, set: Set::Flag(|o| (o.ticks, o.counts) = (true, true)) },
+    Row { name: "canonical-nans", readers: FRONT, engine: false, set: Set::Flag(|o| o.canonical_nans = true) },
     Row { name: "merged", readers: BUILD, engine: false, set: Set::Flag(|o| o.peel_limit = 0) },
     Row { name: "plain", readers: BUILD, engine: false, set: Set::Flag(|o| o.refinements = Refinements::NONE) },
     Row { name: "no-fold", readers: BUILD, engine: false, set: Set::Flag(|o| o.refinements.fold = false) },
@@ -45,13 +50,8 @@ const ROWS: &[Row] = &[
     Row { name: "rewrite-fuel", readers: PASSES, engine: false, set: Set::Number(|o, n| o.rewrite_fuel = Some(n.into())) },
     Row { name: "predicates", readers: CONSTPROP, engine: false, set: Set::Number(|o, n| o.limits.predicates = n as usize) },
     Row { name: "sweep", readers: CONSTPROP, engine: false, set: Set::Number(|o, n| o.limits.sweep = n as usize) },
-    Row {
-        name: "no-signals",
-        readers: &["lower"],
-        engine: true,
-        set: Set::Flag(|o| (o.signals, o.guard_regions) = (false, false)),
-    },
-    Row { name: "no-guard-regions", readers: &["lower"], engine: true, set: Set::Flag(|o| o.guard_regions = false) },
+    Row { name: "no-signals", readers: BACK, engine: true, set: Set::Flag(|o| (o.signals, o.guard_regions) = (false, false)) },
+    Row { name: "no-guard-regions", readers: BACK, engine: true, set: Set::Flag(|o| o.guard_regions = false) },
     Row { name: "regalloc2", readers: &["regalloc"], engine: false, set: Set::Flag(|o| o.allocator = Allocator::Regalloc2) },
 ];
 

@@ -10,7 +10,7 @@ use weir_jit::ir::print::write_bits;
 use weir_jit::ir::sandbox::Sandbox;
 use weir_jit::ir::{Entry, EvalError, Func, Outcome, Type, eval};
 use weir_jit::opt::passes;
-use weir_jit::request;
+use weir_jit::{Backend, request};
 
 /// The maximum number of instructions of a run of SSA.
 const STEPS: u64 = 1_000_000;
@@ -54,7 +54,9 @@ pub fn execute(head: &Head<'_>, module: &str, texts: Vec<FunctionText>, stages: 
         request::Allocator::LinearScan => Allocator::LinearScan,
         request::Allocator::Regalloc2 => Allocator::Regalloc2,
     });
+    let baseline = head.backend() == Backend::Baseline && !stages.is_empty();
     match (texts.iter().any(|text| text.form == TextForm::Machine), head.osr) {
+        (false, _) if baseline => config.tier(Tier::Baseline),
         (false, _) => {
             let runs = |name: &str| stages.contains(&name) || stages.contains(&"opt");
             let off = |name: &&str| !runs(name) || options.passes_off.iter().any(|off| off == name);
@@ -126,7 +128,10 @@ fn call(
     if let Some(fallback) = functions.fallbacks.first() {
         return Err(weir::Error::msg(format!("function {} ran on another tier: {}", fallback.func, fallback.reason)));
     }
-    weir::ensure!(functions.native + functions.evaluated > 0 || module.stats().osr_entries > 0, "no function was compiled");
+    weir::ensure!(
+        functions.native + functions.baseline + functions.evaluated > 0 || module.stats().osr_entries > 0,
+        "no function was compiled"
+    );
     Ok(found)
 }
 

@@ -10,7 +10,7 @@ use weir_jit::explore::gates;
 use weir_jit::ir::{Func, Op};
 use weir_jit::opt::passes;
 use weir_jit::pipeline::{self, Form, Observer, Phase, Unit};
-use weir_jit::{Backend, Compiled, Request, x64};
+use weir_jit::{Compiled, Request, x64};
 
 /// The result of a stage.
 #[derive(Debug)]
@@ -50,7 +50,7 @@ pub fn run(head: &Head<'_>, request: Option<&Request<'_>>, form: Form<'_>) -> Re
 /// The phases between a form and the stage.
 fn phases(head: &Head<'_>, form: &Form<'_>) -> Result<Vec<Phase>, String> {
     if let Some(stage) = head.stages.iter().find(|stage| MACHINE.contains(stage)) {
-        let mut phases: Vec<Phase> = pipeline::rest(form, Backend::Native).collect();
+        let mut phases: Vec<Phase> = pipeline::rest(form, head.backend()).collect();
         let name = if *stage == "asm" { "emit" } else { stage };
         let end = phases.iter().position(|phase| phase.name == name);
         phases.truncate(end.ok_or_else(|| format!("this code has gone through {stage}"))? + 1);
@@ -75,7 +75,7 @@ fn check_effects(head: &Head<'_>, request: Option<&Request<'_>>, form: &Form<'_>
     let mut names: Vec<&str> = phases.iter().map(|phase| phase.name).collect();
     let executed = request.is_some() && head.has_runs();
     if executed && head.needs_machine() {
-        names.extend(pipeline::rest(form, Backend::Native).map(|phase| phase.name));
+        names.extend(pipeline::rest(form, head.backend()).map(|phase| phase.name));
     }
     check_used(&head.given, &names, executed)?;
     if !head.profile.is_empty() && !names.contains(&"build") {
