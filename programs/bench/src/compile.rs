@@ -39,7 +39,7 @@ pub fn compile_module(options: &Compile) -> Result<Summary, String> {
         Compile { cranelift: true, .. } => Backend::Cranelift,
         _ => Backend::Native,
     };
-    let compiler_options = Options { verify: false, ..Options::default() };
+    let compiler_options = Options { verify: false, ticks: options.counts, counts: options.counts, ..Options::default() };
     let unplaced = |error: std::io::Error| format!("executable memory: {error}");
     let (mut cx, mut code, mut summary) = (Context::default(), Vec::new(), Summary::default());
     let mut memory = options.out.is_none().then(|| CodeMemory::new(&module)).transpose().map_err(unplaced)?;
@@ -81,15 +81,20 @@ mod tests {
         let out = std::env::temp_dir().join(format!("weir-bench-compile-{}.bin", std::process::id()));
         let bodies = wasmparser::Parser::new(0).parse_all(&fs::read(&module).unwrap()).filter(is_body).count() as u64;
         for cranelift in [false, true] {
-            let options = Compile { module: module.clone(), out: Some(out.clone()), cranelift, baseline: false };
+            let options = Compile { module: module.clone(), out: Some(out.clone()), cranelift, baseline: false, counts: false };
             let summary = compile_module(&options).unwrap();
             assert_eq!((summary.functions, summary.refused), (bodies, 0), "{summary:?}");
             assert_eq!(fs::metadata(&out).unwrap().len(), summary.code_bytes);
             assert!(summary.code_bytes > 1000, "{summary:?}");
         }
         fs::remove_file(&out).unwrap();
-        let summary = compile_module(&Compile { module, out: None, cranelift: false, baseline: true }).unwrap();
-        assert_eq!((summary.functions, summary.refused), (bodies, 0), "{summary:?}");
+        let [plain, counting] = [false, true].map(|counts| {
+            let options = Compile { module: module.clone(), out: None, cranelift: false, baseline: true, counts };
+            let summary = compile_module(&options).unwrap();
+            assert_eq!((summary.functions, summary.refused), (bodies, 0), "{summary:?}");
+            summary.code_bytes
+        });
+        assert!(plain < counting, "{plain} bytes, {counting} with counts");
     }
 
     fn is_body(payload: &wasmparser::Result<wasmparser::Payload<'_>>) -> bool {

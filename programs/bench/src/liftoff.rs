@@ -1,7 +1,7 @@
 //! `weir-bench liftoff`: the baseline compiler against V8's Liftoff, over every function of a module.
 //!
 //! Both are processes that read a file, validate the module, and compile all functions on one thread. The time is that of
-//! the process minus that for an empty module, both in the same round.
+//! the process minus that for an empty module, both in the same round. Code that counts, as in tier `auto`, has a row of its own.
 
 use crate::compile::Summary;
 use crate::compilers::code_section;
@@ -18,6 +18,8 @@ use std::time::Instant;
 
 /// Makes V8 compile all functions at once, on one thread.
 const FLAGS: [&str; 3] = ["--liftoff-only", "--no-wasm-lazy-compilation", "--wasm-num-compilation-tasks=1"];
+/// The baseline compiler's options and their label, one row each.
+const ROWS: [(&[&str], &str); 2] = [(&[], ""), (&["--counts"], ", counting")];
 const SCRIPT: &str = "new WebAssembly.Module(require('node:fs').readFileSync(process.argv[1]))";
 
 /// Measures each module, and prints speeds, their ratio and the size of Weir's code.
@@ -30,9 +32,9 @@ pub fn liftoff(options: &Liftoff) -> Result<bool, String> {
     let empty = scratch.path("empty.wasm");
     fs::write(&empty, b"\0asm\x01\0\0\0").map_err(|error| format!("{}: {error}", empty.display()))?;
     let this = std::env::current_exe().map_err(|error| error.to_string())?;
-    let weir = |module: &Path| {
+    let weir = |module: &Path, options: &[&str]| {
         let mut command = Command::new(&this);
-        command.args(["compile", "--baseline"]).arg(module);
+        command.args(["compile", "--baseline"]).args(options).arg(module);
         command
     };
     let v8 = |module: &Path| {
@@ -43,32 +45,38 @@ pub fn liftoff(options: &Liftoff) -> Result<bool, String> {
     for module in &options.modules {
         let name = module.display();
         let bytes = code_section(&fs::read(module).map_err(|error| format!("{name}: {error}"))?) as f64;
-        let (mut ours, mut theirs, mut summary) = (Vec::new(), Vec::new(), Summary::default());
+        let (mut ours, mut theirs, mut summaries) = (ROWS.map(|_| Vec::new()), Vec::new(), [Summary::default(); ROWS.len()]);
         for round in 0..=options.rounds {
             progress(&format!("{name}, round {round} of {}", options.rounds));
-            let (without, _) = time(weir(&empty))?;
-            let (with, output) = time(weir(module))?;
+            let (without, _) = time(weir(&empty, &[]))?;
             let (v8_without, _) = time(v8(&empty))?;
             let (v8_with, _) = time(v8(module))?;
-            // The first round warms caches.
+            for ((options, _), (ours, summary)) in ROWS.iter().zip(ours.iter_mut().zip(&mut summaries)) {
+                let (with, output) = time(weir(module, options))?;
+                *summary = serde_json::from_slice(&output).map_err(|error| format!("{name}: {error}"))?;
+                // The first round warms caches.
+                if round > 0 {
+                    ours.push(with - without);
+                }
+            }
             if round > 0 {
-                ours.push(with - without);
                 theirs.push(v8_with - v8_without);
             }
-            summary = serde_json::from_slice(&output).map_err(|error| format!("{name}: {error}"))?;
         }
         progress("");
         let speed = |ms: &[f64]| summarize(ms).map_or(f64::NAN, |summary| bytes / summary.median / 1e3);
-        let Some(Ratio { median, low, high }) = Ratio::of(&theirs, &ours) else { return Err("too few rounds".into()) };
-        println!(
-            "{name}: {:.1} MB/s, Liftoff {:.1} MB/s: {median:.3} [{low:.3}, {high:.3}] times as fast; {:.2} bytes of code per byte; \
-             {} of {} functions refused",
-            speed(&ours),
-            speed(&theirs),
-            summary.code_bytes as f64 / (bytes - summary.refused_bytes as f64),
-            summary.refused,
-            summary.functions
-        );
+        for ((_, label), (ours, summary)) in ROWS.iter().zip(ours.iter().zip(summaries)) {
+            let Some(Ratio { median, low, high }) = Ratio::of(&theirs, ours) else { return Err("too few rounds".into()) };
+            println!(
+                "{name}{label}: {:.1} MB/s, Liftoff {:.1} MB/s: {median:.3} [{low:.3}, {high:.3}] times as fast; {:.2} bytes of code \
+                 per byte; {} of {} functions refused",
+                speed(ours),
+                speed(&theirs),
+                summary.code_bytes as f64 / (bytes - summary.refused_bytes as f64),
+                summary.refused,
+                summary.functions
+            );
+        }
     }
     Ok(true)
 }

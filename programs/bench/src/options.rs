@@ -317,6 +317,9 @@ pub struct Compile {
     /// Use the baseline compiler instead
     #[arg(long, conflicts_with = "cranelift")]
     pub baseline: bool,
+    /// Let baseline code count ticks and branches, as it does in tier auto
+    #[arg(long, requires = "baseline")]
+    pub counts: bool,
 }
 
 /// Prints one number out of JSON: megabytes of bytecode that a compiler compiles in a second, on one thread

@@ -11,7 +11,12 @@ use crate::run::{Runner, milliseconds};
 use std::time::{Duration, Instant};
 
 /// The times of one peer by round, in milliseconds.
-type Rounds = Vec<f64>;
+#[derive(Default)]
+struct Rounds {
+    /// The quantity that is compared.
+    quantity: Vec<f64>,
+    cpu: Vec<f64>,
+}
 
 /// The median of the rounds' ratios, and its 95 % interval.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -119,7 +124,7 @@ fn compare(
     work: &Work,
     peers: &[Peer],
 ) -> Result<Vec<Rounds>, (&'static str, Refusal)> {
-    let mut rounds: Vec<Rounds> = peers.iter().map(|_| Vec::new()).collect();
+    let mut rounds: Vec<Rounds> = peers.iter().map(|_| Rounds::default()).collect();
     let until = Instant::now() + Duration::from_secs(options.seconds);
     for round in 0..=options.most {
         for (peer, rounds) in peers.iter().zip(&mut rounds) {
@@ -127,10 +132,12 @@ fn compare(
             let run = run.map_err(|refusal| (peer.name, refusal))?;
             // In the first round caches warm up, and peers that compile beforehand do so.
             if round > 0 {
-                rounds.push(quantity(options.quantity, &run));
+                rounds.quantity.push(quantity(options.quantity, &run));
+                rounds.cpu.push(milliseconds(run.cpu));
             }
         }
-        let decided = |those: &Rounds| Ratio::of(&rounds[0], those).is_some_and(|ratio| ratio.is_within(options.within / 100.0));
+        let ratio = |those: &Rounds| Ratio::of(&rounds[0].quantity, &those.quantity);
+        let decided = |those: &Rounds| ratio(those).is_some_and(|ratio| ratio.is_within(options.within / 100.0));
         let enough = round >= options.rounds && (rounds[1..].iter().all(decided) || Instant::now() > until);
         if enough {
             break;
@@ -148,17 +155,23 @@ fn quantity(quantity: Quantity, run: &Run) -> f64 {
     }
 }
 
-/// A line for each peer but the first, and its ratio if that is decided.
+/// A line for each peer but the first, and its ratio if that is decided. Beside wall time, medians of the time of the processors.
 fn lines(options: &Ratios, peers: &[Peer], rounds: &[Rounds]) -> Vec<(String, Option<f64>)> {
-    let median = |rounds: &Rounds| summarize(rounds).map_or(f64::NAN, |summary| summary.median);
-    let (first, count) = (median(&rounds[0]), rounds[0].len());
+    let median = |times: &[f64]| summarize(times).map_or(f64::NAN, |summary| summary.median);
+    let first = &rounds[0];
     let line = |(peer, those): (&Peer, &Rounds)| {
-        let times = format!("{} {first:.2} ms, {} {:.2} ms", peers[0].name, peer.name, median(those));
-        let Some(ratio) = Ratio::of(&rounds[0], those) else { return (format!("{times}: too few rounds"), None) };
-        let Ratio { median, low, high } = ratio;
+        let (this, that) = (median(&first.quantity), median(&those.quantity));
+        let times = format!("{} {this:.2} ms, {} {that:.2} ms", peers[0].name, peer.name);
+        let Some(ratio) = Ratio::of(&first.quantity, &those.quantity) else { return (format!("{times}: too few rounds"), None) };
+        let Ratio { median: value, low, high } = ratio;
         let decided = ratio.is_within(options.within / 100.0);
         let verdict = if decided { "" } else { ", undecided" };
-        (format!("{times}: {median:.3} [{low:.3}, {high:.3}], {count} rounds{verdict}"), decided.then_some(median))
+        let cpu = match options.quantity {
+            Quantity::Cpu => String::new(),
+            _ => format!("; CPU {:.2} ms, {:.2} ms", median(&first.cpu), median(&those.cpu)),
+        };
+        let line = format!("{times}: {value:.3} [{low:.3}, {high:.3}], {} rounds{verdict}{cpu}", first.quantity.len());
+        (line, decided.then_some(value))
     };
     peers.iter().zip(rounds).skip(1).map(line).collect()
 }
