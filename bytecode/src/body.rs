@@ -97,6 +97,11 @@ impl FuncBody {
         self.len() == 0
     }
 
+    /// The words of 8 bytes in a slot of its frame in the interpreter.
+    pub fn words(&self) -> usize {
+        if self.wide { 2 } else { 1 }
+    }
+
     /// The loop whose `loop` opcode is at `pc`.
     pub fn loop_at(&self, pc: u32) -> Option<&LoopInfo> {
         self.loops.binary_search_by_key(&pc, |info| info.pc).ok().map(|i| &self.loops[i])

@@ -128,6 +128,9 @@ pub struct Compiled {
     /// Entries at loops, in the convention of OSR bodies: the index of the loop and the offset in the code, ascending. Only
     /// baseline code has them, and only if [`Options::ticks`].
     pub headers: Vec<(u32, u32)>,
+    /// The landings of handlers of exceptions: the index of the handler's branch entry and the offset in the code, ascending. Only
+    /// baseline code has them.
+    pub landings: Vec<(u32, u32)>,
     /// The traps and calls that are in code of inlined functions.
     pub inlining: Inlining,
     /// The offsets in the code at which the machine instructions of another Wasm instruction begin, ascending, each with its pc
@@ -140,8 +143,8 @@ pub struct Compiled {
 impl Compiled {
     /// The code with the tables that are needed to place it.
     pub fn unplaced(&self) -> UnplacedCode<'_> {
-        let Compiled { backend, code, relocs, traps, calls, headers, inlining, lines: _, stats: _ } = self;
-        UnplacedCode { backend: *backend, code, relocs, traps, calls, headers, inlining }
+        let Compiled { backend, code, relocs, traps, calls, headers, landings, inlining, lines: _, stats: _ } = self;
+        UnplacedCode { backend: *backend, code, relocs, traps, calls, headers, landings, inlining }
     }
 }
 

@@ -305,7 +305,8 @@ fn fuel_runs_out_at_the_same_place() {
     }
 }
 
-/// Frames with handlers around native frames, and around frames that throw.
+/// Frames with handlers around frames of every engine, and around frames that throw. `f2` calls again after it has caught, and `f5` traps
+/// where bit 2 of the argument is set. `f4` and `run` keep values in registers that calls preserve.
 const THROWING: &str = r#"(module
     (tag $e (param i64))
     (func $f0 (export "f0") (param i32) (result i64)
@@ -313,30 +314,68 @@ const THROWING: &str = r#"(module
             (try_table (catch $e $caught) (return (call $f1 (local.get 0))))
             (unreachable)))
     (func $f1 (param i32) (result i64) (i64.add (call $f2 (local.get 0)) (i64.const 10)))
-    (func $f2 (param i32) (result i64) (local i64)
+    (func $f2 (param i32) (result i64)
         (block $caught (result i64)
             (try_table (catch $e $caught)
                 (return (i64.add (call $f3 (local.get 0)) (i64.const 100))))
             (unreachable))
+        (i64.add (call $f3 (i32.const 0)))
         (if (i32.and (local.get 0) (i32.const 1)) (then (throw $e (i64.const 7))))
         (i64.add (i64.const 1000)))
     (func $f3 (param i32) (result i64) (i64.add (call $f4 (local.get 0)) (i64.const 1)))
-    (func $f4 (param i32) (result i64) (i64.add (call $f5 (local.get 0)) (i64.const 2)))
+    (func $f4 (param i32) (result i64) (local i32 i64)
+        (loop $again
+            (local.set 2 (i64.add (local.get 2) (i64.const 2)))
+            (br_if $again (i32.lt_u (local.tee 1 (i32.add (local.get 1) (i32.const 1))) (i32.const 3))))
+        (i64.add (call $f5 (local.get 0)) (local.get 2)))
     (func $f5 (param i32) (result i64)
         (if (i32.and (local.get 0) (i32.const 2)) (then (throw $e (i64.const 5))))
-        (i64.extend_i32_u (local.get 0))))"#;
+        (if (i32.and (local.get 0) (i32.const 4)) (then (unreachable)))
+        (i64.extend_i32_u (local.get 0)))
+    (func (export "run") (param i32) (result i64) (local i32 i64)
+        (loop $again
+            (local.set 2 (i64.add (i64.mul (local.get 2) (i64.const 3)) (call $f0 (local.get 0))))
+            (br_if $again (i32.lt_u (local.tee 1 (i32.add (local.get 1) (i32.const 1))) (i32.const 20))))
+        (i64.xor (local.get 2) (i64.extend_i32_u (local.get 1)))))"#;
 
 #[test]
-fn exceptions_land_in_the_frames_of_the_interpreter() {
-    for arg in 0..4 {
+fn exceptions_land_in_the_frames_of_every_engine() {
+    let variants: [&dyn Fn(&mut Config); 4] = [
+        &|_| (),
+        &|config| {
+            config.signals_based_traps(false);
+        },
+        &|config| {
+            config.consume_fuel(true);
+        },
+        &|config| {
+            config.count_crossings(true);
+        },
+    ];
+    for (variant, change) in variants.into_iter().enumerate() {
         let mut expected = None;
-        for (name, engine) in engines(|_| ()) {
+        let engines = engines(|config| {
+            // The optimiser refuses functions that throw or catch.
+            config.baseline_calls(&["f0", "f2", "f5"]);
+            change(config);
+        });
+        for (name, engine) in engines {
             let module = Module::new(&engine, THROWING).unwrap();
             let mut store = Store::new(&engine, ());
+            if variant == 2 {
+                store.set_fuel(1_000_000).unwrap();
+            }
             let instance = Linker::new(&engine).instantiate(&mut store, &module).unwrap();
-            let f0 = instance.get_typed_func::<i32, i64>(&mut store, "f0").unwrap();
-            let found: Vec<i64> = (0..3).map(|_| f0.call(&mut store, arg).unwrap()).collect();
-            assert_eq!(expected.get_or_insert_with(|| found.clone()), &found, "{name} with {arg}");
+            let mut found = Vec::new();
+            for arg in (0..8).chain(0..8) {
+                for function in ["f0", "run"] {
+                    let function = instance.get_typed_func::<i32, i64>(&mut store, function).unwrap();
+                    let result = function.call(&mut store, arg);
+                    found.push(result.map_err(|error| error.downcast_ref::<Trap>().copied()));
+                }
+            }
+            let found = (found, store.get_fuel().ok());
+            assert_eq!(expected.get_or_insert_with(|| found.clone()), &found, "{name}, {variant}");
         }
     }
 }

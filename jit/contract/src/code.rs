@@ -51,6 +51,8 @@ pub struct UnplacedCode<'a> {
     pub calls: &'a [(u32, u32)],
     /// Entries at loops, in the convention of OSR bodies: the index of the loop and the offset in the code, ascending.
     pub headers: &'a [(u32, u32)],
+    /// The landings of handlers: the index of the handler's branch entry and the offset in the code, ascending.
+    pub landings: &'a [(u32, u32)],
     /// The traps and calls that are in code of inlined functions.
     pub inlining: &'a Inlining,
 }

@@ -140,6 +140,19 @@
 //! and divisors and accesses are checked explicitly. The trap site is then the byte before the return address of that call, and the helper does the
 //! work of handler and landing pad.
 //!
+//! # Exceptions
+//!
+//! A handler is found by the pc of the call, or of the [`Helper::Throw`], in the side table of the function. The code of a function with
+//! handlers has a *landing* for each ([`code::UnplacedCode::landings`]): the offset of the code at which the handler's frame continues, by
+//! the index of the handler's branch entry. It is jumped to with `rbp` as it is in that frame; the other registers have no meaning, so
+//! such a function saves all preserved registers. All native frames inside are gone, the boundaries inside are unlinked, and `value_sp`
+//! is as it was after the frame's prologue.
+//!
+//! Whenever code with landings calls something that may throw, its frame is that of the interpreter: every local and operand is in its
+//! slot, at [`LANDING_FP`] the frame's address, at [`LANDING_VALUE_SP`] the value of `value_sp` at the function's entry, and at
+//! [`LANDING_INSTANCE`] the instance. The vm has written the payload, and the reference to the exception, to the slots in which the
+//! handler's label expects its operands.
+//!
 //! # Fuel
 //!
 //! With fuel on, the head of each segment (see `weir_bytecode::sidetable::Segment`) does
@@ -592,7 +605,19 @@ helpers! {
     /// The ticks of an OSR body have run out at a loop header. u32 function and u32 loop packed as `function | loop << 32`. Returns the
     /// address at which the frame continues, or 0. It sets [`StoreCtx::osr_ticks`].
     OsrTarget(at) -> Code;
+    /// Throws an exception, whose payload is in [`StackCtx::overflow`] as the parameters of the tag's type would be. u32 tag. It does
+    /// not return.
+    Throw(tag);
+    /// Throws the exception to which a reference refers, which is not null. It does not return.
+    ThrowRef(exception);
 }
+
+/// Offset from `rbp` of the address of the interpreter's frame, in code with landings.
+pub const LANDING_FP: i32 = -8;
+/// Offset from `rbp` of the value of [`StackCtx::value_sp`] at the entry of code with landings.
+pub const LANDING_VALUE_SP: i32 = -16;
+/// Offset from `rbp` of the instance, in code with landings.
+pub const LANDING_INSTANCE: i32 = -32;
 
 /// In place of a loop's index in the argument of [`Helper::Tick`]: the function's entry.
 pub const NO_LOOP: u32 = u32::MAX;

@@ -209,7 +209,7 @@ impl<'c> Compiler<'c> {
     }
 
     /// Stores an argument at an offset from `r11`, without using a general-purpose register.
-    fn store_overflow(&mut self, arg: Popped, offset: i32) {
+    pub fn store_overflow(&mut self, arg: Popped, offset: i32) {
         let (mem, width) = (Mem::at(SCRATCH, offset), arg.kind.width());
         match arg.at {
             At::Reg(reg) => {

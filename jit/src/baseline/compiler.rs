@@ -3,7 +3,7 @@
 use super::buffers::Buffers;
 use super::frame::{self, Needs, Slots};
 use super::label::{Label, Link};
-use super::parts::{Argument, Cold, Head, JumpTable};
+use super::parts::{Argument, Cold, Head, JumpTable, Landing};
 use super::stencil::{Stencils, Subroutine};
 use super::values::{Pins, Registers, Set, Spare, Value};
 use crate::form::Compile;
@@ -76,6 +76,8 @@ pub struct Compiler<'c> {
     pub calls: Vec<(u32, u32)>,
     /// Loops at which the code can be entered.
     pub heads: Vec<Head>,
+    /// The landings of handlers.
+    pub landings: Vec<Landing>,
     pub jump_tables: Vec<JumpTable>,
     pub subroutines: Vec<Subroutine>,
 }
@@ -127,11 +129,16 @@ impl<'c> Compiler<'c> {
             traps,
             calls,
             heads: Vec::new(),
+            landings: Vec::new(),
             jump_tables: Vec::new(),
             subroutines: Vec::new(),
         };
         if !request.module.memories.is_empty() {
             compiler.needs.saved.insert(frame::BASE);
+        }
+        if !body.regions.is_empty() {
+            // The frames inside a landing's are skipped, and with them the registers that they have saved.
+            compiler.needs.saved = compiler.needs.saved.or(frame::PRESERVED).with(frame::BASE);
         }
         if !body.loops.is_empty() {
             compiler.needs.saved = compiler.needs.saved.or(frame::PRESERVED);

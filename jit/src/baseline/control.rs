@@ -114,10 +114,17 @@ impl<'c> Compiler<'c> {
     fn skip(&mut self, op: Opcode) {
         match op.nesting() {
             Nesting::Else => {
-                self.else_instruction();
+                if op == Opcode::Else {
+                    self.else_instruction();
+                } else {
+                    self.catch(op);
+                }
                 self.unlock();
             }
             Nesting::End => {
+                if op == Opcode::Delegate {
+                    self.skip_instruction(op);
+                }
                 self.end();
                 self.unlock();
             }
@@ -131,7 +138,7 @@ impl<'c> Compiler<'c> {
     }
 
     /// Passes over the rest of an instruction, with its entries in the side table and its counters.
-    fn skip_instruction(&mut self, op: Opcode) {
+    pub fn skip_instruction(&mut self, op: Opcode) {
         let imm = self.reader.immediates(op);
         let instr = Instr { pc: self.pc, op, imm };
         self.entry += instr.branch_entries() as u32;
@@ -283,6 +290,7 @@ impl<'c> Compiler<'c> {
             match jump {
                 Jump::Field(field) => self.out.link(field, here),
                 Jump::Entry(table, entry) => self.jump_tables[table as usize].targets[entry as usize] = here,
+                Jump::Landing(landing) => self.landings[landing as usize].target = here,
             }
         }
     }

@@ -72,9 +72,21 @@ impl Compiler<'_> {
             Opcode::V128Store | for_each_vector_load!(any) => self.vector_access(op, false)?,
             for_each_lane_access!(any) => self.vector_access(op, true)?,
 
-            // `compile` refuses functions that have them.
-            Opcode::TryTable | Opcode::Try | Opcode::Catch | Opcode::CatchAll | Opcode::Delegate => return Err(unsupported(op)),
-            Opcode::Throw | Opcode::ThrowRef | Opcode::Rethrow => return Err(unsupported(op)),
+            Opcode::TryTable => {
+                let ty = self.reader.block_type();
+                let clauses = self.reader.clauses();
+                self.try_table(ty, clauses);
+            }
+            Opcode::Try => with!(block, block_type),
+            Opcode::Catch | Opcode::CatchAll => self.catch(op),
+            Opcode::Delegate => {
+                self.take_entry();
+                self.reader.u32();
+                self.end();
+            }
+            Opcode::Throw => with!(throw, u32),
+            Opcode::ThrowRef => self.throw_ref(),
+            Opcode::Rethrow => with!(rethrow, u32),
             Opcode::Nop => {}
             Opcode::Unreachable => self.unreachable(),
             Opcode::Block => with!(block, block_type),

@@ -63,6 +63,7 @@ impl Compiler<'_> {
         self.stack_overflow();
         let request = self.request.options.ticks.then(|| self.request_at_entry());
         let mut headers = self.write_headers(bytes, overflow);
+        let mut landings = self.write_landings();
         // The prologue is written last, and copied to the beginning.
         let end = self.offset();
         let tick = request.map(|request| {
@@ -118,6 +119,7 @@ impl Compiler<'_> {
         traps.iter_mut().for_each(|trap| trap.offset += shift);
         calls.iter_mut().for_each(|call| call.0 += shift);
         headers.iter_mut().for_each(|header| header.1 += shift);
+        landings.iter_mut().for_each(|landing| landing.1 += shift);
         traps.sort_unstable_by_key(|trap| trap.offset);
         calls.sort_unstable_by_key(|call| call.0);
         let compiled = Compiled {
@@ -127,6 +129,7 @@ impl Compiler<'_> {
             traps: traps.clone(),
             calls: calls.clone(),
             headers,
+            landings,
             inlining: Inlining::default(),
             lines: Vec::new(),
             stats: CompileStats::default(),

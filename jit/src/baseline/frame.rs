@@ -22,7 +22,7 @@ use crate::x64::encode::Bytes;
 use crate::x64::insts::{Asm, Cond, Inst, Mem, Width};
 use smallvec::SmallVec;
 use std::mem::offset_of;
-use weir_contract::{FRAME_HEADER, InstanceCtx, StackCtx};
+use weir_contract::{FRAME_HEADER, InstanceCtx, LANDING_FP, LANDING_INSTANCE, LANDING_VALUE_SP, StackCtx};
 
 /// Holds fp + [`BIAS`].
 pub const FRAME: Reg = Reg::int(3);
@@ -44,10 +44,10 @@ pub fn scratch_of(class: Class) -> Reg {
 }
 
 /// The contract's place of fp, which [`weir_contract::Helper::Tick`] reads.
-const SAVED_FP: i32 = -8;
-const SAVED_VALUE_SP: i32 = -16;
+const SAVED_FP: i32 = LANDING_FP;
+const SAVED_VALUE_SP: i32 = LANDING_VALUE_SP;
 const SAVED_FRAME: i32 = -24;
-const SAVED_INSTANCE: i32 = -32;
+const SAVED_INSTANCE: i32 = LANDING_INSTANCE;
 
 /// Callee-saved registers that a function may use, and the offsets where it saves them.
 const SAVED: [(Reg, i32); 3] = [(BASE, -40), (Reg::int(12), -48), (Reg::int(13), -56)];
@@ -206,6 +206,15 @@ pub fn epilogue(out: &mut Bytes, saved: Set, scratch: Reg) {
         load(out, reg, RBP, at);
     }
     out.leave();
+}
+
+/// Restores the state of the prologue at a landing, where only `rbp` has its value.
+pub fn land(out: &mut Bytes, needs: Needs) {
+    out.encode(&Inst::new(Asm::Lea, Width::Q).dst(RSP).mem(Mem::at(RBP, -needs.bytes())));
+    restore_instance(out);
+    load(out, FRAME, RBP, SAVED_FP);
+    out.encode(&Inst::new(Asm::Lea, Width::Q).dst(FRAME).mem(Mem::at(FRAME, BIAS)));
+    load_base(out, needs);
 }
 
 /// Restores the function's own instance after a call that may return with another.

@@ -45,6 +45,8 @@ pub enum Jump {
     Field(Field),
     /// The index of a jump table, and of an entry in it.
     Entry(u32, u32),
+    /// The landing with this index.
+    Landing(u32),
 }
 
 /// A jump, and another one to the same label.

@@ -20,6 +20,7 @@ mod compiler;
 mod control;
 mod counts;
 mod dispatch;
+mod exceptions;
 mod finish;
 mod frame;
 mod inline;
@@ -54,18 +55,10 @@ pub fn compile(request: &Request<'_>, stencils: &mut Stencils, native: Compile) 
         return Err(unsupported("an entry at a loop"));
     }
     let body = request.module.body(request.func).ok_or_else(|| unsupported("a function without a body"))?;
-    if body.exceptions {
-        return Err(exceptions());
-    }
     if body.wide && !x64::has_avx2() {
         return Err(unsupported("v128 on a processor without AVX2"));
     }
     let mut compiler = Compiler::new(request, body, stencils, native);
     compiler.function()?;
     compiler.finish()
-}
-
-/// The refusal of functions with instructions of exception handling.
-fn exceptions() -> Refusal {
-    Refusal::Unsupported { backend: Backend::Baseline, what: "exception handling".into() }
 }

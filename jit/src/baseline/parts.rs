@@ -1,6 +1,6 @@
 //! Code and data that are written, or filled in, after the body, and arguments of calls.
 
-use super::values::{PinnedLocals, Popped};
+use super::values::{Kind, PinnedLocals, Popped};
 use crate::regalloc::Reg;
 use crate::x64::abi::ArgLocation;
 use crate::x64::forms::Field;
@@ -43,6 +43,19 @@ pub enum Case {
     RemainderByMinusOne,
     /// Traps because the float in this register cannot be truncated.
     Untruncated(Reg, Width),
+}
+
+/// The landing of a handler of exceptions.
+#[derive(Debug)]
+pub struct Landing {
+    /// The index of the handler's branch entry.
+    pub entry: u32,
+    /// The offset of the code at which its label continues.
+    pub target: usize,
+    /// The value of which the label expects a copy in its register: its index and its kind.
+    pub loaded: Option<(usize, Kind)>,
+    /// The pinned locals that the label, which is a loop's, expects in registers.
+    pub pins: PinnedLocals,
 }
 
 /// A loop at which the code can be entered.

@@ -145,8 +145,8 @@ fn extract(code: &CompiledCode, func: &clif::Function, request: &Request<'_>) ->
         false => Vec::new(),
     };
     let (backend, code, stats) = (Backend::Cranelift, code.code_buffer().to_vec(), CompileStats::default());
-    let (headers, inlining) = (Vec::new(), Inlining::default());
-    Ok((Compiled { backend, code, relocs, traps, calls, headers, inlining, lines, stats }, frame))
+    let (headers, landings, inlining) = (Vec::new(), Vec::new(), Inlining::default());
+    Ok((Compiled { backend, code, relocs, traps, calls, headers, landings, inlining, lines, stats }, frame))
 }
 
 /// The code of a trap: its own discriminant. Cranelift also has codes for the traps of its own instructions.

@@ -692,8 +692,8 @@ impl<'c> Emitter<'c> {
         self.traps.sort_unstable_by_key(|trap| trap.offset);
         let (relocs, traps, calls, stats) = (self.relocs, self.traps, self.calls, CompileStats::default());
         let lines = self.lines.unwrap_or_default();
-        let (headers, inlining) = (Vec::new(), Inlining::default());
-        Ok(Ok(Compiled { backend: Backend::Native, code, relocs, traps, calls, headers, inlining, lines, stats }))
+        let (headers, landings, inlining) = (Vec::new(), Vec::new(), Inlining::default());
+        Ok(Ok(Compiled { backend: Backend::Native, code, relocs, traps, calls, headers, landings, inlining, lines, stats }))
     }
 }
 

@@ -20,6 +20,17 @@ pub(crate) struct Site {
     pub pc: u32,
 }
 
+/// A frame of compiled code. With inlined calls it is that of several functions.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct NativeFrame {
+    /// The frame pointer.
+    pub fp: usize,
+    /// The address of the code.
+    pub code: usize,
+    /// The landings of the code. They live as long as it.
+    pub landings: *const [(u32, u32)],
+}
+
 /// The tables of a published function. The tag of the code's region is the address of this record.
 #[derive(Debug)]
 pub(super) struct CodeInfo {
@@ -41,6 +52,8 @@ pub(super) struct CodeInfo {
     pub(super) calls: Box<[(u32, u32)]>,
     /// Loop and offset of the entries at loops, ascending.
     pub(super) headers: Box<[(u32, u32)]>,
+    /// Branch entry and offset of the landings of handlers, ascending.
+    pub(super) landings: Box<[(u32, u32)]>,
     pub(super) inlining: Inlining,
 }
 

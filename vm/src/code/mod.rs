@@ -12,14 +12,16 @@ mod stubs;
 mod tests;
 
 pub(crate) use crossings::{Crossing, Crossings, Runner};
+pub(crate) use info::NativeFrame;
 pub(crate) use map::{Cell, CodeError, CounterMemory};
-pub(crate) use stubs::{Assembly, Enter, Grown, Hooks, Stubs};
+pub(crate) use stubs::{Assembly, Caught, Enter, Grown, Hooks, Stubs};
 
 use crate::sys::lock::{Guard, Lock, Rank};
 use crossings::COUNTING_ENTRY;
 use info::{CodeInfo, ModuleKey, Site};
 use map::CodeArena;
 use std::collections::HashMap;
+use std::ops::ControlFlow;
 use std::ptr::NonNull;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
@@ -119,6 +121,8 @@ impl CodeSpace {
         helpers[Helper::Tick as usize] = common.tick.as_ptr();
         helpers[Helper::Raise as usize] = common.raise.as_ptr();
         helpers[Helper::OsrTarget as usize] = common.osr_target.as_ptr();
+        helpers[Helper::Throw as usize] = common.throw.as_ptr();
+        helpers[Helper::ThrowRef as usize] = common.throw_ref.as_ptr();
         helpers[Helper::MemoryGrow as usize] = common.memory_grow.as_ptr();
         helpers[Helper::TableGrow as usize] = common.table_grow.as_ptr();
         let (shapes, freed) = (Lock::new(Rank::Shapes, HashMap::new()), AtomicU64::new(0));
@@ -263,11 +267,12 @@ impl CodeSpace {
         }
     }
 
-    /// Calls `visit` with the functions that are active in the callers of the frame at `fp`, innermost first, down to the boundary.
+    /// Calls `visit` with the functions that are active in the callers of the frame at `fp`, innermost first, down to the boundary or
+    /// until it breaks. It also receives the frame pointer of each, and the landings of its code.
     ///
     /// # Safety
     /// `fp` is the frame pointer of native code or of a stub that such code has called, on this thread's stack.
-    pub unsafe fn frames(&self, fp: usize, mut visit: impl FnMut(Site)) {
+    pub unsafe fn frames(&self, fp: usize, mut visit: impl FnMut(Site, NativeFrame) -> ControlFlow<()>) {
         let mut fp = fp as *const [usize; 2];
         loop {
             // SAFETY: native code keeps a chain of frames up to its boundary. There the return address is in a stub,
@@ -277,7 +282,11 @@ impl CodeSpace {
             // SAFETY: this thread will return there, so the code has not been freed.
             let Some((info, offset)) = (unsafe { self.info_at(return_address) }) else { return };
             let Some(index) = info.call_at(offset) else { return };
-            info.sites(info.calls[index].1, info.inlining.of_call(index)).for_each(&mut visit);
+            let frame = NativeFrame { fp: fp.addr(), code: return_address - offset, landings: &raw const *info.landings };
+            let mut sites = info.sites(info.calls[index].1, info.inlining.of_call(index));
+            if sites.try_for_each(|site| visit(site, frame)).is_break() {
+                return;
+            }
         }
     }
 
@@ -401,7 +410,7 @@ impl ModuleCode {
         counters: Option<u32>,
         unplaced: UnplacedCode<'_>,
     ) -> Result<*const u8, CodeError> {
-        let UnplacedCode { backend, code, relocs, traps, calls, headers, inlining } = unplaced;
+        let UnplacedCode { backend, code, relocs, traps, calls, headers, landings, inlining } = unplaced;
         let counting = self.space.crossings.as_ref().filter(|_| entry == Entry::Call).map(|&(_, stub)| stub);
         let before = if counting.is_some() { COUNTING_ENTRY } else { 0 };
         let info = CodeInfo {
@@ -416,6 +425,7 @@ impl ModuleCode {
             traps: traps.into(),
             calls: calls.into(),
             headers: headers.into(),
+            landings: landings.into(),
             inlining: inlining.clone(),
         };
         let info = NonNull::from(Box::leak(Box::new(info)));

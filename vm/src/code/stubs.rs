@@ -40,8 +40,27 @@ pub(crate) type Resume = unsafe extern "sysv64" fn(instance: *mut InstanceCtx, a
 
 /// Called before each unwinding, while the native frames are still there, so that it can take a backtrace (see
 /// [`super::CodeSpace::frames`]). `pc` is the instruction that trapped, or 0 if Rust code returned [`Status::Trap`] to
-/// a `to_rust` stub; `fp` is the trapping frame's `rbp`, or the stub's.
-pub(crate) type OnUnwind = unsafe extern "sysv64" fn(instance: *mut InstanceCtx, pc: usize, fp: usize);
+/// a `to_rust` stub; `fp` is the trapping frame's `rbp`, or the stub's. The stub continues where the result says.
+pub(crate) type OnUnwind = unsafe extern "sysv64" fn(instance: *mut InstanceCtx, pc: usize, fp: usize) -> Caught;
+
+/// The frame that catches an exception, in `rax` and `rdx`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Caught {
+    /// The address of the landing; 0 to unwind to the innermost boundary that is not passed.
+    pub target: usize,
+    /// The frame pointer.
+    pub frame: usize,
+}
+
+impl Caught {
+    /// No frame inside that boundary.
+    pub const NOWHERE: Caught = Caught { target: 0, frame: 0 };
+}
+
+/// Implements [`Helper::Throw`](weir_contract::Helper::Throw), given the tag, and
+/// [`Helper::ThrowRef`](weir_contract::Helper::ThrowRef), given the reference. The stub unwinds afterwards.
+pub(crate) type Throw = unsafe extern "sysv64" fn(instance: *mut InstanceCtx, what: u64);
 
 /// Implements [`Helper::Poll`](weir_contract::Helper::Poll); returns a [`Status`].
 pub(crate) type Poll = unsafe extern "sysv64" fn(instance: *mut InstanceCtx) -> u64;
@@ -78,6 +97,8 @@ pub(crate) struct Hooks {
     pub osr_target: OsrTarget,
     pub memory_grow: Grow,
     pub table_grow: Grow,
+    pub throw: Throw,
+    pub throw_ref: Throw,
     /// The entry of the interpreter's assembly, if it runs.
     pub assembly: Option<Assembly>,
 }
@@ -150,6 +171,10 @@ pub(super) struct Common {
     pub memory_grow: NonNull<u8>,
     /// The helper `TableGrow`.
     pub table_grow: NonNull<u8>,
+    /// The helper `Throw`.
+    pub throw: NonNull<u8>,
+    /// The helper `ThrowRef`.
+    pub throw_ref: NonNull<u8>,
 }
 
 // SAFETY: addresses of code, which is immutable.
@@ -197,6 +222,8 @@ pub(super) fn common(arena: &CodeArena, hooks: Hooks) -> Result<Common, CodeErro
         ; .arch x64
         ; mov rax, QWORD hooks.on_unwind as usize as i64
         ; call rax
+        ; test rax, rax
+        ; jnz >caught
         // The landing pad: unwinds to the innermost boundary that is not passed.
         ; mov rcx, [r15 + STACK]
         ; landing:
@@ -210,6 +237,8 @@ pub(super) fn common(arena: &CodeArena, hooks: Hooks) -> Result<Common, CodeErro
         ; mov eax, Status::Trap as i32
     );
     leave_boundary(&mut asm);
+    // The hook has unlinked the boundaries inside the frame that catches, which sets its stack pointer itself.
+    dynasm!(asm; .arch x64; caught: ; mov rbp, rdx; jmp rax);
 
     // The trap site is the byte before the return address.
     let raise = asm.offset();
@@ -245,12 +274,16 @@ pub(super) fn common(arena: &CodeArena, hooks: Hooks) -> Result<Common, CodeErro
     grow_body(&mut asm, hooks.memory_grow, unwind);
     let table_grow = asm.offset();
     grow_body(&mut asm, hooks.table_grow, unwind);
+    let throw = asm.offset();
+    throw_body(&mut asm, hooks.throw, unwind);
+    let throw_ref = asm.offset();
+    throw_body(&mut asm, hooks.throw_ref, unwind);
 
     let code = publish(arena, asm, &[])?;
     let [trap, raise, unwind, reenter_osr] = [trap, raise, unwind, reenter_osr].map(|offset| at(code, offset));
     let [poll, tick, memory_grow, table_grow] = [poll, tick, memory_grow, table_grow].map(|offset| at(code, offset));
-    let osr_target = at(code, osr_target);
-    Ok(Common { trap, raise, unwind, reenter_osr, poll, tick, osr_target, memory_grow, table_grow })
+    let [osr_target, throw, throw_ref] = [osr_target, throw, throw_ref].map(|offset| at(code, offset));
+    Ok(Common { trap, raise, unwind, reenter_osr, poll, tick, osr_target, memory_grow, table_grow, throw, throw_ref })
 }
 
 /// Pushes a frame, and records it as the one from which compiled code has been left. Destroys `rax`.
@@ -354,6 +387,13 @@ fn grow_body(asm: &mut Asm, grow: Grow, unwind: AssemblyOffset) {
         ; ret
         ; failed:
     );
+    jump_back(asm, unwind);
+}
+
+/// Calls `throw`, and unwinds.
+fn throw_body(asm: &mut Asm, throw: Throw, unwind: AssemblyOffset) {
+    open_exit_frame(asm);
+    dynasm!(asm; .arch x64; mov rax, QWORD throw as usize as i64; call rax);
     jump_back(asm, unwind);
 }
 

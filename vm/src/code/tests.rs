@@ -14,6 +14,7 @@ use dynasmrt::{DynasmApi, VecAssembler, dynasm};
 use rig::World;
 use std::cell::RefCell;
 use std::mem::offset_of;
+use std::ops::ControlFlow;
 use std::process::Command;
 use weir_bytecode::{FuncBody, Trap, ValType};
 use weir_contract::code::{Backend, InlinedCall, Inlining, Reloc, RelocTarget, TrapEntry};
@@ -54,24 +55,28 @@ unsafe extern "C" fn host(instance: *mut InstanceCtx, args: *mut u64) -> Status 
     unsafe { to_rust(instance, 1, args).status }
 }
 
-unsafe extern "sysv64" fn on_unwind(_: *mut InstanceCtx, pc: usize, fp: usize) {
+unsafe extern "sysv64" fn on_unwind(_: *mut InstanceCtx, pc: usize, fp: usize) -> Caught {
     let mut script = SCRIPT.take();
     if let Some(space) = &script.space {
         let mut frames = Vec::new();
         // SAFETY: this is the hook.
         unsafe {
             space.trap_frames(pc, |site| frames.push(site));
-            space.frames(fp, |site| frames.push(site));
+            space.frames(fp, |site, _| {
+                frames.push(site);
+                ControlFlow::Continue(())
+            });
         }
         script.backtraces.push(frames);
     }
     SCRIPT.set(script);
+    Caught::NOWHERE
 }
 
 /// The loop at which frames resume.
 const LOOP: u64 = 7;
 
-/// Nothing here polls or grows.
+/// Nothing here polls, grows or throws.
 const HOOKS: Hooks = {
     unsafe extern "sysv64" fn poll(_: *mut InstanceCtx) -> u64 {
         unreachable!()
@@ -90,8 +95,13 @@ const HOOKS: Hooks = {
     unsafe extern "sysv64" fn osr_target(_: *mut InstanceCtx, _: u64, _: *const usize) -> *const u8 {
         std::ptr::null()
     }
-    Hooks { to_rust, resume, on_unwind, poll, tick, osr_target, memory_grow: grow, table_grow: grow, assembly: None }
+    let (memory_grow, table_grow, throw_ref) = (grow, grow, throw);
+    Hooks { to_rust, resume, on_unwind, poll, tick, osr_target, memory_grow, table_grow, throw, throw_ref, assembly: None }
 };
+
+unsafe extern "sysv64" fn throw(_: *mut InstanceCtx, _: u64) {
+    unreachable!()
+}
 
 const RETURN: Outcome = Outcome { status: Status::Return, target: std::ptr::null() };
 const TRAP: Outcome = Outcome { status: Status::Trap, target: std::ptr::null() };
@@ -138,7 +148,7 @@ impl Code {
     fn finish(self, asm: Asm) -> Compiled {
         let Code { relocs, traps, calls } = self;
         let stats = CompileStats::default();
-        let (headers, inlining, lines) = (Vec::new(), Inlining::default(), Vec::new());
+        let (headers, landings, inlining, lines) = (Vec::new(), Vec::new(), Inlining::default(), Vec::new());
         Compiled {
             backend: Backend::Native,
             code: asm.finalize().unwrap(),
@@ -146,6 +156,7 @@ impl Code {
             traps,
             calls,
             headers,
+            landings,
             inlining,
             lines,
             stats,

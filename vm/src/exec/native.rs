@@ -12,10 +12,13 @@ use crate::records::config::Config;
 use crate::records::deadline::deadline_reached;
 use crate::records::engines::Engines;
 use crate::records::error::Result;
+use crate::records::exceptions::{ExnRecord, InFlight, Site};
+use crate::records::failure::Failure;
 use crate::records::instance::{InstanceRecord, instance_of};
 use crate::records::quiescence::Domain;
 use crate::records::stack::{is_on_stack, native_overflow};
 use crate::records::store::store_of;
+use crate::records::unwind::throw_object;
 pub(super) use crate::sys::signals::has_stack as thread_is_prepared;
 pub(super) use crate::tier::engine::has_processor;
 use crate::tier::engine::{cell_address, reenter_stub};
@@ -209,6 +212,8 @@ const HOOKS: Hooks = Hooks {
     osr_target,
     memory_grow,
     table_grow,
+    throw,
+    throw_ref,
     assembly: None,
 };
 
@@ -243,6 +248,7 @@ fn address(helper: Helper) -> HelperAddress {
     match helper {
         // These helpers are stubs, which call the functions of `Hooks`.
         Helper::Raise | Helper::Poll | Helper::Tick | Helper::OsrTarget | Helper::MemoryGrow | Helper::TableGrow => ptr::null(),
+        Helper::Throw | Helper::ThrowRef => ptr::null(),
         Helper::MemoryFill => memory_fill as *const u8,
         Helper::MemoryCopy => memory_copy as *const u8,
         Helper::MemoryInit => memory_init as *const u8,
@@ -316,6 +322,27 @@ unsafe extern "sysv64" fn osr_target(ctx: *mut InstanceCtx, at: u64, frame: *con
         let Some(target) = target else { return ptr::null() };
         moved(ctx, frame.add(1), target, false);
         target
+    }
+}
+
+unsafe extern "sysv64" fn throw(ctx: *mut InstanceCtx, tag: u64) {
+    // SAFETY: see the head of this file; the payload is in the overflow slots.
+    unsafe {
+        let tag = instance_of(ctx).tag(tag as u32);
+        // The place is that of the innermost frame.
+        let site = Site { instance: ctx, pc: Site::UNKNOWN };
+        let store = store_of(ctx);
+        (*store).in_flight = InFlight { tag, object: ptr::null_mut(), site };
+        (*store).failure = Some(Failure::Throw(None));
+    }
+}
+
+unsafe extern "sysv64" fn throw_ref(ctx: *mut InstanceCtx, exception: u64) {
+    // SAFETY: see the head of this file; the reference is not null.
+    unsafe {
+        let store = store_of(ctx);
+        throw_object(store, exception as *mut ExnRecord);
+        (*store).failure = Some(Failure::Throw(None));
     }
 }
 

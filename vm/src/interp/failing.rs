@@ -21,11 +21,10 @@ pub(super) unsafe fn failed(state: &State) -> End {
         state.record_position();
         let mut failure = take_failure(store);
         failure.capture(store);
-        if let Failure::Thrown(landing) = failure
-            && landing.activation == (*(*(*state.scope).ctx).stack).activation
-        {
-            match land(store, landing) {
-                Ok(state) => return End::Switch(state),
+        if let Failure::Thrown(landing) = &failure {
+            match land(store, (*(*state.scope).ctx).stack, landing) {
+                Ok(Some(state)) => return End::Switch(state),
+                Ok(None) => {}
                 Err(other) => failure = other,
             }
             failure.capture(store);

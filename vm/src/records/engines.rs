@@ -10,6 +10,7 @@ use crate::records::func_code::Enter;
 use crate::records::stats::Stats;
 use std::any::Any;
 use std::fmt;
+use std::ops::ControlFlow;
 use std::ptr;
 use weir_bytecode::FuncType;
 use weir_contract::{Helper, HelperAddress, InstanceCtx};
@@ -32,6 +33,12 @@ pub(crate) struct NativeSite {
     pub func: u32,
     /// Offset in the module of the instruction.
     pub pc: u32,
+    /// The frame pointer.
+    pub fp: usize,
+    /// The address of the code.
+    pub code: usize,
+    /// The [landings](weir_contract::code::UnplacedCode::landings) of the code, which live as long as it.
+    pub landings: *const [(u32, u32)],
 }
 
 /// The compiling engine, or its replacement where nothing is compiled. The default methods are those of an engine without native code.
@@ -108,11 +115,11 @@ pub(crate) trait Engines: Any + fmt::Debug + Send + Sync {
         Ok(())
     }
 
-    /// Calls `visit` with the native frames of a segment whose stub has the frame pointer `exit_fp`, innermost first.
+    /// Calls `visit` with the native frames of a segment whose stub has the frame pointer `exit_fp`, innermost first, until it breaks.
     ///
     /// # Safety
     /// As for [`walk`](crate::records::walk::walk): there is such a segment on this thread's stack.
-    unsafe fn native_frames(&self, _exit_fp: usize, _visit: &mut dyn FnMut(NativeSite)) {}
+    unsafe fn native_frames(&self, _exit_fp: usize, _visit: &mut dyn FnMut(NativeSite) -> ControlFlow<()>) {}
 
     /// Adds its statistics to `stats`: of all modules, or of the one with this [`Engines::module_state`].
     fn report(&self, module: Option<&(dyn Any + Send + Sync)>, stats: &mut Stats);

@@ -11,8 +11,8 @@ use crate::records::body::Body;
 use crate::records::scope::Scope;
 use std::ptr;
 use std::sync::Arc;
-use weir_bytecode::FuncType;
 use weir_bytecode::sidetable::{Handler, TryRegion};
+use weir_bytecode::{FuncBody, FuncType};
 use weir_contract::{InstanceCtx, slot_words};
 
 /// A tag. Two tags are the same if and only if their addresses are equal.
@@ -46,6 +46,8 @@ pub(crate) struct Site {
 }
 
 impl Site {
+    /// In place of a pc: that of the innermost frame when the search begins.
+    pub const UNKNOWN: u32 = u32::MAX;
     /// The host.
     pub const HOST: Site = Site { instance: ptr::null_mut(), pc: 0 };
 }
@@ -106,19 +108,40 @@ impl InFlight {
     pub const NONE: InFlight = InFlight { tag: ptr::null(), object: ptr::null_mut(), site: Site::HOST };
 }
 
-/// The handler of the exception that is being thrown, in a frame of the interpreter.
+/// The handler of the exception that is being thrown.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Landing {
-    /// The activation of the frame.
-    pub activation: *const (),
+    /// The frame's engine.
+    pub place: Place,
     /// Local 0 of the frame.
     pub fp: *mut u64,
     /// The function.
-    pub body: *const Body,
-    /// The instance in which it runs.
-    pub scope: *const Scope,
+    pub source: *const FuncBody,
     /// The region around the call or throw.
     pub region: TryRegion,
     /// The handler.
     pub handler: Handler,
+}
+
+/// The place in an engine at which an exception is caught.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Place {
+    /// A frame of the interpreter.
+    Interp {
+        /// The activation of the frame.
+        activation: *const (),
+        /// The function.
+        body: *const Body,
+        /// The instance in which it runs.
+        scope: *const Scope,
+    },
+    /// A frame of native code.
+    Native {
+        /// The boundary around its segment.
+        boundary: usize,
+        /// Its frame pointer.
+        frame: usize,
+        /// The address of the landing.
+        target: usize,
+    },
 }

@@ -9,18 +9,20 @@
 
 use crate::records::deadline::deadline_reached;
 use crate::records::error::Error;
-use crate::records::exceptions::{ExnRecord, InFlight, Landing, Site, TagRecord};
+use crate::records::exceptions::{ExnRecord, InFlight, Landing, Place, Site, TagRecord};
 use crate::records::failure::Failure;
-use crate::records::instance::instance_of;
-use crate::records::stack::read_slot;
+use crate::records::instance::{InstanceRecord, instance_of};
+use crate::records::stack::{read_slot, write_slot};
 use crate::records::store::{StoreRecord, charge};
-use crate::records::walk::{Frame, InterpFrame, Pc, walk};
+use crate::records::walk::{Frame, InterpFrame, NativeFrame, Pc, walk};
 use std::fmt::Write;
 use std::ops::ControlFlow;
+use std::ptr;
 use std::sync::atomic::Ordering;
-use weir_bytecode::sidetable::region_at;
+use weir_bytecode::sidetable::{BranchEntry, Handler, TryRegion, region_at};
 use weir_bytecode::types::ValType;
 use weir_bytecode::{FuncBody, Opcode};
+use weir_contract::{FRAME_HEADER, InstanceCtx, LANDING_FP, LANDING_INSTANCE};
 
 /// The deadline is checked after this many frames. A frame takes some tens of nanoseconds.
 const FRAMES_PER_POLL: u64 = 1024;
@@ -66,6 +68,11 @@ unsafe fn find(store: *mut StoreRecord) -> Result<Option<Landing>, Failure> {
         let (mut cost, mut frames, mut found, mut stopped) = (0u64, 0u64, None, None);
         walk(store, (*store).outer_frames, |frame| {
             frames += 1;
+            if let Frame::Native(frame) = &frame
+                && (*store).in_flight.site.pc == Site::UNKNOWN
+            {
+                (*store).in_flight.site.pc = frame.pc;
+            }
             if polls && frames % FRAMES_PER_POLL == 0 && is_due(store) {
                 // The callback may call the guest, which uses the overflow slots.
                 let polled = object(store).map(drop).and_then(|()| {
@@ -79,14 +86,13 @@ unsafe fn find(store: *mut StoreRecord) -> Result<Option<Landing>, Failure> {
                     return ControlFlow::Break(());
                 }
             }
-            if let Frame::Interp(frame) = frame {
-                if frame.is_replaced() {
-                    return ControlFlow::Continue(());
-                }
-                found = handler(&frame, tag, &mut cost);
-                if found.is_some() {
-                    return ControlFlow::Break(());
-                }
+            found = match frame {
+                Frame::Interp(frame) if frame.is_replaced() => return ControlFlow::Continue(()),
+                Frame::Interp(frame) => in_interpreter(&frame, tag, &mut cost),
+                Frame::Native(frame) => in_native_code(&frame, tag, &mut cost),
+            };
+            if found.is_some() {
+                return ControlFlow::Break(());
             }
             cost += 1;
             ControlFlow::Continue(())
@@ -106,32 +112,108 @@ unsafe fn is_due(store: *mut StoreRecord) -> bool {
     unsafe { (*(*store).ctx.epoch).load(Ordering::Relaxed) >= (*store).ctx.deadline }
 }
 
-/// Returns the handler of exceptions with this tag in a frame. Adds the number of clauses tested to `cost`.
+/// Returns the handler of exceptions with this tag in a frame of the interpreter.
 ///
 /// # Safety
 /// The frame is that of a live instance.
-unsafe fn handler(frame: &InterpFrame<'_>, tag: *const TagRecord, cost: &mut u64) -> Option<Landing> {
-    // SAFETY: the caller's promise. A function that runs is validated and ready.
+unsafe fn in_interpreter(frame: &InterpFrame<'_>, tag: *const TagRecord, cost: &mut u64) -> Option<Landing> {
+    // The evaluator of SSA runs no function with handlers.
+    let InterpFrame { module, func, activation, fp, body, scope, .. } = *frame;
+    let source = module.bytecode().body(func)?;
+    let at = match frame.pc {
+        Pc::At(pc) => pc,
+        // In the last byte of the call.
+        Pc::Before(pc) => pc - 1,
+    };
+    // SAFETY: the caller's promise.
+    let (region, handler) = unsafe { handler(source, at, instance_of((*scope).ctx), tag, cost)? };
+    debug_assert!(!activation.is_null(), "immediate activations have left the assembly before a frame has a handler");
+    Some(Landing { place: Place::Interp { activation, body, scope }, fp, source, region, handler })
+}
+
+/// Returns the handler of exceptions with this tag in a frame of native code.
+///
+/// # Safety
+/// There is such a frame on this thread's stack.
+unsafe fn in_native_code(frame: &NativeFrame<'_>, tag: *const TagRecord, cost: &mut u64) -> Option<Landing> {
+    let NativeFrame { module, func, pc, boundary, site } = *frame;
+    let source = module.bytecode().body(func).filter(|source| !source.regions.is_empty())?;
+    // SAFETY: the caller's promise. A function with regions has landings, so the frame is as the contract says.
     unsafe {
-        let InterpFrame { activation, fp, body, scope, .. } = *frame;
-        // The evaluator of SSA runs no function with handlers.
-        let source: &FuncBody = (*body).source.as_ref()?;
-        let at = match frame.pc {
-            Pc::At(pc) => pc,
-            // In the last byte of the call.
-            Pc::Before(pc) => pc - 1,
-        };
-        let mut region = region_at(&source.regions, at)?;
-        let instance = instance_of((*scope).ctx);
-        loop {
-            for &handler in &source.handlers[region.first as usize..][..region.count as usize] {
-                *cost += 1;
-                if handler.tag.is_none_or(|index| instance.tag(index) == tag) {
-                    return Some(Landing { activation, fp, body, scope, region: *region, handler });
-                }
+        let at = |offset: i32| ptr::with_exposed_provenance::<u8>(site.fp).offset(offset as isize);
+        let instance: *mut InstanceCtx = at(LANDING_INSTANCE).cast::<*mut InstanceCtx>().read();
+        let (region, handler) = handler(source, pc, instance_of(instance), tag, cost)?;
+        let landings = &*site.landings;
+        let landing = landings.binary_search_by_key(&handler.entry, |landing| landing.0).ok()?;
+        let target = site.code + landings[landing].1 as usize;
+        let fp = at(LANDING_FP).cast::<*mut u64>().read();
+        Some(Landing { place: Place::Native { boundary, frame: site.fp, target }, fp, source, region, handler })
+    }
+}
+
+/// Returns the handler of exceptions with this tag at `pc`, with its region. Adds the number of clauses tested to `cost`.
+///
+/// # Safety
+/// The function is of the instance's module, and the instance is live.
+unsafe fn handler(
+    source: &FuncBody,
+    pc: u32,
+    instance: &InstanceRecord,
+    tag: *const TagRecord,
+    cost: &mut u64,
+) -> Option<(TryRegion, Handler)> {
+    let mut region = region_at(&source.regions, pc)?;
+    loop {
+        for &handler in &source.handlers[region.first as usize..][..region.count as usize] {
+            *cost += 1;
+            if handler.tag.is_none_or(|index| instance.tag(index) == tag) {
+                return Some((*region, handler));
             }
-            region = source.regions.get(region.next as usize)?;
         }
+        region = source.regions.get(region.next as usize)?;
+    }
+}
+
+/// Writes the operands of a handler's label: the payload, and the reference if the handler passes it on, which it also stores for
+/// `rethrow`. Returns the address after them. The exception is then no longer in flight.
+///
+/// # Errors
+/// The handler needs an object, and the store's limiter refuses it.
+///
+/// # Safety
+/// The exception of the live store is thrown to this handler, whose frame is there; the frames inside are gone or can be.
+pub(crate) unsafe fn write_operands(store: *mut StoreRecord, landing: &Landing) -> Result<*mut u64, Failure> {
+    // SAFETY: the caller's promise. The label has the payload and the reference for its operands, so they fit in the frame.
+    unsafe {
+        let Landing { fp, source, region, handler, .. } = *landing;
+        let source: &FuncBody = &*source;
+        let words = source.words();
+        let needs_object = handler.reference || handler.saved.is_some();
+        let reference = if needs_object { object(store)? as u64 } else { 0 };
+        let InFlight { tag, object, .. } = (*store).in_flight;
+        let BranchEntry { keep, drop, .. } = source.branches[handler.entry as usize];
+        let operands = fp.add(source.locals.len() * words + FRAME_HEADER as usize);
+        // Taking the branch would move the operands that are written here down.
+        let first = operands.add((region.height - drop) as usize * words);
+        let mut sp = first;
+        if handler.tag.is_some() {
+            let (count, from) = ((*tag).fields(), (*tag).words());
+            let payload = if object.is_null() { (*(*store).stack).ctx.overflow } else { (*object).payload().as_ptr().cast_mut() };
+            for i in 0..count {
+                write_slot(first.add(i * words), words, read_slot(payload.add(i * from), from));
+            }
+            sp = first.add(count * words);
+        }
+        if handler.reference {
+            write_slot(sp, words, reference.into());
+            sp = sp.add(words);
+        }
+        if let Some(local) = handler.saved {
+            write_slot(fp.add(local as usize * words), words, reference.into());
+        }
+        debug_assert_eq!(sp, first.add(keep as usize * words), "a label takes what its clause passes");
+        (*store).in_flight = InFlight::NONE;
+        Ok(sp)
     }
 }
 

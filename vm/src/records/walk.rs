@@ -19,6 +19,7 @@
 
 use crate::records::backtrace::WasmBacktrace;
 use crate::records::body::Body;
+use crate::records::engines::NativeSite;
 use crate::records::header::{Header, header};
 use crate::records::instance::instance_of;
 use crate::records::module::{Module, ModuleRecord};
@@ -133,6 +134,10 @@ pub(crate) struct NativeFrame<'a> {
     pub func: u32,
     /// Offset in the module of the instruction.
     pub pc: u32,
+    /// The address of the boundary around the frame's segment.
+    pub boundary: usize,
+    /// The machine frame.
+    pub site: NativeSite,
 }
 
 /// The pc of a frame of the interpreter. The interpreter saves the return address of a call; the call itself is found by decoding the
@@ -190,9 +195,8 @@ pub(crate) unsafe fn walk(store: *mut StoreRecord, end: usize, mut visit: impl F
                 (*store).engine.record().engines.native_frames(exit_fp, &mut |site| {
                     // Modules live while their code is on a stack.
                     let module = Module::from_running(site.module as *const ModuleRecord);
-                    if flow.is_continue() {
-                        flow = visit(Frame::Native(NativeFrame { module: &module, func: site.func, pc: site.pc }));
-                    }
+                    flow = visit(Frame::Native(NativeFrame { module: &module, func: site.func, pc: site.pc, boundary, site }));
+                    flow
                 });
                 let at = ptr::with_exposed_provenance::<Boundary>(boundary);
                 let of: *const StackCtx;
@@ -251,7 +255,7 @@ impl WasmBacktrace {
         unsafe {
             walk(store, ALL_FRAMES, |frame| {
                 match frame {
-                    Frame::Native(NativeFrame { module, func, pc }) => self.push(module, func, || pc),
+                    Frame::Native(NativeFrame { module, func, pc, .. }) => self.push(module, func, || pc),
                     Frame::Interp(InterpFrame { module, func, pc, .. }) => self.push(module, func, || pc.find(module, func)),
                 }
                 ControlFlow::Continue(())

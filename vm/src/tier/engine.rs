@@ -3,7 +3,7 @@
 use super::publish::enter;
 use super::state::{EngineState, ModuleState, NativeModule, state_of};
 use super::tier_up::tier_up;
-use crate::code::Crossings;
+use crate::code::{Crossings, NativeFrame};
 use crate::records::engines::{Engines, NativeSite, Next};
 use crate::records::error::{Error, Result};
 use crate::records::func_code::Enter;
@@ -11,6 +11,7 @@ use crate::records::instance::instance_of;
 use crate::records::module::ModuleRecord;
 use crate::records::stats::Stats;
 use std::any::Any;
+use std::ops::ControlFlow;
 use std::ptr;
 use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
@@ -83,10 +84,14 @@ impl Engines for EngineState {
         }
     }
 
-    unsafe fn native_frames(&self, exit_fp: usize, visit: &mut dyn FnMut(NativeSite)) {
+    unsafe fn native_frames(&self, exit_fp: usize, visit: &mut dyn FnMut(NativeSite) -> ControlFlow<()>) {
         let Ok(space) = self.space() else { return };
         // SAFETY: the caller's promise.
-        unsafe { space.frames(exit_fp, |site| visit(NativeSite { module: site.module, func: site.func, pc: site.pc })) };
+        unsafe {
+            space.frames(exit_fp, |site, NativeFrame { fp, code, landings }| {
+                visit(NativeSite { module: site.module, func: site.func, pc: site.pc, fp, code, landings })
+            });
+        }
     }
 
     fn report(&self, module: Option<&(dyn Any + Send + Sync)>, stats: &mut Stats) {

@@ -262,7 +262,7 @@ fn every_instruction_is_executed_somewhere() {
     assert_eq!(missing, [""; 0]);
 }
 
-/// Compilers refuse functions with these; `tests/exceptions.rs` executes them on every engine.
+/// The optimiser refuses functions with these; `tests/exceptions.rs` executes them on every engine.
 const EXCEPTIONS: [Opcode; 8] = [
     Opcode::TryTable,
     Opcode::Try,

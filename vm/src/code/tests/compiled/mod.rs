@@ -30,7 +30,7 @@ mod numeric;
 
 use super::Put;
 use super::rig::World;
-use super::{RETURN, SCRIPT, Script, on_unwind, to_rust};
+use super::{RETURN, SCRIPT, Script, on_unwind, throw, to_rust};
 use crate::code::{CodeSpace, Grown, Hooks, ModuleCode};
 use bumpalo::Bump;
 use std::cell::{Cell, RefCell};
@@ -302,7 +302,7 @@ const HOOKS: Hooks = {
     unsafe extern "sysv64" fn osr_target(_: *mut InstanceCtx, _: u64, _: *const usize) -> *const u8 {
         std::ptr::null()
     }
-    Hooks { to_rust, resume, on_unwind, poll, tick, osr_target, memory_grow, table_grow, assembly: None }
+    Hooks { to_rust, resume, on_unwind, poll, tick, osr_target, memory_grow, table_grow, throw, throw_ref: throw, assembly: None }
 };
 
 /// Helpers that only note that they were called.
@@ -317,7 +317,7 @@ fn helpers() -> [HelperAddress; Helper::COUNT] {
     }
     let noted: [Noted; Helper::COUNT] = [
         note::<0>, note::<1>, note::<2>, note::<3>, note::<4>, note::<5>, note::<6>, note::<7>, note::<8>, note::<9>, note::<10>,
-        note::<11>, note::<12>, note::<13>, note::<14>, note::<15>,
+        note::<11>, note::<12>, note::<13>, note::<14>, note::<15>, note::<16>, note::<17>,
     ];
     noted.map(|noted| noted as HelperAddress)
 }
