@@ -7,6 +7,7 @@ use crate::types::{FuncType, GlobalType, MemoryType, RefType, TableType};
 use crate::validate::code::Code;
 use crate::validate::{InvalidModule, Unvalidated, bodies};
 use std::ops::Range;
+use wasmparser::{Parser, Payload};
 
 /// A validated module. All indices are in range, and the code of validated bodies is well typed.
 #[derive(Debug, Default)]
@@ -247,6 +248,16 @@ impl Module {
             let unvalidated = self.unvalidated.as_ref().expect("only a module parsed lazily has bodies that are not validated");
             bodies::validate_one(&self.code(unvalidated), index, body.range())
         }))
+    }
+
+    /// Returns the name and the contents of each custom section, in order. Of a module that [`file::read`](crate::file::read) has
+    /// read, the contents of sections with debugging information are zero.
+    pub fn custom_sections(&self) -> impl Iterator<Item = (&str, &[u8])> {
+        let payloads = Parser::new(0).parse_all(&self.bytes).map_while(Result::ok);
+        payloads.filter_map(|payload| {
+            let Payload::CustomSection(section) = payload else { return None };
+            Some((section.name(), section.data()))
+        })
     }
 
     /// Returns the number of bytes of instructions in the bodies that were validated without wasmparser.

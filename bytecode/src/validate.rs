@@ -38,7 +38,7 @@ mod tests;
 
 pub use code::Unvalidated;
 pub use invalid::InvalidModule;
-pub use options::Options;
+pub use options::{Options, Proposal, Proposals};
 
 use crate::body::Body;
 use crate::module::Module;
@@ -101,7 +101,7 @@ fn sections(bytes: Box<[u8]>, options: Options, code: &mut dyn FnMut(usize)) -> 
     let unvalidated = resources.map(|resources| {
         let Module { types, globals, tables, memories, .. } = &module;
         let tables = tables.iter().map(|table| &table.ty);
-        let signatures = options.accept.then(|| Signatures::new(types, globals, tables, memories));
+        let signatures = options.accepts().then(|| Signatures::new(types, globals, tables, memories));
         Unvalidated::new(resources, types, globals, signatures, options)
     });
     Ok(Unfinished { module, unvalidated, bodies })

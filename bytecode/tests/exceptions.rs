@@ -1,11 +1,11 @@
 //! Validation of exception handling, and the side tables that it writes.
 
-use weir_bytecode::validate::{Options, parse_with};
+use weir_bytecode::validate::{Options, Proposal, Proposals, parse_with};
 use weir_bytecode::{Module, print, verify};
 
 /// Parses a module with both forms of the proposal, and verifies the side tables of its functions.
 fn module(text: &str) -> Module {
-    let options = Options { legacy_exceptions: true, ..Options::default() };
+    let options = Options { proposals: Proposals::default().with(Proposal::LegacyExceptions, true), ..Options::default() };
     let module = parse_with(wat::parse_str(text).unwrap().into(), options).unwrap();
     for func in module.imported_funcs..module.funcs.len() as u32 {
         verify::side_table(&module, func, module.body(func).unwrap()).unwrap_or_else(|fault| panic!("{func}: {fault}"));
@@ -122,7 +122,9 @@ fn dead_code_has_entries_and_no_regions() {
 #[test]
 fn the_forms_can_be_refused() {
     let refused = |text: &str, exceptions, legacy_exceptions| {
-        let options = Options { exceptions, legacy_exceptions, ..Options::default() };
+        let proposals =
+            Proposals::default().with(Proposal::Exceptions, exceptions).with(Proposal::LegacyExceptions, legacy_exceptions);
+        let options = Options { proposals, ..Options::default() };
         parse_with(wat::parse_str(text).unwrap().into(), options).map_err(|error| error.message)
     };
     let (new, legacy) = ("(module (func (try_table)))", "(module (func try catch_all end))");

@@ -29,7 +29,8 @@ pub fn blessing() -> bool {
     }
 }
 
-/// The README's Rust examples, run as documentation tests.
+/// The documents' Rust examples, run as documentation tests.
 #[cfg(doctest)]
 #[doc = include_str!("../../README.md")]
-pub struct Readme;
+#[doc = include_str!("../../docs/coming-from-wasmtime.md")]
+pub struct Documents;

@@ -262,8 +262,6 @@ fn weir_state(store: &mut Store<weir::StoreLimits>, instance: weir::Instance, na
 
 fn weir_failure(error: &weir::Error) -> CallEnd {
     match error.downcast_ref::<Trap>() {
-        // wasmi has one trap for all uses of indices past a table's end.
-        Some(Trap::UndefinedElement) => CallEnd::Trap(Trap::TableOutOfBounds),
         Some(&trap) => CallEnd::Trap(trap),
         None => CallEnd::Failed(format!("{error:#}")),
     }

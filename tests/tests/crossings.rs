@@ -108,6 +108,7 @@ fn values_cross_in_every_place() {
             for (name, engine) in &engines {
                 let module = Module::new(engine, &text).unwrap_or_else(|error| panic!("{error:?}\n{text}"));
                 let mut store = Store::new(engine, ());
+                store.set_epoch_deadline(u64::MAX);
                 let instance = Linker::new(engine).instantiate(&mut store, &module).unwrap();
                 let f0 = instance.get_func(&mut store, "f0").unwrap();
                 let args: Vec<Val> = (0..params[0])
@@ -156,6 +157,7 @@ fn memory_that_a_callee_grows_is_seen() {
         for (name, engine) in engines(|_| ()) {
             let module = Module::new(&engine, &text).unwrap();
             let mut store = Store::new(&engine, ());
+            store.set_epoch_deadline(u64::MAX);
             let instance = Linker::new(&engine).instantiate(&mut store, &module).unwrap();
             let f0 = instance.get_func(&mut store, "f0").unwrap();
             let mut results = [Val::I64(0)];
@@ -259,6 +261,7 @@ fn frames_traps_and_errors_are_those_of_the_interpreter() {
                 for (name, engine) in &engines {
                     let (linker, module) = tower(engine);
                     let mut store = Store::new(engine, Vec::new());
+                    store.set_epoch_deadline(u64::MAX);
                     if variant == 2 {
                         store.set_epoch_deadline(1);
                     }
@@ -276,6 +279,7 @@ fn recursion_through_crossings_overflows_a_stack() {
         for how in [4, 5] {
             let (linker, module) = tower(&engine);
             let mut store = Store::new(&engine, Vec::new());
+            store.set_epoch_deadline(u64::MAX);
             let found = climb(&mut store, &linker, &module, how, 0);
             let overflow = Trap::StackOverflow.to_string();
             assert_eq!(found.matches(&overflow).count(), 3, "{name}, {how}: {found}");
@@ -292,6 +296,7 @@ fn fuel_runs_out_at_the_same_place() {
     let run = |engine: &Engine, fuel: u64| {
         let (linker, module) = tower(engine);
         let mut store = Store::new(engine, Vec::new());
+        store.set_epoch_deadline(u64::MAX);
         store.set_fuel(fuel).unwrap();
         let found = climb(&mut store, &linker, &module, 0, 1);
         (found, store.get_fuel().unwrap())
@@ -362,6 +367,7 @@ fn exceptions_land_in_the_frames_of_every_engine() {
         for (name, engine) in engines {
             let module = Module::new(&engine, THROWING).unwrap();
             let mut store = Store::new(&engine, ());
+            store.set_epoch_deadline(u64::MAX);
             if variant == 2 {
                 store.set_fuel(1_000_000).unwrap();
             }

@@ -57,7 +57,9 @@
 //! # Cargo features
 //!
 //! On by default: `jit`: native code; without it no executable memory is ever created. `cranelift`: the second back
-//! end. `wat`: [`Module::new`] accepts the text format. Off by default: `regalloc2`: a second register allocator, to compare
+//! end. `wat`: [`Module::new`] accepts the text format. `anyhow`: [`Error`] converts to and from the error of that crate. `runtime`,
+//! `std`, `backtrace`, `parallel-compilation` and `profiling`: names of wasmtime's features; their function is always there. Off by
+//! default: `regalloc2`: a second register allocator, to compare
 //! with. `fault-injection`: tests can make system calls of the library fail, with the module `fault_injection`.
 
 // On hosts without native code, some functions have no caller.
@@ -78,7 +80,10 @@ mod tier;
 #[cfg(feature = "fault-injection")]
 pub use sys::fault_injection;
 
+#[cfg(feature = "anyhow")]
+pub use anyhow;
 pub use api::caller::Caller;
+pub use api::config::choices::{Collector, Inlining, OptLevel, RegallocAlgorithm, Strategy, WasmBacktraceDetails};
 pub use api::error::{self, LinkError, UnknownImportError};
 pub use api::events::TierEvent;
 pub use api::exception::ExnRefPre;
@@ -95,14 +100,16 @@ pub use api::table::Table;
 pub use api::tag::Tag;
 pub use api::typed::{IntoFunc, TypedFunc, WasmParams, WasmResults, WasmRet, WasmTy};
 pub use api::types::{ExnType, ExportType, ExternType, FuncType, ImportType, TagType};
+pub use api::unchecked::ValRaw;
 pub use api::value::{ExnRef, ExternRef, Ref, Rooted, V128, Val};
 pub use records::backtrace::{FrameInfo, WasmBacktrace};
 pub use records::config::{Allocator, Config, Tier, Unavailable};
 pub use records::engine::{Engine, EngineWeak};
-pub use records::error::{Error, Result};
-pub use records::events::{CompiledBy, Profiler, TierEventKind};
+pub use records::error::{Error, Result, ToWasmtimeResult};
+pub use records::events::{CompiledBy, ProfilingStrategy, TierEventKind};
 pub use records::limiter::ResourceLimiter;
 pub use records::module::Module;
+pub use records::pooling::{InstanceAllocationStrategy, PoolConcurrencyLimitError, PoolingAllocationConfig};
 pub use records::statistic::StatValue;
 pub use records::stats::{Fallback, FunctionStats, RefusedBy, Stats, TierUp};
 pub use records::store::UpdateDeadline;

@@ -180,6 +180,7 @@ fn tags_are_the_same_if_they_have_one_definition() {
         |_| (),
         |engine| {
             let mut store = Store::new(engine, ());
+            store.set_epoch_deadline(u64::MAX);
             let mut linker = Linker::new(engine);
             let instances = [(); 2].map(|()| {
                 let instance = Instance::new(&mut store, &Module::new(engine, exporter).unwrap(), &[]).unwrap();
@@ -202,6 +203,7 @@ fn tags_are_the_same_if_they_have_one_definition() {
 fn tags_of_another_type_do_not_link() {
     let engine = common::default_engine();
     let mut store = Store::new(&engine, ());
+    store.set_epoch_deadline(u64::MAX);
     let tag = Tag::new(&mut store, &TagType::new(FuncType::new(&engine, [ValType::I64], []))).unwrap();
     let module = Module::new(&engine, r#"(module (import "m" "t" (tag (param i32))))"#).unwrap();
     let error = Instance::new(&mut store, &module, &[tag.into()]).unwrap_err();
@@ -252,6 +254,7 @@ fn host_functions_throw_and_catch() {
         |_| (),
         |engine| {
             let mut store = Store::new(engine, ());
+            store.set_epoch_deadline(u64::MAX);
             let tag = Tag::new(&mut store, &TagType::new(FuncType::new(engine, [ValType::I32], []))).unwrap();
             let mut linker = Linker::new(engine);
             linker.define(&store, "host", "t", tag).unwrap();
@@ -458,6 +461,7 @@ fn exception_objects_count_as_memory() {
             let module = Module::new(engine, text).unwrap();
             let limits = StoreLimitsBuilder::new().memory_size(64 << 10).build();
             let mut store: Store<StoreLimits> = Store::new(engine, limits);
+            store.set_epoch_deadline(u64::MAX);
             store.limiter(|limits| limits);
             let instance = Instance::new(&mut store, &module, &[]).unwrap();
             assert_eq!(call(&mut store, instance, "run", 100).unwrap(), 3);
@@ -552,6 +556,7 @@ fn references_to_exceptions_are_values() {
 fn host_references_pass_through_exceptions() {
     let engine = common::default_engine();
     let mut store = Store::new(&engine, ());
+    store.set_epoch_deadline(u64::MAX);
     let echo = Func::wrap(&mut store, |exception: Option<ExnRef>| exception);
     let tag = Tag::new(&mut store, &TagType::new(FuncType::new(&engine, [ValType::I32], []))).unwrap();
     let exception = exception(&mut store, &tag, 5);

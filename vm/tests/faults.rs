@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 use weir::fault_injection::{FaultInjection, Function, functions, remove_signal_stack};
-use weir::{Config, Engine, Instance, Module, Profiler, RefusedBy, Result, Store, Tier, TierEvent, TierEventKind, Trap};
+use weir::{Config, Engine, Instance, Module, ProfilingStrategy, RefusedBy, Result, Store, Tier, TierEvent, TierEventKind, Trap};
 
 /// The environment variable that names the failing function in a child process.
 const FUNCTION: &str = "WEIR_TEST_FAILING";
@@ -195,13 +195,13 @@ fn configs() -> Vec<(&'static str, Config)> {
         (
             "native",
             with(Tier::Native, &|config| {
-                config.synchronous_compilation(true).profiler(Some(Profiler::JitDump));
+                config.synchronous_compilation(true).profiler(ProfilingStrategy::JitDump);
             }),
         ),
         (
             "auto",
             with(Tier::Auto, &|config| {
-                config.profiler(Some(Profiler::PerfMap)).compiler_threads(2);
+                config.profiler(ProfilingStrategy::PerfMap).compiler_threads(2);
             }),
         ),
         (

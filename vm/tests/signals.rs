@@ -38,7 +38,7 @@ const TRAPS: &[(&str, Trap)] = &[
     ("(drop (i32.load $wide (i64.const -1)))", Trap::MemoryOutOfBounds),
     ("(memory.fill (i32.const 65536) (i32.const 0) (i32.const 1))", Trap::MemoryOutOfBounds),
     ("(drop (table.get 0 (i32.const 3)))", Trap::TableOutOfBounds),
-    ("(call_indirect (type $none) (i32.const 3))", Trap::UndefinedElement),
+    ("(call_indirect (type $none) (i32.const 3))", Trap::TableOutOfBounds),
     ("(call_indirect (type $none) (local.get $zero))", Trap::IndirectCallToNull),
     ("(drop (call_indirect (type $i) (i32.const 1)))", Trap::BadSignature),
     ("(call_ref $none (ref.null $none))", Trap::NullReference),

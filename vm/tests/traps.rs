@@ -33,7 +33,7 @@ fn every_trap_is_reported_and_leaves_the_store_usable() {
         ("unreachable", Trap::UnreachableCodeReached),
         ("load", Trap::MemoryOutOfBounds),
         ("store", Trap::MemoryOutOfBounds),
-        ("undefined", Trap::UndefinedElement),
+        ("undefined", Trap::TableOutOfBounds),
         ("null", Trap::IndirectCallToNull),
         ("mismatch", Trap::BadSignature),
         ("overflow", Trap::IntegerOverflow),
@@ -134,6 +134,7 @@ fn backtraces_name_functions_and_cross_instances_and_hosts() {
                 })
                 .unwrap();
             let mut store = Store::new(engine, ());
+            store.set_epoch_deadline(u64::MAX);
             let inner = r#"(module $inner
                 (func $boom (export "boom") (nop) (unreachable)))"#;
             let inner = linker.instantiate(&mut store, &Module::new(engine, inner).unwrap()).unwrap();
@@ -285,6 +286,7 @@ fn fuel_is_exact() {
         },
     );
     let mut store = Store::new(&common::default_engine(), ());
+    store.set_epoch_deadline(u64::MAX);
     assert!(store.set_fuel(1).is_err() && store.get_fuel().is_err());
 }
 
@@ -334,6 +336,7 @@ fn at_the_deadline_the_host_is_asked() {
                     (i64.add (local.get $sum) (i64.trunc_f64_s (local.get $f)))))"#;
             let module = Module::new(engine, wat).unwrap();
             let mut store = Store::new(engine, (0u32, None::<Instance>));
+            store.set_epoch_deadline(u64::MAX);
             let instance = Instance::new(&mut store, &module, &[]).unwrap();
             store.data_mut().1 = Some(instance);
             store.set_epoch_deadline(0);

@@ -22,13 +22,74 @@ pub(super) const FEATURES: WasmFeatures = WasmFeatures::WASM1
     .union(WasmFeatures::EXCEPTIONS)
     .union(WasmFeatures::CUSTOM_PAGE_SIZES);
 
-impl Options {
-    /// The proposals that are on.
-    pub(super) fn features(self) -> WasmFeatures {
-        let mut features = FEATURES;
-        features.set(WasmFeatures::EXCEPTIONS, self.exceptions);
-        features.set(WasmFeatures::LEGACY_EXCEPTIONS, self.legacy_exceptions);
-        features
+/// A proposal that can be turned off, and so refused.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[expect(missing_docs, reason = "the proposals' names")]
+pub enum Proposal {
+    TailCall,
+    ReferenceTypes,
+    FunctionReferences,
+    WideArithmetic,
+    Simd,
+    RelaxedSimd,
+    BulkMemory,
+    MultiValue,
+    MultiMemory,
+    Memory64,
+    ExtendedConst,
+    CustomPageSizes,
+    Exceptions,
+    /// The legacy instructions of exception handling.
+    LegacyExceptions,
+}
+
+impl Proposal {
+    fn feature(self) -> WasmFeatures {
+        match self {
+            Proposal::TailCall => WasmFeatures::TAIL_CALL,
+            Proposal::ReferenceTypes => WasmFeatures::REFERENCE_TYPES,
+            Proposal::FunctionReferences => WasmFeatures::FUNCTION_REFERENCES,
+            Proposal::WideArithmetic => WasmFeatures::WIDE_ARITHMETIC,
+            Proposal::Simd => WasmFeatures::SIMD,
+            Proposal::RelaxedSimd => WasmFeatures::RELAXED_SIMD,
+            Proposal::BulkMemory => WasmFeatures::BULK_MEMORY,
+            Proposal::MultiValue => WasmFeatures::MULTI_VALUE,
+            Proposal::MultiMemory => WasmFeatures::MULTI_MEMORY,
+            Proposal::Memory64 => WasmFeatures::MEMORY64,
+            Proposal::ExtendedConst => WasmFeatures::EXTENDED_CONST,
+            Proposal::CustomPageSizes => WasmFeatures::CUSTOM_PAGE_SIZES,
+            Proposal::Exceptions => WasmFeatures::EXCEPTIONS,
+            Proposal::LegacyExceptions => WasmFeatures::LEGACY_EXCEPTIONS,
+        }
+    }
+}
+
+/// The proposals that modules may use. By default all that can be turned off, without the legacy instructions of exception handling.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Proposals(WasmFeatures);
+
+impl Default for Proposals {
+    fn default() -> Proposals {
+        Proposals(FEATURES)
+    }
+}
+
+impl Proposals {
+    /// Adds or removes a proposal.
+    pub fn set(&mut self, proposal: Proposal, enable: bool) {
+        self.0.set(proposal.feature(), enable);
+    }
+
+    /// Returns the set with or without a proposal.
+    #[must_use]
+    pub fn with(mut self, proposal: Proposal, enable: bool) -> Proposals {
+        self.set(proposal, enable);
+        self
+    }
+
+    /// Returns whether the proposal is in the set.
+    pub fn contains(self, proposal: Proposal) -> bool {
+        self.0.contains(proposal.feature())
     }
 }
 
@@ -40,21 +101,31 @@ pub struct Options {
     /// Leaves each body unvalidated until [`Module::validated_body`](crate::Module::validated_body) is called.
     pub lazy: bool,
     /// Whether bodies of common instructions are validated without wasmparser, which is several times as fast and has the same
-    /// result.
+    /// result. It is not done if a proposal is off that is on by default.
     pub accept: bool,
     /// Whether to estimate the work of calls and loop iterations, also in bodies that are validated later; otherwise
     /// each counts 1.
     pub work: bool,
     /// Whether to find the [fuel segments](crate::sidetable::Segment), which only engines that meter fuel need.
     pub segments: bool,
-    /// Whether modules may have tags, `throw`, `throw_ref` and `try_table`.
-    pub exceptions: bool,
-    /// Whether modules may have the legacy instructions: `try`, `catch`, `catch_all`, `delegate`, `rethrow`.
-    pub legacy_exceptions: bool,
+    /// What modules may use.
+    pub proposals: Proposals,
+}
+
+impl Options {
+    /// The proposals that are on.
+    pub(super) fn features(self) -> WasmFeatures {
+        self.proposals.0
+    }
+
+    /// Whether the acceptor validates bodies. It knows the instructions of every proposal.
+    pub(super) fn accepts(self) -> bool {
+        self.accept && self.proposals.0.contains(FEATURES)
+    }
 }
 
 impl Default for Options {
     fn default() -> Options {
-        Options { threads: 1, lazy: false, accept: true, work: true, segments: true, exceptions: true, legacy_exceptions: false }
+        Options { threads: 1, lazy: false, accept: true, work: true, segments: true, proposals: Proposals::default() }
     }
 }

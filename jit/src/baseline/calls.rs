@@ -79,7 +79,7 @@ impl<'c> Compiler<'c> {
     /// Pops the index, and checks the element and its type.
     fn indirect(&mut self, ty: u32, table: u32) -> (&'c FuncType, Callee) {
         let mut index = self.pop();
-        let entry = self.table_entry(table, &mut index, Trap::UndefinedElement);
+        let entry = self.table_entry(table, &mut index, Trap::TableOutOfBounds);
         self.check_signature(entry, self.request.sig_ids[ty as usize]);
         self.count_target(counts::Callee::Entry, entry);
         (&self.module.types[ty as usize], Callee::Reference(entry))

@@ -192,7 +192,7 @@ impl<'t> Translator<'t, '_> {
         let func = self.func;
         let inst = func.inst(value);
         let (&index, args) = func.args(value).split_last().expect("the index is the last argument");
-        let entry = self.table_entry(inst.imm as u32, index, Trap::UndefinedElement);
+        let entry = self.table_entry(inst.imm as u32, index, Trap::TableOutOfBounds);
 
         let found = self.load_runtime(types::I32, entry, offset_of!(TableEntry, sig));
         let expected = self.b.ins().iconst(types::I32, i64::from(self.request.sig_ids[inst.aux as usize]));

@@ -3,7 +3,7 @@
 ;; run: through(0, 5) -> 10
 ;; run: through(1, 5) -> trap indirect call type mismatch
 ;; run: through(2, 5) -> trap uninitialized element
-;; run: through(9, 5) -> trap undefined element
+;; run: through(9, 5) -> trap undefined element: out of bounds table access
 ;; run: even(1001) -> 0
 ;; run: divide(7, 2) -> 4
 (module

@@ -1,9 +1,9 @@
 ;; test: build
 ;; run: fill(2) -> 6
-;; run: fill(9) -> trap out of bounds table access
+;; run: fill(9) -> trap undefined element: out of bounds table access
 ;; run: null(0) -> 1
 ;; run: null(1) -> 0
-;; run: null(4) -> trap out of bounds table access
+;; run: null(4) -> trap undefined element: out of bounds table access
 ;; run: move() -> 3
 (module
   (table 4 funcref)

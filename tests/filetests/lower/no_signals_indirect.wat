@@ -3,7 +3,7 @@
 ;; func: 0
 ;; run: f(21, 0) -> 42
 ;; run: f(21, 1) -> -21
-;; run: f(21, 2) -> trap undefined element
+;; run: f(21, 2) -> trap undefined element: out of bounds table access
 ;; options: no-signals
 (module
   (func (export "f") (param i32 i32) (result i32)
@@ -18,7 +18,7 @@
 ;;     v1 = mov.d v6
 ;;     v2 = mov.q [r15 + 48]                    @0x3f
 ;;     cmp.q v1, [v2 + 8]                       @0x3f
-;;     trap_if_ae UndefinedElement              @0x3f
+;;     trap_if_ae TableOutOfBounds              @0x3f
 ;;     v3 = shl.q v1, 5                         @0x3f
 ;;     v4 = add.q v3, [v2]                      @0x3f
 ;;     check_signature.d v4, 1                  @0x3f

@@ -1,5 +1,9 @@
 //! A typical host program for wasmtime: it uses only wasmtime's documented API, and names the crate `wasmtime`
-//! throughout. The assertions state its behaviour there (version 48, features `runtime`, `cranelift` and `wat`).
+//! throughout. The assertions state its behaviour there (version 48, features `runtime`, `std`, `anyhow`,
+//! `cranelift`, `pooling-allocator` and `wat`).
+
+#[path = "settings.rs"]
+mod settings;
 
 use crate::wasmtime;
 use std::sync::Arc;
@@ -27,6 +31,11 @@ pub const PARTS: &[Part] = &[
     ("a custom limiter", |_| (), custom_limiter),
     ("threads", |_| (), threads),
     ("fuel", |config| _ = config.consume_fuel(true), fuel),
+    ("errors of anyhow", |_| (), settings::errors_of_anyhow),
+    ("proposals", |_| (), settings::proposals),
+    ("settings", settings::settings, |_| Ok(())),
+    ("limits of an engine", settings::pooling, settings::limits_of_an_engine),
+    ("raw values", |_| (), settings::raw_values),
     ("epochs", |config| _ = config.epoch_interruption(true), epochs),
     ("deep recursion", |config| _ = config.max_wasm_stack(256 << 10), deep_recursion),
 ];
@@ -679,6 +688,8 @@ fn fuel(engine: &Engine) -> Result<()> {
 fn epochs(engine: &Engine) -> Result<()> {
     let (mut store, instance) = instance(engine, 0u32, SPIN)?;
     let spin = instance.get_typed_func::<i64, ()>(&mut store, "spin")?;
+    // Without a deadline nothing runs.
+    assert_eq!(spin.call(&mut store, 1).unwrap_err().downcast_ref::<Trap>(), Some(&Trap::Interrupt));
     // A timeout from another thread.
     store.set_epoch_deadline(1);
     let clock = {

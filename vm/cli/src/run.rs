@@ -8,7 +8,7 @@ use std::ffi::{OsStr, OsString};
 use std::io::Write;
 use std::os::unix::ffi::OsStrExt;
 use std::time::Instant;
-use weir::{Engine, ExternType, Instance, Linker, Module, Profiler, Store, Trap, Val};
+use weir::{Engine, ExternType, Instance, Linker, Module, ProfilingStrategy, Store, Trap, Val};
 use weir_wasi::{I32Exit, WasiCtx};
 
 /// The guest's native stack, as large as a native program's default.
@@ -49,8 +49,8 @@ fn engine(args: &Run) -> Result<Engine, Failure> {
     config.max_wasm_stack(GUEST_STACK).value_stack_size(VALUE_STACK);
     match args.profile {
         Some(ProfileKind::Counts) => _ = config.profile(true),
-        Some(ProfileKind::Perfmap) => _ = config.profiler(Some(Profiler::PerfMap)),
-        Some(ProfileKind::Jitdump) => _ = config.profiler(Some(Profiler::JitDump)),
+        Some(ProfileKind::Perfmap) => _ = config.profiler(ProfilingStrategy::PerfMap),
+        Some(ProfileKind::Jitdump) => _ = config.profiler(ProfilingStrategy::JitDump),
         None => (),
     }
     Engine::new(&config).map_err(Failure::of_engine)

@@ -2,6 +2,7 @@
 
 use crate::api::store::AsContext;
 use crate::records::backtrace::WasmBacktrace;
+use crate::records::config::DEFAULT_MAX_BACKTRACE;
 
 impl WasmBacktrace {
     /// Returns the guest functions that are active in this store, innermost first, including those outside other host
@@ -28,11 +29,24 @@ impl WasmBacktrace {
     /// assert_eq!(store.data(), &[1, 2]);
     /// # Ok::<(), weir::Error>(())
     /// ```
+    ///
+    /// The trace is also empty if the engine collects no frames ([`Config::wasm_backtrace`](crate::Config::wasm_backtrace)).
     pub fn capture(store: impl AsContext) -> WasmBacktrace {
+        let limit = store.as_context().engine().config().max_backtrace;
+        WasmBacktrace::take(store, limit)
+    }
+
+    /// Returns the functions that [`WasmBacktrace::capture`] returns, also if the engine collects no frames for errors.
+    pub fn force_capture(store: impl AsContext) -> WasmBacktrace {
+        let limit = store.as_context().engine().config().max_backtrace;
+        WasmBacktrace::take(store, if limit == 0 { DEFAULT_MAX_BACKTRACE } else { limit })
+    }
+
+    fn take(store: impl AsContext, limit: usize) -> WasmBacktrace {
         let mut trace = WasmBacktrace::default();
         // SAFETY: a borrowed store is live. One thread at a time uses it, and while its guest runs, only Rust code that
         // the guest called on this thread can borrow it.
-        unsafe { trace.extend(store.as_context().record()) };
+        unsafe { trace.extend(store.as_context().record(), limit) };
         trace
     }
 }

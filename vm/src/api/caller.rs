@@ -3,7 +3,7 @@
 use crate::api::externs::Extern;
 use crate::api::store::{AsContext, AsContextMut, StoreContext, StoreContextMut};
 use crate::records::store::StoreRecord;
-use crate::{Engine, Instance, Result};
+use crate::{Engine, Instance, ModuleExport, Result};
 use std::ptr::NonNull;
 use weir_contract::InstanceCtx;
 
@@ -71,6 +71,12 @@ impl<'a, T: 'static> Caller<'a, T> {
     /// was not called as an import.
     pub fn get_export(&mut self, name: &str) -> Option<Extern> {
         self.instance()?.get_export(&self.store, name)
+    }
+
+    /// Returns the export of the instance that imports this function, without looking for its name. `None` if the export belongs to
+    /// another module or the function was not called as an import.
+    pub fn get_module_export(&mut self, export: &ModuleExport) -> Option<Extern> {
+        self.instance()?.get_module_export(&self.store, export)
     }
 
     /// Returns the engine.

@@ -105,7 +105,7 @@ impl Instance {
     }
 }
 
-fn check_count(what: &str, expected: usize, found: usize) -> Result<()> {
+pub(super) fn check_count(what: &str, expected: usize, found: usize) -> Result<()> {
     match expected == found {
         true => Ok(()),
         false => Err(Error::msg(format!("expected {expected} {what}, found {found}"))),

@@ -6,6 +6,7 @@ use crate::records::config::Config;
 use crate::records::engine::{Engine, EngineRecord};
 use crate::records::error::Result;
 use crate::records::memory::Reservations;
+use crate::records::pooling::Quota;
 use crate::records::quiescence::Domain;
 use crate::records::signatures::Signatures;
 use crate::records::stack::Stacks;
@@ -24,9 +25,10 @@ impl Engine {
     /// Creates an engine with these settings.
     ///
     /// # Errors
-    /// [`Unavailable`](crate::Unavailable) if this host or build lacks something that the settings require; or the
-    /// profiler's file can't be written.
+    /// [`Unavailable`](crate::Unavailable) if this version, host or build lacks something that the settings require, or if they
+    /// contradict each other; or the profiler's file can't be written.
     pub fn new(config: &Config) -> Result<Engine> {
+        config.check()?;
         let quiescence = Arc::new(Domain::default());
         let engines = engines(config, &quiescence)?;
         Ok(Engine::of(EngineRecord {
@@ -36,6 +38,7 @@ impl Engine {
             epoch: AtomicU64::new(0),
             stacks: Stacks::default(),
             reservations: Reservations::default(),
+            quota: Quota::new(&config.allocation_strategy),
             quiescence,
             stripes: Arc::default(),
             prepares_threads: engines.prepares_threads(),

@@ -1,7 +1,7 @@
 //! Errors and related types: the module `weir::error`.
 
 pub use crate::records::backtrace::{FrameInfo, WasmBacktrace};
-pub use crate::records::error::{Context, Error, Result};
+pub use crate::records::error::{Context, Error, Result, ToWasmtimeResult};
 
 use crate::api::types::ExternType;
 

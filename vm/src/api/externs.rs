@@ -133,7 +133,7 @@ impl Extern {
             match item {
                 ExternIndex::Func(i) => {
                     let func = NonNull::new(instance.func_ref(i).cast_mut()).expect("imports are linked");
-                    Func::from_raw(store, func).into()
+                    Func::from_ref(store, func).into()
                 }
                 ExternIndex::Table(i) => Table::from_raw(store, instance.table(i)).into(),
                 ExternIndex::Memory(i) => Memory::from_raw(store, instance.memory(i)).into(),

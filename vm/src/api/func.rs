@@ -57,7 +57,7 @@ impl Func {
 
     /// # Safety
     /// `func` belongs to the store with identity `store`.
-    pub(crate) unsafe fn from_raw(store: u64, func: NonNull<FuncRef>) -> Func {
+    pub(crate) unsafe fn from_ref(store: u64, func: NonNull<FuncRef>) -> Func {
         Func { store, func }
     }
 

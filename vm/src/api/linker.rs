@@ -112,7 +112,7 @@ impl<T: 'static> Linker<T> {
     /// # Errors
     /// The name is already defined.
     pub fn func_wrap<P, R>(&mut self, module: &str, name: &str, func: impl IntoFunc<T, P, R>) -> Result<&mut Linker<T>> {
-        self.insert(module, name, Definition::Host(func.into_func().0))
+        self.define_host(module, name, func.into_func().0)
     }
 
     /// Defines a name as a host function of any type: see [`Func::new`](crate::Func::new).
@@ -126,7 +126,7 @@ impl<T: 'static> Linker<T> {
         ty: FuncType,
         func: impl Fn(Caller<'_, T>, &[Val], &mut [Val]) -> Result<()> + Send + Sync + 'static,
     ) -> Result<&mut Linker<T>> {
-        self.insert(module, name, Definition::Host(dynamic(ty.0, func)))
+        self.define_host(module, name, dynamic(ty.0, func))
     }
 
     /// Defines a name of the empty module as an item of a store.
@@ -314,6 +314,11 @@ impl<T: 'static> Linker<T> {
 
     fn known(&self, module: &str, name: &str) -> Result<&Definition> {
         self.definition(module, name).with_context(|| format!("`{module}::{name}` is not defined"))
+    }
+
+    /// Defines a name as a host function.
+    pub(super) fn define_host(&mut self, module: &str, name: &str, func: Arc<HostFunc>) -> Result<&mut Linker<T>> {
+        self.insert(module, name, Definition::Host(func))
     }
 
     fn insert(&mut self, module: &str, name: &str, definition: Definition) -> Result<&mut Linker<T>> {

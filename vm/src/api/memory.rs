@@ -2,6 +2,7 @@
 
 use crate::api::store::{AsContext, AsContextMut, StoreContext, StoreContextMut};
 use crate::records::memory::MemoryRecord;
+use crate::records::pooling::Share;
 use crate::records::store::StoreRecord;
 use crate::{Error, MemoryType, Result};
 use std::ptr::NonNull;
@@ -51,7 +52,10 @@ impl Memory {
     pub fn new(mut store: impl AsContextMut, ty: MemoryType) -> Result<Memory> {
         let store = store.as_context_mut();
         // SAFETY: the store is borrowed, and no reference into it is held.
-        let record = unsafe { (*store.record()).add_memory(ty)? };
+        let record = unsafe {
+            (*store.record()).hold(Share::MEMORY)?;
+            (*store.record()).add_memory(ty)?
+        };
         // SAFETY: the memory has just been made there.
         Ok(unsafe { Memory::from_raw(store.id(), record) })
     }

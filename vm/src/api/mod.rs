@@ -25,4 +25,5 @@ pub(crate) mod table;
 pub(crate) mod tag;
 pub(crate) mod typed;
 pub(crate) mod types;
+pub(crate) mod unchecked;
 pub(crate) mod value;

@@ -17,7 +17,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 use weir_bytecode::module::{Body, ExternIndex, ExternType as IndexedType};
 use weir_bytecode::validate;
-use weir_contract::Layout;
+use weir_contract::{FuncRef, Layout};
 
 /// An export of a module: see [`Module::get_export_index`].
 #[derive(Clone, Debug)]
@@ -71,6 +71,8 @@ impl Module {
         let bytecode = validate::parse_with(bytes, config.validation(config.lazy_validation))?;
         let validate_ns = started.elapsed().as_nanos() as u64;
         let layout = Layout::of(&bytecode);
+        let records = layout.size() as usize + bytecode.funcs.len() * size_of::<FuncRef>();
+        engine.record().quota.check(&bytecode, records)?;
         let sig_ids = engine.record().signatures.intern_all(&bytecode.types);
         let mut exports: Box<[u32]> = (0..bytecode.exports.len() as u32).collect();
         exports.sort_unstable_by_key(|&i| &bytecode.exports[i as usize].name);
@@ -131,6 +133,18 @@ impl Module {
     /// Returns the type of the export `name`.
     pub fn get_export(&self, name: &str) -> Option<ExternType> {
         Some(self.item_type(self.record().export(name)?))
+    }
+
+    /// Returns the name and the contents of each custom section, in order. [`Module::from_file`] does not read debugging information,
+    /// whose contents are then zero.
+    ///
+    /// ```
+    /// let module = weir::Module::new(&weir::Engine::default(), r#"(module (@custom "made by" "hand"))"#)?;
+    /// assert_eq!(module.custom_sections().collect::<Vec<_>>(), [("made by", b"hand".as_slice())]);
+    /// # Ok::<(), weir::Error>(())
+    /// ```
+    pub fn custom_sections(&self) -> impl Iterator<Item = (&str, &[u8])> {
+        self.bytecode().custom_sections()
     }
 
     /// Looks up the export `name` once, to find it in many instances: see

@@ -81,7 +81,7 @@ impl<T: 'static> Store<T> {
             ctx: StoreCtx {
                 fuel: 0,
                 epoch: &raw const engine.record().epoch,
-                deadline: u64::MAX,
+                deadline: 0,
                 trap_pc: 0,
                 trap_fp: 0,
                 trap: 0,
@@ -153,7 +153,8 @@ impl<T: 'static> Store<T> {
     }
 
     /// Makes running code trap with [`Trap::Interrupt`](crate::Trap::Interrupt) once the engine's epoch has advanced
-    /// by `ticks_beyond_current` from now. A new store has no deadline.
+    /// by `ticks_beyond_current` from now. The deadline of a new store has been
+    /// reached: with [`Config::epoch_interruption`](crate::Config::epoch_interruption) it must be set before the guest runs.
     pub fn set_epoch_deadline(&mut self, ticks_beyond_current: u64) {
         self.as_context_mut().set_epoch_deadline(ticks_beyond_current);
     }
@@ -227,6 +228,7 @@ impl<T: 'static> Drop for Store<T> {
             externs.iter().for_each(|&value| drop(Box::from_raw(value)));
             tags.iter().for_each(|&tag| drop(Box::from_raw(tag)));
             exceptions.iter().for_each(|&exception| drop(Box::from_raw(exception)));
+            engine.quota.subtract(record.owned.held);
             engine.stacks.put(*Box::from_raw(record.stack));
             (record.drop_data)(record.data);
         }

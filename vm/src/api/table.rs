@@ -2,6 +2,7 @@
 
 use crate::api::store::{AsContext, AsContextMut};
 use crate::api::value::Ref;
+use crate::records::pooling::Share;
 use crate::records::store::StoreRecord;
 use crate::records::table::TableRecord;
 use crate::{Error, Result, TableType, ValType};
@@ -38,7 +39,10 @@ impl Table {
         let store = store.as_context_mut();
         let init = init.to_slot(store.id(), ty.element)?;
         // SAFETY: the store is borrowed, and no reference into it is held.
-        let record = unsafe { (*store.record()).add_table(ty, init)? };
+        let record = unsafe {
+            (*store.record()).hold(Share::TABLE)?;
+            (*store.record()).add_table(ty, init)?
+        };
         // SAFETY: the table has just been made there.
         Ok(unsafe { Table::from_raw(store.id(), record) })
     }

@@ -150,7 +150,7 @@ impl WasmTy for Option<ExnRef> {
     }
 }
 
-/// Arguments of a call: a [`WasmTy`] or a tuple of up to sixteen.
+/// Arguments of a call: a [`WasmTy`] or a tuple of up to seventeen.
 pub trait WasmParams: Send {
     /// Number of arguments.
     #[doc(hidden)]
@@ -172,7 +172,7 @@ pub trait WasmParams: Send {
     unsafe fn write(self, slots: *mut u64, store: u64);
 }
 
-/// Results of a call: a [`WasmTy`] or a tuple of up to sixteen.
+/// Results of a call: a [`WasmTy`] or a tuple of up to seventeen.
 pub trait WasmResults: WasmParams {
     /// Reads the results from the first slots.
     ///
@@ -231,7 +231,7 @@ impl<V: WasmTy> WasmResults for V {
     }
 }
 
-/// A closure that can be a host function: an optional [`Caller`], up to sixteen [`WasmTy`] parameters, and a
+/// A closure that can be a host function: an optional [`Caller`], up to seventeen [`WasmTy`] parameters, and a
 /// [`WasmRet`].
 ///
 /// ```
@@ -333,6 +333,7 @@ tuples! {
     A1 A2 A3 A4 A5 A6 A7 A8 A9 A10 A11 A12 A13 A14;
     A1 A2 A3 A4 A5 A6 A7 A8 A9 A10 A11 A12 A13 A14 A15;
     A1 A2 A3 A4 A5 A6 A7 A8 A9 A10 A11 A12 A13 A14 A15 A16;
+    A1 A2 A3 A4 A5 A6 A7 A8 A9 A10 A11 A12 A13 A14 A15 A16 A17;
 }
 
 /// Makes a host function that reads its parameters from the slots and writes its results there.

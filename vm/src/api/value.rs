@@ -474,7 +474,7 @@ impl Ref {
             }
             HeapType::Func | HeapType::Concrete(_) => {
                 // SAFETY: the caller's promise.
-                Ref::Func(NonNull::new(slot as *mut FuncRef).map(|func| unsafe { Func::from_raw(id, func) }))
+                Ref::Func(NonNull::new(slot as *mut FuncRef).map(|func| unsafe { Func::from_ref(id, func) }))
             }
         }
     }

@@ -12,7 +12,8 @@ pub(crate) fn options(config: &Config) -> Options {
         poll: config.epoch_interruption,
         guard_regions: config.guards_memory(),
         signals: config.signals_based_traps,
-        canonical_nans: config.deterministic,
+        canonical_nans: config.canonicalises_nans(),
+        verify: config.verify,
         allocator: match config.allocator {
             Allocator::LinearScan => request::Allocator::LinearScan,
             Allocator::Regalloc2 => request::Allocator::Regalloc2,

@@ -7,6 +7,7 @@ use crate::records::bulk;
 use crate::records::exceptions::TagRecord;
 use crate::records::instance::{InstanceRecord, Owner};
 use crate::records::memory::MemoryRecord;
+use crate::records::pooling::Share;
 use crate::records::scope::Scope;
 use crate::records::signatures::canonical_table;
 use crate::records::store::{StoreRecord, context};
@@ -45,6 +46,8 @@ pub(crate) unsafe fn instantiate(store: *mut StoreRecord, module: &Module, impor
         let (memories, tables) = (module.bytecode().memories.len(), module.bytecode().tables.len());
         let imported = (module.bytecode().imported_memories as usize, module.bytecode().imported_tables as usize);
         (*store).check_counts(1, memories - imported.0, tables - imported.1)?;
+        let (memories, tables) = ((memories - imported.0) as u32, (tables - imported.1) as u32);
+        (*store).hold(Share { instances: 1, memories, tables })?;
         let instance = adopt(store, module);
         module.engine().record().engines.prepare_module(instance.ctx)?;
         link_imports(store, instance, imports);

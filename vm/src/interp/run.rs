@@ -34,10 +34,11 @@ pub(crate) unsafe fn run(instance: *mut InstanceCtx, func: u32, fp: *mut u64) ->
             let refusal = lazy::refusal(&record.module, func).map(Failure::Host);
             let mut failure = refusal.unwrap_or_else(|| Failure::trap(Trap::StackOverflow));
             // The function has been entered, but has no frame.
-            if let Some(frames) = failure.missing_backtrace() {
+            let limit = record.module.engine().config().max_backtrace;
+            if let Some(frames) = failure.missing_backtrace(limit) {
                 let start = || record.module.bytecode().bodies[(func - (*scope).imported_funcs) as usize].range().start;
-                frames.push(&record.module, func, start);
-                frames.extend(store_of(instance));
+                frames.push(&record.module, func, limit, start);
+                frames.extend(store_of(instance), limit);
             }
             (*store_of(instance)).failure = Some(failure);
             return Exit::Trap;
@@ -144,7 +145,7 @@ unsafe fn meter(store: *mut StoreRecord) -> Meter {
             store: &raw mut (*store).ctx,
             fuel: config.consume_fuel,
             polls: config.epoch_interruption,
-            canonical_nans: config.deterministic,
+            canonical_nans: config.canonicalises_nans(),
         }
     }
 }

@@ -6,9 +6,6 @@ use std::any::Any;
 use std::error::Error as StdError;
 use std::fmt;
 
-/// Frames beyond this number are counted but not kept.
-pub(crate) const MAX_FRAMES: usize = 64;
-
 /// The guest functions that were active when an error occurred, innermost first.
 ///
 /// ```
@@ -36,7 +33,12 @@ pub struct WasmBacktrace {
     omitted: u64,
 }
 
-impl Attachment for WasmBacktrace {}
+impl Attachment for WasmBacktrace {
+    #[cfg(feature = "anyhow")]
+    fn into_context(self: Box<Self>, error: anyhow::Error) -> anyhow::Error {
+        error.context(*self)
+    }
+}
 
 impl Error {
     /// Returns the backtrace, if the guest was running.
@@ -50,9 +52,11 @@ impl Error {
         attachment.downcast_mut().expect("nothing else is attached to errors")
     }
 
-    /// Returns the error with this backtrace.
+    /// Returns the error with this backtrace, unless it has no frames because the engine collects none.
     pub(crate) fn with_backtrace(mut self, backtrace: WasmBacktrace) -> Error {
-        *self.backtrace_mut() = backtrace;
+        if !backtrace.frames.is_empty() {
+            *self.backtrace_mut() = backtrace;
+        }
         self
     }
 }
@@ -68,10 +72,9 @@ impl WasmBacktrace {
         self.omitted
     }
 
-    /// Adds the caller of the last frame. Beyond [`MAX_FRAMES`] only the number of frames matters, and `pc` is not
-    /// called.
-    pub(crate) fn push(&mut self, module: &Module, func: u32, pc: impl FnOnce() -> u32) {
-        if self.frames.len() < MAX_FRAMES {
+    /// Adds the caller of the last frame. Beyond `limit` only the number of frames matters, and `pc` is not called.
+    pub(crate) fn push(&mut self, module: &Module, func: u32, limit: usize, pc: impl FnOnce() -> u32) {
+        if self.frames.len() < limit {
             self.frames.push(FrameInfo { module: module.clone(), func, pc: pc() });
         } else {
             self.omitted += 1;

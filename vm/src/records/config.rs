@@ -1,7 +1,9 @@
 //! The settings of an engine, and decisions that follow directly from them.
 
-use crate::records::events::{Callback, Profiler};
-use weir_bytecode::{Module as Bytecode, validate};
+use crate::records::events::{Callback, ProfilingStrategy};
+use crate::records::pooling::InstanceAllocationStrategy;
+use weir_bytecode::Module as Bytecode;
+use weir_bytecode::validate::{self, Proposals};
 #[cfg(feature = "jit")]
 use weir_contract::code::FunctionText;
 use weir_contract::code::Padding;
@@ -11,6 +13,11 @@ const DEFAULT_MAX_WASM_STACK: usize = 512 << 10;
 /// Default of [`Config::value_stack_size`](crate::Config::value_stack_size): room for the depth of recursion that the
 /// default native stack gives compiled code.
 const DEFAULT_VALUE_STACK: usize = 4 << 20;
+/// Default of [`Config::wasm_backtrace_max_frames`](crate::Config::wasm_backtrace_max_frames).
+pub(crate) const DEFAULT_MAX_BACKTRACE: usize = 64;
+/// A memory without guard regions reserves its maximum, but not more than this (or its minimum, if that is more), unless the settings
+/// say otherwise.
+const UNGUARDED_RESERVATION_MAX: u64 = 8 << 30;
 
 /// Selects the engines that run functions.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
@@ -91,11 +98,20 @@ pub struct Config {
     pub(crate) profile: Option<bool>,
     pub(crate) keep_profiles: bool,
     pub(crate) deterministic: bool,
-    pub(crate) exceptions: bool,
-    pub(crate) legacy_exceptions: bool,
+    pub(crate) canonical_nans: bool,
+    pub(crate) verify: bool,
+    pub(crate) proposals: Proposals,
+    /// What the settings demand and Weir does not have.
+    pub(crate) unmet: Vec<&'static str>,
     pub(crate) compiler_threads: Option<usize>,
+    pub(crate) parallel_compilation: bool,
     pub(crate) max_code_size: usize,
-    pub(crate) profiler: Option<Profiler>,
+    pub(crate) max_backtrace: usize,
+    pub(crate) memory_reservation: Option<u64>,
+    pub(crate) memory_reservation_for_growth: Option<u64>,
+    pub(crate) has_guards: bool,
+    pub(crate) allocation_strategy: InstanceAllocationStrategy,
+    pub(crate) profiler: ProfilingStrategy,
     pub(crate) tier_events: Option<Callback>,
 }
 
@@ -141,11 +157,19 @@ impl Default for Config {
             profile: None,
             keep_profiles: false,
             deterministic: false,
-            exceptions: true,
-            legacy_exceptions: false,
+            canonical_nans: false,
+            verify: cfg!(debug_assertions),
+            proposals: Proposals::default(),
+            unmet: Vec::new(),
             compiler_threads: None,
+            parallel_compilation: true,
             max_code_size: usize::MAX,
-            profiler: None,
+            max_backtrace: DEFAULT_MAX_BACKTRACE,
+            memory_reservation: None,
+            memory_reservation_for_growth: None,
+            has_guards: true,
+            allocation_strategy: InstanceAllocationStrategy::OnDemand,
+            profiler: ProfilingStrategy::None,
             tier_events: None,
         }
     }
@@ -156,8 +180,7 @@ impl Config {
     pub(crate) fn validation(&self, lazy: bool) -> validate::Options {
         let threads = if self.parallel_validation { crate::sys::thread::parallelism().unwrap_or(1) } else { 1 };
         let work = self.tier_up_threshold.is_none() && self.stress.is_none();
-        let Config { exceptions, legacy_exceptions, .. } = *self;
-        validate::Options { threads, lazy, accept: true, work, segments: self.consume_fuel, exceptions, legacy_exceptions }
+        validate::Options { threads, lazy, accept: true, work, segments: self.consume_fuel, proposals: self.proposals }
     }
 
     /// Returns whether the interpreter executes superinstructions. Where functions get baseline code, most are not interpreted for long
@@ -181,7 +204,8 @@ impl Config {
     pub(crate) fn loop_kind(&self) -> LoopKind {
         match self {
             Config { consume_fuel: true, .. } => LoopKind::Fuelled,
-            Config { epoch_interruption: true, .. } | Config { deterministic: true, .. } => LoopKind::Polling,
+            Config { epoch_interruption: true, .. } => LoopKind::Polling,
+            config if config.canonicalises_nans() => LoopKind::Polling,
             config if config.profiles() => LoopKind::Profiling,
             _ => LoopKind::Plain,
         }
@@ -194,7 +218,22 @@ impl Config {
 
     /// Returns whether memories have guard regions.
     pub(crate) fn guards_memory(&self) -> bool {
-        self.guard_regions && self.signals_based_traps
+        let reserves = self.memory_reservation.is_none_or(|bytes| bytes >= 1 << 32);
+        self.guard_regions && self.has_guards && reserves && self.signals_based_traps
+    }
+
+    /// Returns the number of bytes that a memory without guard regions reserves at most, unless its minimum is greater.
+    pub(crate) fn unguarded_reservation(&self) -> usize {
+        let bytes = match (self.memory_reservation, self.memory_reservation_for_growth) {
+            (None, None) => UNGUARDED_RESERVATION_MAX,
+            (first, more) => first.unwrap_or(4 << 30).saturating_add(more.unwrap_or(2 << 30)),
+        };
+        usize::try_from(bytes).unwrap_or(usize::MAX)
+    }
+
+    /// Returns whether arithmetic produces the canonical NaN.
+    pub(crate) fn canonicalises_nans(&self) -> bool {
+        self.canonical_nans || self.deterministic
     }
 
     /// Returns whether the interpreter counts branches and calls.

@@ -4,6 +4,7 @@ use crate::records::census::Census;
 use crate::records::config::{Config, LoopKind};
 use crate::records::engines::Engines;
 use crate::records::memory::Reservations;
+use crate::records::pooling::Quota;
 use crate::records::quiescence::Domain;
 use crate::records::signatures::Signatures;
 use crate::records::stack::Stacks;
@@ -31,6 +32,8 @@ pub(crate) struct EngineRecord {
     pub stacks: Stacks,
     /// Address space of dropped memories, for new ones.
     pub reservations: Reservations,
+    /// What its stores hold together.
+    pub quota: Quota,
     /// The quiescence words of its stores.
     pub quiescence: Arc<Domain>,
     /// The stripes of counters that its stores use.

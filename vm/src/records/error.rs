@@ -5,8 +5,11 @@
 
 use crate::records::thrown::ThrownException;
 use std::any::Any;
+#[cfg(feature = "anyhow")]
+use std::any::TypeId;
 use std::error::Error as StdError;
 use std::fmt;
+use std::ops::Deref;
 use weir_bytecode::Trap;
 
 /// The result of an operation that may fail with an [`Error`].
@@ -39,14 +42,52 @@ struct Inner {
 }
 
 /// Data that an error carries beside its chain.
-pub(crate) trait Attachment: fmt::Display + Any + Send + Sync {}
+pub(crate) trait Attachment: fmt::Display + Any + Send + Sync {
+    /// The error with the data as its context.
+    #[cfg(feature = "anyhow")]
+    fn into_context(self: Box<Self>, error: anyhow::Error) -> anyhow::Error;
+}
 
 /// A link of the chain: as an error to be shown, and as the value to be recovered.
 trait Part: Send + Sync {
-    fn error(&self) -> &(dyn StdError + 'static);
+    fn error(&self) -> &(dyn StdError + Send + Sync + 'static);
     fn value(&self) -> &dyn Any;
     fn value_mut(&mut self) -> &mut dyn Any;
     fn into_value(self: Box<Self>) -> Box<dyn Any>;
+    /// The link as an error of `anyhow`, from which the value can be recovered, with a cause if this is a context.
+    #[cfg(feature = "anyhow")]
+    fn into_anyhow(self: Box<Self>, cause: Option<anyhow::Error>) -> anyhow::Error;
+}
+
+impl dyn Part {
+    /// Returns the value if it is an `E`. The value of an error of `anyhow` is the first `E` of its chain.
+    fn get<E: fmt::Display + fmt::Debug + Send + Sync + 'static>(&self) -> Option<&E> {
+        let value = self.value().downcast_ref();
+        #[cfg(feature = "anyhow")]
+        let value = value.or_else(|| self.value().downcast_ref::<anyhow::Error>()?.downcast_ref());
+        value
+    }
+
+    /// As [`Part::get`], mutably.
+    fn get_mut<E: fmt::Display + fmt::Debug + Send + Sync + 'static>(&mut self) -> Option<&mut E> {
+        #[cfg(feature = "anyhow")]
+        if !self.value().is::<E>() {
+            return self.value_mut().downcast_mut::<anyhow::Error>()?.downcast_mut();
+        }
+        self.value_mut().downcast_mut()
+    }
+
+    /// Returns the value, of which [`Part::get`] has found that it is an `E`.
+    fn take<E: fmt::Display + fmt::Debug + Send + Sync + 'static>(self: Box<Self>) -> Option<E> {
+        let value = self.into_value();
+        #[cfg(feature = "anyhow")]
+        let value = match value.downcast::<anyhow::Error>() {
+            Ok(error) if TypeId::of::<E>() != TypeId::of::<anyhow::Error>() => return error.downcast().ok(),
+            Ok(error) => error,
+            Err(value) => value,
+        };
+        value.downcast().ok().map(|value| *value)
+    }
 }
 
 /// Implements the methods of a [`Part`] whose value is this field.
@@ -70,11 +111,16 @@ macro_rules! recovered_as {
 struct Cause<E>(E);
 
 impl<E: StdError + Send + Sync + 'static> Part for Cause<E> {
-    fn error(&self) -> &(dyn StdError + 'static) {
+    fn error(&self) -> &(dyn StdError + Send + Sync + 'static) {
         &self.0
     }
 
     recovered_as!(0);
+
+    #[cfg(feature = "anyhow")]
+    fn into_anyhow(self: Box<Self>, _: Option<anyhow::Error>) -> anyhow::Error {
+        anyhow::Error::new(self.0)
+    }
 }
 
 /// A cause or a context that can only be shown.
@@ -95,11 +141,19 @@ impl<M: fmt::Display> fmt::Display for Message<M> {
 impl<M: fmt::Display> StdError for Message<M> {}
 
 impl<M: fmt::Display + Send + Sync + 'static> Part for Message<M> {
-    fn error(&self) -> &(dyn StdError + 'static) {
+    fn error(&self) -> &(dyn StdError + Send + Sync + 'static) {
         self
     }
 
     recovered_as!(0);
+
+    #[cfg(feature = "anyhow")]
+    fn into_anyhow(self: Box<Self>, cause: Option<anyhow::Error>) -> anyhow::Error {
+        match cause {
+            Some(cause) => cause.context(self.0),
+            None => anyhow::Error::new(*self),
+        }
+    }
 }
 
 /// A trap with its details, if known. It is recovered as the [`Trap`].
@@ -118,11 +172,18 @@ impl fmt::Display for Trapped {
 impl StdError for Trapped {}
 
 impl Part for Trapped {
-    fn error(&self) -> &(dyn StdError + 'static) {
+    fn error(&self) -> &(dyn StdError + Send + Sync + 'static) {
         self
     }
 
     recovered_as!(trap);
+
+    /// The value with the text as its context, which `anyhow` shows first.
+    #[cfg(feature = "anyhow")]
+    fn into_anyhow(self: Box<Self>, _: Option<anyhow::Error>) -> anyhow::Error {
+        let text = self.to_string();
+        anyhow::Error::new(self.trap).context(text)
+    }
 }
 
 /// An exception with its description. It is recovered as the [`ThrownException`].
@@ -141,11 +202,51 @@ impl fmt::Display for Thrown {
 impl StdError for Thrown {}
 
 impl Part for Thrown {
-    fn error(&self) -> &(dyn StdError + 'static) {
+    fn error(&self) -> &(dyn StdError + Send + Sync + 'static) {
         self
     }
 
     recovered_as!(exception);
+
+    /// The value with the text as its context, which `anyhow` shows first.
+    #[cfg(feature = "anyhow")]
+    fn into_anyhow(self: Box<Self>, _: Option<anyhow::Error>) -> anyhow::Error {
+        let text = self.to_string();
+        anyhow::Error::new(self.exception).context(text)
+    }
+}
+
+/// An error whose type is not known, which is recovered as the box.
+struct Boxed(Box<dyn StdError + Send + Sync>);
+
+impl Part for Boxed {
+    fn error(&self) -> &(dyn StdError + Send + Sync + 'static) {
+        &*self.0
+    }
+
+    recovered_as!(0);
+
+    #[cfg(feature = "anyhow")]
+    fn into_anyhow(self: Box<Self>, _: Option<anyhow::Error>) -> anyhow::Error {
+        anyhow::Error::from_boxed(self.0)
+    }
+}
+
+/// An error of `anyhow`. It is recovered as that, or as any link of its chain.
+#[cfg(feature = "anyhow")]
+struct Anyhow(anyhow::Error);
+
+#[cfg(feature = "anyhow")]
+impl Part for Anyhow {
+    fn error(&self) -> &(dyn StdError + Send + Sync + 'static) {
+        &*self.0
+    }
+
+    recovered_as!(0);
+
+    fn into_anyhow(self: Box<Self>, _: Option<anyhow::Error>) -> anyhow::Error {
+        self.0
+    }
 }
 
 impl Error {
@@ -157,6 +258,30 @@ impl Error {
     /// Creates an error from a message.
     pub fn msg<M: fmt::Display + fmt::Debug + Send + Sync + 'static>(message: M) -> Error {
         Error::of(Box::new(Message(message)))
+    }
+
+    /// Creates an error from a cause of unknown type, which can only be recovered as a
+    /// `Box<dyn std::error::Error + Send + Sync>`.
+    pub fn from_boxed(error: Box<dyn StdError + Send + Sync + 'static>) -> Error {
+        Error::of(Box::new(Boxed(error)))
+    }
+
+    /// Creates an error from one of `anyhow`, whose chain it has. The conversion in the other direction is `From`, and so `?`.
+    ///
+    /// ```
+    /// use weir::ToWasmtimeResult;
+    ///
+    /// fn host() -> anyhow::Result<()> {
+    ///     weir::Module::new(&weir::Engine::default(), "(module")?;
+    ///     Ok(())
+    /// }
+    ///
+    /// let error: weir::Error = host().to_wasmtime_result().unwrap_err();
+    /// assert!(error.is::<anyhow::Error>());
+    /// ```
+    #[cfg(feature = "anyhow")]
+    pub fn from_anyhow(error: anyhow::Error) -> Error {
+        Error::of(Box::new(Anyhow(error)))
     }
 
     fn of(cause: Box<dyn Part>) -> Error {
@@ -187,16 +312,15 @@ impl Error {
     /// [`WasmBacktrace`](crate::WasmBacktrace).
     pub fn downcast_ref<E: fmt::Display + fmt::Debug + Send + Sync + 'static>(&self) -> Option<&E> {
         let backtrace = self.attachment().and_then(|attachment| (attachment as &dyn Any).downcast_ref());
-        let context = || self.0.contexts.iter().rev().find_map(|part| part.value().downcast_ref());
-        backtrace.or_else(context).or_else(|| self.0.cause.value().downcast_ref())
+        let context = || self.0.contexts.iter().rev().find_map(|part| part.get());
+        backtrace.or_else(context).or_else(|| self.0.cause.get())
     }
 
     /// As [`Error::downcast_ref`], mutably.
     pub fn downcast_mut<E: fmt::Display + fmt::Debug + Send + Sync + 'static>(&mut self) -> Option<&mut E> {
         let Inner { cause, contexts, backtrace } = &mut *self.0;
         let backtrace = backtrace.as_deref_mut().and_then(|attachment| (attachment as &mut dyn Any).downcast_mut());
-        let parts = contexts.iter_mut().rev().map(|part| part.value_mut()).chain([cause.value_mut()]);
-        backtrace.or_else(|| parts.into_iter().find_map(|part| part.downcast_mut()))
+        backtrace.or_else(|| contexts.iter_mut().rev().chain([cause]).find_map(|part| part.get_mut()))
     }
 
     /// Returns whether [`Error::downcast_ref`] finds an `E`.
@@ -210,18 +334,18 @@ impl Error {
     /// The error itself, if there is no `E`.
     pub fn downcast<E: fmt::Display + fmt::Debug + Send + Sync + 'static>(mut self) -> std::result::Result<E, Error> {
         let parts = &mut self.0.contexts;
-        let part = match parts.iter().rposition(|part| part.value().is::<E>()) {
+        let part = match parts.iter().rposition(|part| part.get::<E>().is_some()) {
             Some(i) => parts.swap_remove(i),
-            None if self.0.cause.value().is::<E>() => self.0.cause,
+            None if self.0.cause.get::<E>().is_some() => self.0.cause,
             None => return Err(self),
         };
-        Ok(*part.into_value().downcast().expect("its type was checked"))
+        Ok(part.take().expect("its type was checked"))
     }
 
     /// Returns the contexts, outermost first, then the cause and its sources.
     pub fn chain(&self) -> impl Iterator<Item = &(dyn StdError + 'static)> {
-        let contexts = self.0.contexts.iter().rev().map(|context| context.error());
-        let mut next = Some(self.0.cause.error());
+        let contexts = self.0.contexts.iter().rev().map(|context| context.error() as &(dyn StdError + 'static));
+        let mut next = Some(self.0.cause.error() as &(dyn StdError + 'static));
         contexts.chain(std::iter::from_fn(move || {
             let error = next?;
             next = error.source();
@@ -315,9 +439,66 @@ impl StdError for Opaque {
     }
 }
 
+impl From<Error> for Box<dyn StdError + Send> {
+    fn from(error: Error) -> Self {
+        Box::new(Opaque(error))
+    }
+}
+
+/// The links of the chain as contexts and cause of an error of `anyhow`, outermost the backtrace if there is one.
+#[cfg(feature = "anyhow")]
+impl From<Error> for anyhow::Error {
+    fn from(error: Error) -> anyhow::Error {
+        let Inner { cause, contexts, backtrace } = *error.0;
+        let cause = cause.into_anyhow(None);
+        let error = contexts.into_iter().fold(cause, |cause, context| context.into_anyhow(Some(cause)));
+        match backtrace {
+            Some(backtrace) => backtrace.into_context(error),
+            None => error,
+        }
+    }
+}
+
+/// Converts a result of `anyhow` to one of this crate. The name is wasmtime's.
+pub trait ToWasmtimeResult<T> {
+    /// Converts the error by [`Error::from_anyhow`], if it is one of `anyhow`.
+    ///
+    /// # Errors
+    /// The given error.
+    fn to_wasmtime_result(self) -> Result<T>;
+}
+
+impl<T> ToWasmtimeResult<T> for Result<T> {
+    fn to_wasmtime_result(self) -> Result<T> {
+        self
+    }
+}
+
+#[cfg(feature = "anyhow")]
+impl<T> ToWasmtimeResult<T> for anyhow::Result<T> {
+    fn to_wasmtime_result(self) -> Result<T> {
+        self.map_err(Error::from_anyhow)
+    }
+}
+
 impl AsRef<dyn StdError + 'static> for Error {
     fn as_ref(&self) -> &(dyn StdError + 'static) {
-        self.0.contexts.last().map_or(self.0.cause.error(), |context| context.error())
+        &**self
+    }
+}
+
+impl AsRef<dyn StdError + Send + Sync + 'static> for Error {
+    fn as_ref(&self) -> &(dyn StdError + Send + Sync + 'static) {
+        &**self
+    }
+}
+
+/// The outermost context or, without one, the cause.
+impl Deref for Error {
+    type Target = dyn StdError + Send + Sync + 'static;
+
+    fn deref(&self) -> &Self::Target {
+        self.0.contexts.last().unwrap_or(&self.0.cause).error()
     }
 }
 

@@ -9,13 +9,20 @@ use std::time::Duration;
 use weir_bytecode::Module as Bytecode;
 
 /// The profiler for which compiled code is named: see [`Config::profiler`](crate::Config::profiler).
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Profiler {
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum ProfilingStrategy {
+    /// None.
+    #[default]
+    None,
     /// `perf report`, through `/tmp/perf-PID.map`: names only. No further step is needed.
     PerfMap,
     /// `perf inject --jit`, through `jit-PID.dump` in the working directory. `perf annotate` then shows the machine
     /// code. Record with `perf record -k mono`.
     JitDump,
+    /// VTune, which Weir does not support: an error of [`Engine::new`](crate::Engine::new).
+    VTune,
+    /// wasmtime's interpreter, which Weir does not have: an error of [`Engine::new`](crate::Engine::new).
+    Pulley,
 }
 
 /// A compiler of functions.

@@ -44,9 +44,10 @@ impl Failure {
         Failure::Trap { trap, detail, frames: None }
     }
 
-    /// Returns the backtrace to be filled in, if the failure has none yet. A panic has none.
-    pub fn missing_backtrace(&mut self) -> Option<&mut WasmBacktrace> {
+    /// Returns the backtrace to be filled in with `limit` frames, if the failure has none yet. A panic has none.
+    pub fn missing_backtrace(&mut self, limit: usize) -> Option<&mut WasmBacktrace> {
         match self {
+            _ if limit == 0 => None,
             Failure::Trap { frames: frames @ None, .. } => Some(frames.insert(WasmBacktrace::default())),
             Failure::Host(error) if error.wasm_backtrace().is_none() => Some(error.backtrace_mut()),
             Failure::Trap { .. } | Failure::Host(_) | Failure::Panic(_) => None,

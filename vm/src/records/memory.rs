@@ -8,9 +8,17 @@ use std::io;
 use weir_bytecode::types::{Limits, MemoryType};
 use weir_contract::{Bounds, GUARDED_RESERVATION, MemoryCtx};
 
-/// A memory without guard regions reserves its maximum, but not more than this (or its minimum, if that is more), and
-/// cannot grow beyond its reservation.
-const UNGUARDED_RESERVATION_MAX: usize = 8 << 30;
+/// How an engine makes memories.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Plan {
+    /// Whether 32-bit memories have guard regions.
+    pub guard_regions: bool,
+    /// A memory without guard regions reserves its maximum, but not more than this (or its minimum, if that is more), and
+    /// cannot grow beyond its reservation.
+    pub unguarded: usize,
+    /// The maximum size in bytes of any memory.
+    pub max: usize,
+}
 
 /// A linear memory.
 #[repr(C)]
@@ -29,14 +37,15 @@ impl MemoryRecord {
     /// The size exceeds a limit, or the memory or address space of the host.
     pub fn new(
         ty: MemoryType,
-        guard_regions: bool,
+        plan: Plan,
         kept: &Reservations,
         limiter: Option<&mut Limiter>,
         data: *mut (),
     ) -> Result<MemoryRecord> {
         let too_large = || Error::msg(format!("a memory of {} pages is too large", ty.limits.min));
         let min = byte_len(&ty, ty.limits.min).ok_or_else(too_large)?;
-        let declared_max = byte_len(&ty, ty.limits.max.unwrap_or(u64::MAX)).unwrap_or(usize::MAX).min(max_addressable(&ty));
+        let declared_max =
+            byte_len(&ty, ty.limits.max.unwrap_or(u64::MAX)).unwrap_or(usize::MAX).min(max_addressable(&ty)).min(plan.max);
         if min > declared_max {
             return Err(too_large());
         }
@@ -45,11 +54,11 @@ impl MemoryRecord {
         {
             return Err(Error::msg(format!("a memory of {min} bytes exceeds the store's limits")));
         }
-        let guarded = Bounds::of(&ty, 0, guard_regions) == Bounds::Guard;
+        let guarded = Bounds::of(&ty, 0, plan.guard_regions) == Bounds::Guard;
         let (reserved, max_len) = match guarded {
             true => (GUARDED_RESERVATION, declared_max),
             false => {
-                let reserved = declared_max.min(UNGUARDED_RESERVATION_MAX).max(min);
+                let reserved = declared_max.min(plan.unguarded).max(min);
                 (reserved, reserved)
             }
         };
@@ -200,15 +209,20 @@ mod tests {
         MemoryType { limits: Limits { min, max }, memory64: false, shared: false, page_size_log2: 16 }
     }
 
+    fn plan(guard_regions: bool) -> Plan {
+        Plan { guard_regions, unguarded: 8 << 30, max: usize::MAX }
+    }
+
     fn new(ty: MemoryType, guard_regions: bool) -> Result<MemoryRecord> {
-        MemoryRecord::new(ty, guard_regions, &Reservations::default(), None, null_mut())
+        MemoryRecord::new(ty, plan(guard_regions), &Reservations::default(), None, null_mut())
     }
 
     #[test]
     fn reservations_are_kept_and_zeroed() {
         let kept = Reservations::default();
-        let new =
-            |pages, guard_regions| MemoryRecord::new(memory32(pages, None), guard_regions, &kept, None, null_mut()).unwrap();
+        let new = |pages, guard_regions| {
+            MemoryRecord::new(memory32(pages, None), plan(guard_regions), &kept, None, null_mut()).unwrap()
+        };
         let (mut first, unguarded) = (new(1, true), new(1, false));
         first.grow(2, None, null_mut()).unwrap();
         let base = first.ctx.base;

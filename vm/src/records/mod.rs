@@ -26,6 +26,7 @@ pub(crate) mod memory;
 pub(crate) mod mismatch;
 pub(crate) mod module;
 mod pool;
+pub(crate) mod pooling;
 pub(crate) mod profile;
 pub(crate) mod quiescence;
 pub(crate) mod scope;

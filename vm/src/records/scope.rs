@@ -101,7 +101,7 @@ impl Scope {
         unsafe {
             let table = self.table(table);
             if index >= table.ctx.len {
-                return Err(Trap::UndefinedElement);
+                return Err(Trap::TableOutOfBounds);
             }
             let entry = &*table.ctx.entries.add(index as usize);
             if entry.sig != self.sig_id(ty) {

@@ -20,7 +20,8 @@ use crate::records::exceptions::{ExnRecord, InFlight, TagRecord};
 use crate::records::failure::Failure;
 use crate::records::instance::Owner;
 use crate::records::limiter::Limiter;
-use crate::records::memory::MemoryRecord;
+use crate::records::memory::{MemoryRecord, Plan};
+use crate::records::pooling::Share;
 use crate::records::quiescence::Word;
 use crate::records::stack::StackRecord;
 use crate::records::stripes::Stripe;
@@ -103,6 +104,8 @@ pub(crate) struct Owned {
     pub exception_bytes: [usize; 2],
     /// Number of the owners that are instances.
     pub instances: usize,
+    /// What the store holds of the engine's limits, until it is dropped.
+    pub held: Share,
 }
 
 /// The bytes by which the memory of exception objects grows.
@@ -160,26 +163,42 @@ impl StoreRecord {
         self.ctx.deadline = self.engine.record().epoch.load(Ordering::Relaxed).saturating_add(ticks);
     }
 
-    /// Creates a memory in the store.
+    /// Adds to what the store holds of the engine's limits.
+    ///
+    /// # Errors
+    /// A limit of the engine is reached; nothing is added.
+    pub fn hold(&mut self, share: Share) -> Result<()> {
+        self.engine.record().quota.add(share)?;
+        let held = &mut self.owned.held;
+        held.instances += share.instances;
+        held.memories += share.memories;
+        held.tables += share.tables;
+        Ok(())
+    }
+
+    /// Creates a memory in the store, which already holds it.
     ///
     /// # Errors
     /// The errors of [`MemoryRecord::new`]; or the store's limit is reached.
     pub fn add_memory(&mut self, ty: MemoryType) -> Result<*mut MemoryRecord> {
         self.check_counts(0, 1, 0)?;
-        let guard_regions = self.engine.config().guards_memory();
-        let memory = MemoryRecord::new(ty, guard_regions, &self.engine.record().reservations, self.limiter.as_mut(), self.data)?;
+        let (config, engine) = (self.engine.config(), self.engine.record());
+        let (guard_regions, unguarded) = (config.guards_memory(), config.unguarded_reservation());
+        let plan = Plan { guard_regions, unguarded, max: engine.quota.memory_size() };
+        let memory = MemoryRecord::new(ty, plan, &engine.reservations, self.limiter.as_mut(), self.data)?;
         let memory = Box::into_raw(Box::new(memory));
         self.owned.memories.push(memory);
         Ok(memory)
     }
 
-    /// Creates a table filled with a reference. A concrete element type is given by its engine-wide identity.
+    /// Creates a table filled with a reference, which the store already holds. A concrete element type is given by its engine-wide identity.
     ///
     /// # Errors
     /// The errors of [`TableRecord::new`]; or the store's limit is reached.
     pub fn add_table(&mut self, ty: TableType, reference: u64) -> Result<*mut TableRecord> {
         self.check_counts(0, 0, 1)?;
-        let table = TableRecord::new(ty, reference, self.limiter.as_mut(), self.data)?;
+        let max = self.engine.record().quota.table_elements();
+        let table = TableRecord::new(ty, reference, max, self.limiter.as_mut(), self.data)?;
         let table = Box::into_raw(Box::new(table));
         self.owned.tables.push(table);
         Ok(table)

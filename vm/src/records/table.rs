@@ -18,16 +18,18 @@ pub(crate) struct TableRecord {
     pub ty: TableType,
     /// Used to grow only; all other accesses go through `ctx`.
     entries: Vec<TableEntry>,
+    /// The maximum number of elements that the engine allows, whatever the type says.
+    max: u64,
 }
 
 impl TableRecord {
-    /// Creates a table of the type's minimum size, filled with a reference.
+    /// Creates a table of the type's minimum size, filled with a reference, that never has more than `max` elements.
     ///
     /// # Errors
-    /// The size exceeds [`MAX_TABLE_ELEMENTS`] or the store's limits.
-    pub fn new(ty: TableType, reference: u64, limiter: Option<&mut Limiter>, data: *mut ()) -> Result<TableRecord> {
+    /// The size exceeds `max`, [`MAX_TABLE_ELEMENTS`] or the store's limits.
+    pub fn new(ty: TableType, reference: u64, max: u64, limiter: Option<&mut Limiter>, data: *mut ()) -> Result<TableRecord> {
         let ctx = TableCtx { entries: ptr::dangling_mut(), len: 0 };
-        let mut table = TableRecord { ctx, ty, entries: Vec::new() };
+        let mut table = TableRecord { ctx, ty, entries: Vec::new(), max: max.min(MAX_TABLE_ELEMENTS) };
         let min = ty.limits.min;
         if let Some(limiter) = limiter
             && !limiter.table_growing(data, 0, min as usize, ty.limits.max.map(|max| max as usize))?
@@ -105,7 +107,7 @@ impl TableRecord {
     /// The error of the limiter.
     pub fn grow(&mut self, delta: u64, reference: u64, limiter: Option<&mut Limiter>, data: *mut ()) -> Result<Option<u64>> {
         let old = self.ctx.len;
-        let max = self.ty.limits.max.unwrap_or(u64::MAX).min(MAX_TABLE_ELEMENTS);
+        let max = self.ty.limits.max.unwrap_or(u64::MAX).min(self.max);
         let len = old.checked_add(delta).filter(|&len| len <= max);
         let maximum = self.ty.limits.max.map(|max| max as usize);
         let Some(limiter) = limiter else { return Ok(len.and_then(|len| self.resize(len, reference)).map(|()| old)) };
@@ -124,7 +126,7 @@ impl TableRecord {
     }
 
     fn resize(&mut self, len: u64, reference: u64) -> Option<()> {
-        if len > MAX_TABLE_ELEMENTS {
+        if len > self.max {
             return None;
         }
         let entry = self.entry(reference);
@@ -179,7 +181,7 @@ mod tests {
 
     #[test]
     fn bounds_are_checked_before_anything_is_written() {
-        let mut table = TableRecord::new(externs(3, None), 0, None, null_mut()).unwrap();
+        let mut table = TableRecord::new(externs(3, None), 0, u64::MAX, None, null_mut()).unwrap();
         assert_eq!(table.fill(1, 9, 3), Err(Trap::TableOutOfBounds));
         assert_eq!(table.write(2, [9, 9].into_iter()), Err(Trap::TableOutOfBounds));
         assert_eq!(table.fill(u64::MAX, 9, 2), Err(Trap::TableOutOfBounds));
@@ -190,21 +192,21 @@ mod tests {
 
     #[test]
     fn grows_up_to_its_maximum() {
-        let mut table = TableRecord::new(externs(1, Some(4)), 5, None, null_mut()).unwrap();
+        let mut table = TableRecord::new(externs(1, Some(4)), 5, u64::MAX, None, null_mut()).unwrap();
         assert_eq!(table.grow(4, 6, None, null_mut()).unwrap(), None);
         assert_eq!(table.grow(3, 6, None, null_mut()).unwrap(), Some(1));
         assert_eq!((table.get(0), table.get(3), table.ctx.len), (Ok(5), Ok(6), 4));
-        let mut open = TableRecord::new(externs(0, None), 0, None, null_mut()).unwrap();
+        let mut open = TableRecord::new(externs(0, None), 0, u64::MAX, None, null_mut()).unwrap();
         assert_eq!(open.grow(0xFFFF_FFF0, 0, None, null_mut()).unwrap(), None);
         assert_eq!(open.grow(u64::MAX, 0, None, null_mut()).unwrap(), None);
-        assert!(TableRecord::new(externs(u64::from(u32::MAX), None), 0, None, null_mut()).is_err());
+        assert!(TableRecord::new(externs(u64::from(u32::MAX), None), 0, u64::MAX, None, null_mut()).is_err());
     }
 
     #[test]
     fn functions_are_copied_beside_their_references() {
         let func = FuncRef { entry: ptr::null(), sig: 7, index: 1, instance: ptr::dangling_mut() };
         let ty = TableType { element: RefType::FUNCREF, ..externs(2, None) };
-        let mut table = TableRecord::new(ty, 0, None, null_mut()).unwrap();
+        let mut table = TableRecord::new(ty, 0, u64::MAX, None, null_mut()).unwrap();
         table.set(1, &raw const func as u64).unwrap();
         let entries = table.range(0, 2).unwrap();
         // SAFETY: the table has two elements.

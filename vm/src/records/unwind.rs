@@ -44,8 +44,9 @@ impl Failure {
                     Err(other) => other,
                 };
             }
-            if let Some(frames) = self.missing_backtrace() {
-                frames.extend(store);
+            let limit = (*store).engine.config().max_backtrace;
+            if let Some(frames) = self.missing_backtrace(limit) {
+                frames.extend(store, limit);
             }
         }
     }

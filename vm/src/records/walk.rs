@@ -250,13 +250,15 @@ impl WasmBacktrace {
     ///
     /// # Safety
     /// As for [`walk`].
-    pub(crate) unsafe fn extend(&mut self, store: *mut StoreRecord) {
+    pub(crate) unsafe fn extend(&mut self, store: *mut StoreRecord, limit: usize) {
         // SAFETY: the caller's promise.
         unsafe {
             walk(store, ALL_FRAMES, |frame| {
                 match frame {
-                    Frame::Native(NativeFrame { module, func, pc, .. }) => self.push(module, func, || pc),
-                    Frame::Interp(InterpFrame { module, func, pc, .. }) => self.push(module, func, || pc.find(module, func)),
+                    Frame::Native(NativeFrame { module, func, pc, .. }) => self.push(module, func, limit, || pc),
+                    Frame::Interp(InterpFrame { module, func, pc, .. }) => {
+                        self.push(module, func, limit, || pc.find(module, func))
+                    }
                 }
                 ControlFlow::Continue(())
             });

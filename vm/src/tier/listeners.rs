@@ -25,7 +25,7 @@ impl Listeners {
     /// The profiler's file can't be written.
     pub fn new(config: &Config) -> Result<Listeners> {
         let failed = |error| Error::msg(format!("the profiler's file can't be written: {error}"));
-        let perf = config.profiler.map(Perf::new).transpose().map_err(failed)?;
+        let perf = Perf::new(config.profiler).map_err(failed)?;
         Ok(Listeners { callback: config.tier_events.clone(), perf: perf.map(Mutex::new) })
     }
 

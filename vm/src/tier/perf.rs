@@ -1,7 +1,7 @@
 //! Files that `perf` reads: the map of names for `perf report`, or the dump from which `perf inject` makes objects.
 //! Formats: `tools/perf/Documentation/jit-interface.txt` and `jitdump-specification.txt` of the Linux kernel.
 
-use crate::records::events::Profiler;
+use crate::records::events::ProfilingStrategy;
 use crate::sys::clock;
 use crate::sys::file::Writer;
 use crate::sys::mapping::Mapping;
@@ -29,18 +29,19 @@ const CODE_LOAD: u32 = 0;
 const CODE_LOAD_LEN: usize = 56;
 
 impl Perf {
-    /// Creates the file and writes its header.
+    /// Creates the file that the profiler reads, if it reads one, and writes its header.
     ///
     /// # Errors
     /// The file can't be written or mapped.
-    pub fn new(profiler: Profiler) -> io::Result<Perf> {
+    pub fn new(profiler: ProfilingStrategy) -> io::Result<Option<Perf>> {
         let pid = std::process::id();
         match profiler {
-            Profiler::PerfMap => {
+            ProfilingStrategy::None | ProfilingStrategy::VTune | ProfilingStrategy::Pulley => Ok(None),
+            ProfilingStrategy::PerfMap => {
                 let file = Writer::append(Path::new(&format!("/tmp/perf-{pid}.map")))?;
-                Ok(Perf { file, dumped: None, _marker: None })
+                Ok(Some(Perf { file, dumped: None, _marker: None }))
             }
-            Profiler::JitDump => {
+            ProfilingStrategy::JitDump => {
                 let mut file = Writer::create(Path::new(&format!("jit-{pid}.dump")))?;
                 let mut header = Vec::new();
                 for word in [MAGIC, VERSION, HEADER_LEN, EM_X86_64, 0, pid] {
@@ -50,7 +51,7 @@ impl Perf {
                 header.extend(0u64.to_ne_bytes());
                 file.write_all(&header)?;
                 let marker = file.map_executable(HEADER_LEN as usize)?;
-                Ok(Perf { file, dumped: Some(0), _marker: Some(marker) })
+                Ok(Some(Perf { file, dumped: Some(0), _marker: Some(marker) }))
             }
         }
     }

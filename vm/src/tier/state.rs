@@ -75,6 +75,7 @@ impl EngineState {
     pub fn new(config: &Config, quiescence: &Arc<Domain>, hooks: Hooks, helpers: HelperTable) -> Result<EngineState> {
         // Often there are no other threads yet.
         barrier::prepare();
+        let threads = if config.parallel_compilation { policy::compiler_threads() } else { 1 };
         Ok(EngineState {
             policy: Policy::new(config),
             options: options(config),
@@ -86,7 +87,7 @@ impl EngineState {
             hooks,
             helpers,
             space: OnceLock::new(),
-            queue: Queue::new(config.compiler_threads.unwrap_or_else(policy::compiler_threads)),
+            queue: Queue::new(config.compiler_threads.unwrap_or(threads)),
             record: Mutex::default(),
             osr_entries: AtomicU64::new(0),
             resumed: AtomicU64::new(0),

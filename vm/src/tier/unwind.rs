@@ -28,13 +28,14 @@ pub(crate) unsafe extern "sysv64" fn on_unwind(instance: *mut InstanceCtx, pc: u
             (*(*instance).stack).exit_fp = fp;
             failure.capture(store);
         }
-        if let Some(frames) = failure.missing_backtrace() {
+        let limit = engine.config().max_backtrace;
+        if let Some(frames) = failure.missing_backtrace(limit) {
             // The trapping function's own frame; its callers begin at `fp`.
             space.trap_frames(pc, |site| {
-                frames.push(&Module::from_running(site.module as *const ModuleRecord), site.func, || site.pc)
+                frames.push(&Module::from_running(site.module as *const ModuleRecord), site.func, limit, || site.pc)
             });
             (*(*instance).stack).exit_fp = fp;
-            frames.extend(store);
+            frames.extend(store, limit);
         }
         let stack = (*instance).stack;
         let caught = match &failure {

@@ -57,6 +57,7 @@ pub fn each_engine(change: impl Fn(&mut Config), mut test: impl FnMut(&Engine)) 
 pub fn instance(engine: &Engine, wat: &str) -> (Store<()>, Instance) {
     let module = Module::new(engine, wat).unwrap();
     let mut store = Store::new(engine, ());
+    store.set_epoch_deadline(u64::MAX);
     let instance = Instance::new(&mut store, &module, &[]).unwrap();
     (store, instance)
 }
@@ -65,6 +66,7 @@ pub fn instance(engine: &Engine, wat: &str) -> (Store<()>, Instance) {
 pub fn linked<T>(linker: &Linker<T>, wat: &str, data: T) -> (Store<T>, Instance) {
     let module = Module::new(linker.engine(), wat).unwrap();
     let mut store = Store::new(linker.engine(), data);
+    store.set_epoch_deadline(u64::MAX);
     let instance = linker.instantiate(&mut store, &module).unwrap();
     (store, instance)
 }

@@ -154,6 +154,7 @@ struct Runner {
 impl Runner {
     fn new(engine: &Engine, fuel: Option<u64>, change: fn(Vec<u8>) -> Vec<u8>) -> weir::Result<Runner> {
         let mut store = Store::try_new(engine, ())?;
+        store.set_epoch_deadline(u64::MAX);
         if let Some(fuel) = fuel {
             store.set_fuel(fuel)?;
         }

@@ -124,7 +124,7 @@ fn indirect_calls_check_index_null_and_type() {
     let (mut store, instance) = instantiate(&config(), wat);
     assert_eq!(call::<_, i32>(&mut store, instance, "f", 0).unwrap(), 1);
     for (index, expected) in
-        [(1, Trap::BadSignature), (2, Trap::IndirectCallToNull), (4, Trap::UndefinedElement), (-1, Trap::UndefinedElement)]
+        [(1, Trap::BadSignature), (2, Trap::IndirectCallToNull), (4, Trap::TableOutOfBounds), (-1, Trap::TableOutOfBounds)]
     {
         let error = call::<_, i32>(&mut store, instance, "f", index).unwrap_err();
         assert_eq!(trap(&error), expected);
@@ -139,7 +139,7 @@ fn a_64_bit_table() {
         (func $g (result i32) (i32.const 5))
         (func (export \"f\") (param i64) (result i32) (call_indirect (type $t) (local.get 0))))";
     assert_eq!(run::<_, i32>(wat, 2i64).unwrap(), 5);
-    assert_eq!(trap(&run::<_, i32>(wat, 0x1_0000_0002i64).unwrap_err()), Trap::UndefinedElement);
+    assert_eq!(trap(&run::<_, i32>(wat, 0x1_0000_0002i64).unwrap_err()), Trap::TableOutOfBounds);
 }
 
 #[test]
@@ -177,6 +177,7 @@ fn traps_point_at_the_instruction_itself() {
 fn linked() -> (Store<()>, Instance, Instance) {
     let engine = Engine::new(&config()).unwrap();
     let mut store = Store::new(&engine, ());
+    store.set_epoch_deadline(u64::MAX);
     let a = Module::new(
         &engine,
         "(module (memory (export \"memory\") 1) (global $g (mut i32) (i32.const 10))
@@ -231,6 +232,7 @@ fn calls_between_instances_switch_memory_and_globals() {
 fn host_functions_get_arguments_and_give_results() {
     let engine = Engine::new(&config()).unwrap();
     let mut store = Store::new(&engine, ());
+    store.set_epoch_deadline(u64::MAX);
     let module = Module::new(
         &engine,
         "(module (import \"h\" \"mix\" (func $mix (param i32 i64 f32 f64) (result f64 i32)))
@@ -264,6 +266,7 @@ fn host_functions_get_arguments_and_give_results() {
 fn a_host_function_that_panics_unwinds_through_the_guest() {
     let engine = Engine::new(&config()).unwrap();
     let mut store = Store::new(&engine, ());
+    store.set_epoch_deadline(u64::MAX);
     let wat = "(module (import \"h\" \"panic\" (func $panic)) (func (export \"f\") (call $panic)) (func (export \"g\")))";
     let module = Module::new(&engine, wat).unwrap();
     let panic = Func::wrap(&mut store, || -> () { std::panic::resume_unwind(Box::new("the host's own")) });
@@ -277,6 +280,7 @@ fn a_host_function_that_panics_unwinds_through_the_guest() {
 fn the_guest_and_the_host_call_each_other_until_the_stack_ends() {
     let engine = Engine::new(&config()).unwrap();
     let mut store = Store::new(&engine, ());
+    store.set_epoch_deadline(u64::MAX);
     let wat = "(module (import \"h\" \"again\" (func $again (param i32) (result i32)))
         (func (export \"f\") (param i32) (result i32)
             (if (result i32) (local.get 0)

@@ -178,6 +178,7 @@ fn outcomes(configs: &[Config], rounds: i32, amounts: impl Iterator<Item = u64>)
         let mut linker = crate::Linker::new(&engine);
         linker.func_wrap("host", "add", |i: i32| i + 100).unwrap();
         let mut store = Store::new(&engine, ());
+        store.set_epoch_deadline(u64::MAX);
         amounts
             .iter()
             .map(|&fuel| {

@@ -143,6 +143,7 @@ fn opcodes_may_be_longer_than_necessary() {
         let engine = Engine::new(&config).unwrap();
         let module = Module::new(&engine, &bytes).unwrap();
         let mut store = Store::new(&engine, ());
+        store.set_epoch_deadline(u64::MAX);
         let instance = Instance::new(&mut store, &module, &[]).unwrap();
         let args = [[-2i32, 7, i32::MAX, 0], [1, 1, 5, 9]].map(|lanes| V128::from(lanes.into_wide()));
         let found: V128 = call(&mut store, instance, "f", (args[0], args[1])).unwrap();
@@ -410,6 +411,7 @@ fn host_functions_take_and_give_vectors() {
     )
     .unwrap();
     let mut store = Store::new(&engine, ());
+    store.set_epoch_deadline(u64::MAX);
     let typed = Func::wrap(&mut store, |a: i32, v: V128, b: f32| (V128::from(v.as_u128() + b as u128), a + 1));
     let ty = FuncType::new(&engine, [ValType::V128; 2], [ValType::V128]);
     let dynamic = Func::new(&mut store, ty, |_, args, results| {

@@ -197,9 +197,9 @@ fn indirect_calls_check_what_they_find() {
             assert_eq!(guest.trap().1, 0x31);
             assert_eq!(guest.call(func, &[77, dirt | 2]), Err(Trap::BadSignature));
             for outside in [4, 5, 0x7fff_ffff, 0xffff_ffff] {
-                assert_eq!(guest.call(func, &[77, outside]), Err(Trap::UndefinedElement));
+                assert_eq!(guest.call(func, &[77, outside]), Err(Trap::TableOutOfBounds));
             }
-            let far = if index == "i64" { Err(Trap::UndefinedElement) } else { Ok(guest.call(2, &[77]).unwrap()) };
+            let far = if index == "i64" { Err(Trap::TableOutOfBounds) } else { Ok(guest.call(2, &[77]).unwrap()) };
             assert_eq!(guest.call(func, &[77, 0x1_0000_0001]), far);
         }
     }

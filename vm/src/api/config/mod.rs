@@ -1,8 +1,11 @@
 //! The settings of an engine: the methods of [`Config`].
 
+pub(crate) mod choices;
+mod memories;
+mod proposals;
+
 use crate::api::events::{self, TierEvent};
 use crate::records::config::{Allocator, Config, Tier};
-use crate::records::events::Profiler;
 #[cfg(feature = "jit")]
 use weir_contract::code::FunctionText;
 use weir_contract::code::Padding;
@@ -141,26 +144,6 @@ impl Config {
         self
     }
 
-    /// Allows modules to have tags and the instructions `throw`, `throw_ref` and `try_table`. Default: on.
-    pub fn wasm_exceptions(&mut self, enable: bool) -> &mut Config {
-        self.exceptions = enable;
-        self
-    }
-
-    /// Allows modules to have the legacy instructions of exception handling: `try`, `catch`, `catch_all`, `delegate` and
-    /// `rethrow`, which compilers still emit. They also need [`wasm_exceptions`](Config::wasm_exceptions). Default: off.
-    pub fn wasm_legacy_exceptions(&mut self, enable: bool) -> &mut Config {
-        self.legacy_exceptions = enable;
-        self
-    }
-
-    /// Surrounds 32-bit memories with inaccessible address space (6 GiB each), so that compiled code needs no bounds
-    /// checks. If off, every access is checked. Default: on.
-    pub fn guard_regions(&mut self, enable: bool) -> &mut Config {
-        self.guard_regions = enable;
-        self
-    }
-
     /// Lets compiled code fault where it traps. Handlers for SIGSEGV, SIGBUS, SIGILL and SIGFPE turn the faults into
     /// traps. They are installed once per process, with the first module of such an engine, and forward all other
     /// signals to the previous handlers. If off, for processes that manage these signals themselves, no handler and no
@@ -211,12 +194,6 @@ impl Config {
     /// for 26 MB), and the counts that each compilation used are kept. Default: off.
     pub fn keep_profiles(&mut self, enable: bool) -> &mut Config {
         self.keep_profiles = enable;
-        self
-    }
-
-    /// Reports all compiled code to a profiler. Default: `None`.
-    pub fn profiler(&mut self, profiler: Option<Profiler>) -> &mut Config {
-        self.profiler = profiler;
         self
     }
 

@@ -1,0 +1,188 @@
+//! The parts of the host program that concern settings, errors of anyhow, and raw values.
+
+use super::instance;
+use crate::wasmtime;
+use wasmtime::*;
+
+pub fn errors_of_anyhow(engine: &Engine) -> Result<()> {
+    use wasmtime::anyhow;
+    fn trapped(engine: &Engine) -> anyhow::Result<()> {
+        let (mut store, instance) = instance(engine, (), r#"(module (func (export "f") unreachable))"#)?;
+        let f = instance.get_typed_func::<(), ()>(&mut store, "f")?;
+        Ok(f.call(&mut store, ()).map_err(|error| error.context("calling f"))?)
+    }
+    let error: anyhow::Error = trapped(engine).unwrap_err();
+    assert_eq!(error.downcast_ref::<Trap>(), Some(&Trap::UnreachableCodeReached));
+    assert!(error.is::<WasmBacktrace>());
+    assert!(error.chain().any(|link| link.to_string() == "calling f"));
+
+    #[derive(Debug, PartialEq)]
+    struct Custom;
+    impl std::fmt::Display for Custom {
+        fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+            f.write_str("custom")
+        }
+    }
+    impl std::error::Error for Custom {}
+    let host = |fails: bool| -> anyhow::Result<i32> {
+        anyhow::ensure!(!fails, anyhow::Error::new(Custom).context("in the host"));
+        Ok(1)
+    };
+    assert_eq!(host(false).to_wasmtime_result()?, 1);
+    let error: Error = host(true).to_wasmtime_result().unwrap_err();
+    assert_eq!(format!("{error:#}"), "in the host: custom");
+    assert!(error.is::<anyhow::Error>() && error.is::<Custom>() && !error.is::<Trap>());
+    assert_eq!(error.downcast::<Custom>().unwrap(), Custom);
+    let boxed: Box<dyn std::error::Error + Send + Sync> = Box::new(Custom);
+    assert_eq!(Error::from_boxed(boxed).to_string(), "custom");
+    Ok(())
+}
+
+/// Each proposal that is off is refused.
+pub fn proposals(_: &Engine) -> Result<()> {
+    type Setting = fn(&mut Config, bool) -> &mut Config;
+    let cases: &[(Setting, &str)] = &[
+        (Config::wasm_tail_call, "(module (func $f (return_call $f)))"),
+        (Config::wasm_reference_types, "(module (func (param externref)))"),
+        (Config::wasm_function_references, "(module (type $t (func)) (func (param (ref $t))))"),
+        (Config::wasm_wide_arithmetic, "(module (func i64.const 1 i64.const 2 i64.mul_wide_u drop drop))"),
+        (Config::wasm_simd, "(module (func (result v128) (v128.const i64x2 0 0)))"),
+        (Config::wasm_bulk_memory, "(module (memory 1) (func (memory.fill (i32.const 0) (i32.const 0) (i32.const 0))))"),
+        (Config::wasm_multi_value, "(module (func (result i32 i32) i32.const 1 i32.const 2))"),
+        (Config::wasm_multi_memory, "(module (memory 1) (memory 1))"),
+        (Config::wasm_memory64, "(module (memory i64 1))"),
+        (Config::wasm_extended_const, "(module (global i32 (i32.add (i32.const 1) (i32.const 2))))"),
+        (Config::wasm_custom_page_sizes, "(module (memory 1 (pagesize 1)))"),
+    ];
+    for (set, wat) in cases {
+        for enable in [true, false] {
+            let mut config = Config::new();
+            // It needs the proposal of vectors.
+            config.wasm_relaxed_simd(false);
+            set(&mut config, enable);
+            let module = Module::new(&Engine::new(&config)?, wat);
+            assert_eq!(module.is_ok(), enable, "{wat}: {:?}", module.err());
+        }
+    }
+    let relaxed = "(module (func (param v128) (result v128) (i8x16.relaxed_swizzle (local.get 0) (local.get 0))))";
+    for enable in [true, false] {
+        assert_eq!(Module::new(&Engine::new(Config::new().wasm_relaxed_simd(enable))?, relaxed).is_ok(), enable);
+    }
+    assert!(Engine::new(Config::new().wasm_simd(false).wasm_relaxed_simd(true)).is_err());
+    assert!(Engine::new(Config::new().max_wasm_stack(0)).is_err());
+    Ok(())
+}
+
+/// Settings that change nothing that a program sees.
+pub fn settings(config: &mut Config) {
+    config
+        .strategy(Strategy::Cranelift)
+        .cranelift_opt_level(OptLevel::SpeedAndSize)
+        .cranelift_nan_canonicalization(true)
+        .profiler(ProfilingStrategy::None)
+        .wasm_threads(false)
+        .debug_info(false)
+        .native_unwind_info(true)
+        .wasm_backtrace_details(WasmBacktraceDetails::Disable)
+        .wasm_backtrace_max_frames(std::num::NonZeroUsize::new(5))
+        .memory_reservation(16 << 20)
+        .memory_reservation_for_growth(0)
+        .memory_guard_size(64 << 10)
+        .memory_init_cow(false)
+        .memory_may_move(false)
+        .guard_before_linear_memory(false)
+        .table_lazy_init(true);
+}
+
+pub fn pooling(config: &mut Config) {
+    let mut limits = PoolingAllocationConfig::new();
+    limits.total_core_instances(2).total_memories(1).max_memory_size(1 << 20).table_elements(10).max_tables_per_module(2);
+    config.allocation_strategy(limits);
+}
+
+pub fn limits_of_an_engine(engine: &Engine) -> Result<()> {
+    for (refused, why) in [
+        ("(module (memory 1) (memory 1))", "the number of memories"),
+        ("(module (memory 17))", "the size of a memory"),
+        ("(module (table 11 funcref))", "the size of a table"),
+        ("(module (table 1 funcref) (table 1 funcref) (table 1 funcref))", "the number of tables"),
+    ] {
+        assert!(Module::new(engine, refused).is_err(), "{why}");
+    }
+    let module = Module::new(
+        engine,
+        r#"(module (memory (export "memory") 1) (table (export "table") 1 funcref)
+            (func (export "grow") (param i32) (result i32) (memory.grow (local.get 0)))
+            (func (export "more") (param i32) (result i32) (table.grow (ref.null func) (local.get 0))))"#,
+    )?;
+    let mut store = Store::new(engine, ());
+    let instance = Instance::new(&mut store, &module, &[])?;
+    let mut grow =
+        |name: &str, by: i32| -> Result<i32> { instance.get_typed_func::<i32, i32>(&mut store, name)?.call(&mut store, by) };
+    assert_eq!((grow("grow", 15)?, grow("grow", 1)?), (1, -1));
+    assert_eq!((grow("more", 9)?, grow("more", 1)?), (1, -1));
+    let second = Instance::new(&mut store, &module, &[]).unwrap_err();
+    assert!(second.is::<PoolConcurrencyLimitError>(), "{second:?}");
+    let empty = Module::new(engine, "(module)")?;
+    Instance::new(&mut store, &empty, &[])?;
+    assert!(Instance::new(&mut store, &empty, &[]).unwrap_err().is::<PoolConcurrencyLimitError>());
+    drop(store);
+    Instance::new(&mut Store::new(engine, ()), &module, &[]).map(drop)
+}
+
+pub fn raw_values(engine: &Engine) -> Result<()> {
+    let ty = FuncType::new(engine, [ValType::I32, ValType::F64, ValType::V128, ValType::FUNCREF], [ValType::V128, ValType::I64]);
+    let mut linker: Linker<u32> = Linker::new(engine);
+    // SAFETY: arguments are read, and results written, as the type says.
+    unsafe {
+        linker.func_new_unchecked("host", "f", ty, |mut caller, values| {
+            let (a, b) = (values[0].assume_init().get_i32(), f64::from_bits(values[1].assume_init().get_f64()));
+            let (c, d) = (values[2].assume_init().get_v128(), values[3].assume_init().get_funcref());
+            let called = Func::from_raw(&mut caller, d);
+            *caller.data_mut() += u32::from(called.is_none());
+            values[0].write(ValRaw::v128(c + 1));
+            values[1].write(ValRaw::i64(i64::from(a) + b as i64));
+            Ok(())
+        })?;
+    }
+    let module = Module::new(
+        engine,
+        r#"(module (import "host" "f" (func $f (param i32 f64 v128 funcref) (result v128 i64)))
+            (func (export "run") (param v128 i32) (result i64 v128) (local i64)
+                (call $f (local.get 1) (f64.const 7.5) (local.get 0) (ref.null func))
+                local.set 2 local.set 0 local.get 2 local.get 0))"#,
+    )?;
+    let mut store = Store::new(engine, 0);
+    let run = linker.instantiate(&mut store, &module)?.get_func(&mut store, "run").unwrap();
+    let mut values = [ValRaw::v128(u128::MAX >> 1), ValRaw::i32(-9)];
+    // SAFETY: the arguments have the types of the parameters.
+    unsafe { run.call_unchecked(&mut store, &raw mut values)? };
+    assert_eq!((values[0].get_i64(), values[1].get_v128()), (-2, 1 << 127));
+    assert_eq!(*store.data(), 1);
+    let raw = run.to_raw(&mut store);
+    // SAFETY: it is a function of this store.
+    let same = unsafe { Func::from_raw(&mut store, raw) }.unwrap();
+    assert_eq!(same.ty(&store).params().len(), 2);
+    let many = Func::wrap(
+        &mut store,
+        |a: i32,
+         _: i32,
+         _: i32,
+         _: i32,
+         _: i32,
+         _: i32,
+         _: i32,
+         _: i32,
+         _: i32,
+         _: i32,
+         _: i32,
+         _: i32,
+         _: i32,
+         _: i32,
+         _: i32,
+         _: i32,
+         q: i32| a + q,
+    );
+    assert_eq!(many.ty(&store).params().len(), 17);
+    Ok(())
+}

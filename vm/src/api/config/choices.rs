@@ -1,0 +1,200 @@
+//! Settings of wasmtime that Weir has in another form, or that change nothing here. A host that sets them compiles and behaves as it
+//! does there. What would be wrong to ignore is an error of [`Engine::new`](crate::Engine::new).
+
+use crate::records::config::{Config, Tier};
+use crate::records::events::ProfilingStrategy;
+use std::num::NonZeroUsize;
+
+/// The compiler that a host asks for: see [`Config::strategy`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub enum Strategy {
+    /// The one that the library considers best.
+    Auto,
+    /// wasmtime's optimising compiler.
+    Cranelift,
+    /// wasmtime's compiler of one pass.
+    Winch,
+}
+
+/// The level of optimisation: see [`Config::cranelift_opt_level`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub enum OptLevel {
+    /// No optimisation.
+    None,
+    /// Fast code.
+    Speed,
+    /// Fast and small code.
+    SpeedAndSize,
+}
+
+/// A register allocator of Cranelift: see [`Config::cranelift_regalloc_algorithm`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub enum RegallocAlgorithm {
+    /// The one that makes the better code.
+    Backtracking,
+    /// The faster one.
+    SinglePass,
+}
+
+/// A garbage collector of wasmtime: see [`Config::collector`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub enum Collector {
+    /// The one that the library considers best.
+    Auto,
+    /// Counts references.
+    DeferredReferenceCounting,
+    /// Frees nothing.
+    Null,
+    /// Copies.
+    Copying,
+}
+
+/// The calls that are inlined: see [`Config::compiler_inlining`].
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Inlining {
+    /// All.
+    Yes,
+    /// Between modules, and within a module that has collected objects.
+    InterModuleAndIntraGc,
+    /// Between modules.
+    InterModule,
+    /// Those of intrinsics.
+    Intrinsics,
+    /// None.
+    No,
+}
+
+/// Whether backtraces have files and lines: see [`Config::wasm_backtrace_details`].
+#[derive(Clone, Copy, Debug)]
+pub enum WasmBacktraceDetails {
+    /// Always.
+    Enable,
+    /// Never.
+    Disable,
+    /// If the environment says so.
+    Environment,
+}
+
+/// Settings of wasmtime that have another form here.
+impl Config {
+    /// Selects engines by the name of wasmtime's compilers: [`Strategy::Winch`] is [`Tier::Baseline`]; the others are [`Tier::Auto`],
+    /// because they are what a host asks for that wants fast code. [`Config::tier`] selects exactly, Cranelift too.
+    pub fn strategy(&mut self, strategy: Strategy) -> &mut Config {
+        self.tier(match strategy {
+            Strategy::Winch => Tier::Baseline,
+            Strategy::Auto | Strategy::Cranelift => Tier::Auto,
+        })
+    }
+
+    /// Makes arithmetic produce the canonical NaN in every tier, which [`Config::deterministic`] does too. Default: off.
+    pub fn cranelift_nan_canonicalization(&mut self, enable: bool) -> &mut Config {
+        self.canonical_nans = enable;
+        self
+    }
+
+    /// Uses several threads, or one: those of [`Config::parallel_validation`], and of [`Config::compiler_threads`] unless their number
+    /// is set. Default: on.
+    pub fn parallel_compilation(&mut self, parallel: bool) -> &mut Config {
+        self.parallel_validation = parallel;
+        self.parallel_compilation = parallel;
+        self
+    }
+
+    /// Collects the frames of [`WasmBacktrace`](crate::WasmBacktrace), or none. Default: on.
+    pub fn wasm_backtrace(&mut self, enable: bool) -> &mut Config {
+        self.max_backtrace = if enable { crate::records::config::DEFAULT_MAX_BACKTRACE } else { 0 };
+        self
+    }
+
+    /// Limits the number of frames of a [`WasmBacktrace`](crate::WasmBacktrace), innermost first; `None` collects no frames.
+    /// Default: 64; wasmtime's is 20.
+    pub fn wasm_backtrace_max_frames(&mut self, limit: Option<NonZeroUsize>) -> &mut Config {
+        self.max_backtrace = limit.map_or(0, NonZeroUsize::get);
+        self
+    }
+
+    /// Reports all compiled code to a profiler. Default: [`ProfilingStrategy::None`].
+    pub fn profiler(&mut self, profiler: ProfilingStrategy) -> &mut Config {
+        self.profiler = profiler;
+        self
+    }
+
+    /// Makes the error of a trap carry a core dump, which Weir cannot do yet: on is an error of [`Engine::new`](crate::Engine::new).
+    /// Default: off.
+    pub fn coredump_on_trap(&mut self, enable: bool) -> &mut Config {
+        self.demand("Weir does not make core dumps yet (`Config::coredump_on_trap`)", enable)
+    }
+
+    /// Checks the compiler's output, and ends the process with a panic of the compiler where it is wrong. Default: off, and on
+    /// in debug builds.
+    pub fn cranelift_debug_verifier(&mut self, enable: bool) -> &mut Config {
+        self.verify = enable;
+        self
+    }
+}
+
+/// Defines methods without a function.
+macro_rules! without_function {
+    ($($(#[doc = $doc:literal])* $name:ident($ty:ty);)*) => {
+        /// Settings of wasmtime that change nothing here, each for its reason.
+        impl Config {
+            $(
+                $(#[doc = $doc])*
+                pub fn $name(&mut self, _: $ty) -> &mut Config {
+                    self
+                }
+            )*
+        }
+    };
+}
+
+without_function! {
+    /// The tiers decide which functions are optimised.
+    cranelift_opt_level(OptLevel);
+    /// Cranelift compiles only what the native back end refuses; [`Config::register_allocator`] selects the latter's allocator.
+    cranelift_regalloc_algorithm(RegallocAlgorithm);
+    /// No call is inlined.
+    compiler_inlining(Inlining);
+    /// Native code has frame pointers, by which debuggers and profilers unwind it.
+    native_unwind_info(bool);
+    /// Addresses are always mapped to the module's, for traps and backtraces.
+    generate_address_map(bool);
+    /// [`Config::profiler`] names compiled code; there is no other table of symbols.
+    debug_symbols(bool);
+    /// There is no debugging information for debuggers of native code.
+    debug_info(bool);
+    /// Frames have no file and line yet: [`FrameInfo`](crate::FrameInfo) has their offsets.
+    wasm_backtrace_details(WasmBacktraceDetails);
+    /// A module's data is copied for its first instance and mapped for the others.
+    memory_init_cow(bool);
+    /// See [`Config::memory_init_cow`].
+    memory_guaranteed_dense_image_size(u64);
+    /// Tables are filled when they are made.
+    table_lazy_init(bool);
+    /// Memories never move.
+    memory_may_move(bool);
+    /// No code accesses addresses before a memory: indices are unsigned.
+    guard_before_linear_memory(bool);
+    /// Relaxed vector instructions are deterministic with and without this setting.
+    relaxed_simd_deterministic(bool);
+    /// Futures are supported by methods with their own names, in wasmtime too.
+    async_support(bool);
+    /// There are no collected objects yet.
+    collector(Collector);
+    /// There are no collected objects yet.
+    gc_heap_initial_size(u64);
+    /// There are no collected objects yet.
+    gc_heap_reservation(u64);
+    /// There are no collected objects yet.
+    gc_heap_guard_size(u64);
+    /// There are no collected objects yet.
+    gc_heap_reservation_for_growth(u64);
+    /// There are no collected objects yet.
+    gc_heap_may_move(bool);
+    /// macOS is not supported.
+    macos_use_mach_ports(bool);
+}
