@@ -2,11 +2,11 @@
 """Fetches real WebAssembly modules of other projects into programs/real/, and compiles some from fetched sources.
 
     programs/fetch.py              fetch what is missing, check everything
-    programs/fetch.py NAME...      only these
+    programs/fetch.py NAME...      only these; `exceptions` stands for all that throw
     programs/fetch.py --list       the table, without fetching
 
 The fetched files belong to their authors and are not part of this repository. Each package comes from its registry through
-the registry's own client (npm, cargo), in one exact version. A module is used only if its SHA-256 is the one below, a
+the registry's own client (npm, cargo, pip), in one exact version. A module is used only if its SHA-256 is the one below, a
 package of sources only if its archive's is. Compiling needs Zig's C compiler: `pip install ziglang==0.17.0`.
 """
 
@@ -18,8 +18,11 @@ import subprocess
 import sys
 import tarfile
 import tempfile
+import zipfile
 from pathlib import Path
 from typing import NamedTuple
+
+import cxx
 
 REAL = Path(__file__).resolve().parent / "real"
 
@@ -98,11 +101,48 @@ SOURCES = [
            "*.c", ["-include", str(LUA / "without_setjmp.h"), str(LUA / "main.c")], "Lua 5.4"),
 ]
 
-COMPILER = [
-    sys.executable, "-m", "ziglang", "cc", "-target", "wasm32-wasi", "-O2", "-g0", "-w",
-    "-mcpu=mvp+bulk_memory+multivalue+mutable_globals+nontrapping_fptoint+sign_ext",
+
+
+class Throwing(NamedTuple):
+    """A program that throws, to compile in both forms of exceptions, to NAME and NAME-legacy: the name it gets here, the package of
+    sources as in `Source`, if there is one, the folder of these, which is searched for headers, the files, those of this repository,
+    and what the compiler is told."""
+
+    name: str
+    package: tuple[str, str, str, str] | None
+    folder: str
+    files: str
+    own: list[Path]
+    flags: list[str]
+    about: str
+
+
+EXCEPTIONS = Path(__file__).resolve().parent / "exceptions"
+
+THROWING = [
+    Throwing("cxx-features", None, "", "", [EXCEPTIONS / "features.cpp"], ["-std=c++20"], "what C++ defines of exceptions, C++"),
+    Throwing("cxx-json", ("pypi", "nlohmann-json", "3.12.0", "5f6132720fb25d0d70bf0742f8397b49a540dcc193e7312a914f6aa49f054810"), "nlohmann_json/include", "", [EXCEPTIONS / "json.cpp"],
+             ["-std=c++20"], "JSON for Modern C++ on damaged input, C++"),
+    Throwing("lua-errors", ("cargo", "lua-src", "551.1.0", "41d22b201501a536c0f5a96c7589b268b559172b20fb029064434e38ddcecb1f"),
+             "lua-5.4.9", "*.c", [EXCEPTIONS / "lua.c"], ["-include", str(EXCEPTIONS / "no_files.h")],
+             "Lua 5.4 whose errors are longjmps, C"),
+]
+
+# A module of OpenCascade with exceptions, compressed in its package: 157,396 `try_table`.
+OCCT = ("cargo", "occt-wasm", "7.0.0", "259d4811b2b27867589334d325cb38801f20d355f40e0046f8dc880eb6d57eab")
+OCCT_MEMBER = "src/occt-wasm.wasm.br"
+OCCT_SHA256 = "bb6cc8fcde47b55c06d16948f4f75826860ecc54baf7de9de828e2a4e42d1ef7"
+DECOMPRESS = "const fs = require('fs'); const [from, to] = process.argv.slice(1); " \
+    "fs.writeFileSync(to, require('zlib').brotliDecompressSync(fs.readFileSync(from)))"
+
+EMULATED = [
     "-D_WASI_EMULATED_PROCESS_CLOCKS", "-D_WASI_EMULATED_SIGNAL", "-D_WASI_EMULATED_GETPID",
     "-lwasi-emulated-process-clocks", "-lwasi-emulated-signal", "-lwasi-emulated-getpid",
+]
+
+COMPILER = [
+    sys.executable, "-m", "ziglang", "cc", "-target", "wasm32-wasi", "-O2", "-g0", "-w",
+    "-mcpu=mvp+bulk_memory+multivalue+mutable_globals+nontrapping_fptoint+sign_ext", *EMULATED,
 ]
 
 
@@ -141,6 +181,14 @@ def download(registry: str, package: str, version: str, sha256_of_archive: str, 
         if found == sha256_of_archive:
             with tarfile.open(archive) as tar:
                 tar.extractall(into, filter="data")
+    elif registry == "pypi":
+        command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--only-binary", ":all:"]
+        subprocess.run([*command, "--dest", str(into), f"{package}=={version}"], check=True)
+        (archive,) = into.glob("*.whl")
+        found, unpacked = sha256(archive), into
+        if found == sha256_of_archive:
+            with zipfile.ZipFile(archive) as wheel:
+                wheel.extractall(into)
     else:
         (into / "src").mkdir()
         (into / "src" / "lib.rs").touch()
@@ -178,34 +226,85 @@ def build(source: Source) -> Path:
     return target
 
 
+def build_throwing(program: Throwing, form: str) -> Path:
+    """Compiles a program in one form of exceptions, unless that has been done, and returns its path."""
+    target = REAL / (program.name + "-legacy" * (form == "legacy") + ".wasm")
+    if not target.exists():
+        with tempfile.TemporaryDirectory() as scratch:
+            folder = download(*program.package, Path(scratch)) / program.folder if program.package else EXCEPTIONS
+            files = [*program.own, *(file for pattern in program.files.split() for file in sorted(folder.glob(pattern)))]
+            own = [*program.flags, f"-I{folder}", "-w"]
+            REAL.mkdir(exist_ok=True)
+            unfinished = target.with_suffix(".part")
+            if files[0].suffix == ".cpp":
+                cxx.build_cxx(form, files, own, unfinished, scratch)
+            else:
+                cxx.build_c(form, files, own + EMULATED, unfinished)
+            os.replace(unfinished, target)
+    return target
+
+
+def fetch_occt() -> Path:
+    """Unpacks OpenCascade's module, unless that has been done, and returns its path."""
+    target = REAL / "occt.wasm"
+    if not target.exists():
+        with tempfile.TemporaryDirectory() as scratch:
+            packed = download(*OCCT, Path(scratch)) / OCCT_MEMBER
+            REAL.mkdir(exist_ok=True)
+            subprocess.run(["node", "-e", DECOMPRESS, str(packed), str(target)], check=True)
+    return target
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description="Fetches real WebAssembly modules into programs/real/.")
     parser.add_argument("names", nargs="*", metavar="NAME", help="modules to fetch; all if none are named")
     parser.add_argument("--list", action="store_true", help="print the table")
     options = parser.parse_args()
-    known = {row.name for row in [*MODULES, *SOURCES]}
+    throwing = [row.name for row in THROWING] + ["occt"]
+    if "exceptions" in options.names:
+        options.names += throwing
+    known = {row.name for row in [*MODULES, *SOURCES]} | {*throwing, "exceptions"}
     if unknown := set(options.names) - known:
         sys.exit(f"fetch.py: unknown: {', '.join(sorted(unknown))}; known: {', '.join(sorted(known))}")
-    wanted = [module for module in MODULES if not options.names or module.name in options.names]
+
+    def wanted(rows: list) -> list:
+        return [row for row in rows if not options.names or row.name in options.names]
+
     failed = False
-    for module in wanted:
-        if options.list:
-            print(f"{module.name:12} {module.package} {module.version}: {module.about}")
-            continue
-        path = fetch(module)
+
+    def report(name: str, path: Path, expected: str) -> None:
+        nonlocal failed
         found = sha256(path)
-        if found == module.sha256:
-            print(f"{module.name:12} {path.stat().st_size:>10} bytes")
+        if found == expected:
+            print(f"{name:12} {path.stat().st_size:>10} bytes")
         else:
             # Kept beside its place, so that nothing runs what was not expected.
             path.rename(path.with_suffix(".wrong"))
-            print(f"{module.name:12} expected SHA-256 {module.sha256}, found {found}", file=sys.stderr)
+            print(f"{name:12} expected SHA-256 {expected}, found {found}", file=sys.stderr)
             failed = True
-    for source in (source for source in SOURCES if not options.names or source.name in options.names):
+
+    for module in wanted(MODULES):
+        if options.list:
+            print(f"{module.name:12} {module.package} {module.version}: {module.about}")
+        else:
+            report(module.name, fetch(module), module.sha256)
+    for source in wanted(SOURCES):
         if options.list:
             print(f"{source.name:12} {source.package} {source.version} ({source.registry}): {source.about}, C, WASI, compiled here")
         else:
             print(f"{source.name:12} {build(source).stat().st_size:>10} bytes")
+    for program in wanted(THROWING):
+        if options.list:
+            registry, package, version, _ = program.package or ("this repository", "programs/exceptions", "", "")
+            print(f"{program.name:12} {package} {version} ({registry}): {program.about}, WASI, compiled here with exceptions")
+        for form in () if options.list else cxx.FORMS:
+            path = build_throwing(program, form)
+            print(f"{path.stem:20} {path.stat().st_size:>10} bytes")
+    if not options.names or "occt" in options.names:
+        if options.list:
+            print(f"{'occt':12} {OCCT[1]} {OCCT[2]} (cargo): OpenCascade, C++")
+        else:
+            report("occt", fetch_occt(), OCCT_SHA256)
     sys.exit(failed)
 
 

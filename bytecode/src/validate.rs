@@ -47,12 +47,14 @@ use signatures::Signatures;
 use threads::Unfinished;
 use wasmparser::{Parser, Payload, ValidPayload, Validator};
 
-/// Decodes and validates a module from its own private bytes, on this thread.
+/// Decodes and validates a module from its own private bytes, on this thread. It may use every proposal, the legacy instructions of
+/// exception handling included.
 ///
 /// # Errors
 /// The first item that is malformed, invalid or not supported.
 pub fn parse(bytes: Box<[u8]>) -> Result<Module, InvalidModule> {
-    parse_with(bytes, Options::default())
+    let proposals = Proposals::default().with(Proposal::LegacyExceptions, true);
+    parse_with(bytes, Options { proposals, ..Options::default() })
 }
 
 /// Decodes and validates a module from its own private bytes.

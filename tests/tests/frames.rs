@@ -34,7 +34,7 @@ fn run(folder: &Path, config: &Config) -> (Vec<u8>, Vec<Frames>) {
     let small = arguments.lines().find_map(|line| line.strip_prefix("small")).expect("a line `small`");
     let output = OutputBuffer::new(1 << 20);
     let ctx = WasiCtx::builder().arg(name).unwrap().args(small.split_whitespace()).unwrap().stdout(output.clone()).build();
-    let engine = engine(config).unwrap();
+    let engine = engine(config.clone().wasm_legacy_exceptions(true)).unwrap();
     let module = Module::from_file(&engine, folder.join(format!("{name}.wasm"))).unwrap();
     let mut store = Store::new(&engine, ctx);
     let mut linker = Linker::new(&engine);

@@ -3,6 +3,8 @@
 //!
 //! They are fetched and compiled by `programs/fetch.py`, and run by `cargo test -p weir-tests --test real -- --ignored`. No other
 //! test runs such a program, and CI does not fetch them. `WEIR_BLESS=1` rewrites the expected output.
+//!
+//! Those that throw are compiled to both forms of exceptions, and run under stress too. Node gave the same output.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -36,24 +38,37 @@ type Outcome = (String, String, i32);
 /// The tiers on which each program runs.
 const TIERS: [Tier; 4] = [Tier::Interpreter, Tier::Native, Tier::Baseline, Tier::Auto];
 
+/// The engine that executes in this tier.
+fn on(tier: Tier) -> Config {
+    let mut config = Config::new();
+    config.tier(tier);
+    config
+}
+
 /// Runs the module with the folder opened under the given name.
-fn run(tier: Tier, module: &str, args: &[&str], input: &str, folder: (&Path, &str)) -> weir::Result<Outcome> {
+fn run(config: &Config, module: &str, args: &[&str], input: &str, folder: (&Path, &str)) -> weir::Result<Outcome> {
     std::thread::scope(|scope| {
         let guest = std::thread::Builder::new().stack_size(GUEST_STACK + HOST_STACK);
-        let thread = guest.spawn_scoped(scope, || run_here(tier, module, args, input, folder)).expect("a thread");
+        let thread = guest.spawn_scoped(scope, || run_here(config, module, args, input, folder)).expect("a thread");
         thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
     })
 }
 
-fn run_here(tier: Tier, module: &str, args: &[&str], input: &str, (folder, opened_as): (&Path, &str)) -> weir::Result<Outcome> {
+fn run_here(
+    config: &Config,
+    module: &str,
+    args: &[&str],
+    input: &str,
+    (folder, opened_as): (&Path, &str),
+) -> weir::Result<Outcome> {
     let path = root().join("programs/real").join(module).with_extension("wasm");
     assert!(path.exists(), "{module} is missing: run programs/fetch.py {module}");
     let (out, err) = (OutputBuffer::new(1 << 20), OutputBuffer::new(1 << 20));
     let ctx = WasiCtx::builder().arg(module)?.args(args.iter().copied())?.stdin(input).stdout(out.clone()).stderr(err.clone());
     let ctx = ctx.env("HOME", "/none")?.preopened_dir(folder, opened_as, Access::ReadWrite)?;
 
-    let mut config = Config::new();
-    config.tier(tier).max_wasm_stack(GUEST_STACK).value_stack_size(64 << 20);
+    let mut config = config.clone();
+    config.max_wasm_stack(GUEST_STACK).value_stack_size(64 << 20).wasm_legacy_exceptions(true);
     let engine = engine(&config)?;
     let module = Module::from_file(&engine, path)?;
     let mut store = Store::new(&engine, ctx.build());
@@ -83,7 +98,7 @@ fn assert_expected(text: &str, file: &str) {
 fn check(module: &str, args: &[&str], script: &str, input: &str, expected: &str, (errors, status): (&str, i32), left: &[&str]) {
     for tier in TIERS {
         let folder = folder(module, &[script]);
-        let ran = run(tier, module, args, input, (&folder, "/data"));
+        let ran = run(&on(tier), module, args, input, (&folder, "/data"));
         let (out, err, exit) = ran.unwrap_or_else(|error| panic!("{module}, {tier:?}: {error:?}"));
         assert_eq!((exit, &*err), (status, errors), "{module}, {tier:?}, printed {out}");
         assert_expected(&out, expected);
@@ -132,9 +147,48 @@ fn esbuild() {
     for tier in TIERS {
         let folder = folder("esbuild-wasi", &["bundle/main.ts", "bundle/lib.ts"]);
         let args = ["/main.ts", "--bundle", "--minify", "--sourcemap", "--log-level=warning", "--outfile=/out.js"];
-        let run = run(tier, "esbuild-wasi", &args, "", (&folder, "/")).unwrap_or_else(|error| panic!("{tier:?}: {error:?}"));
+        let run = run(&on(tier), "esbuild-wasi", &args, "", (&folder, "/")).unwrap_or_else(|error| panic!("{tier:?}: {error:?}"));
         assert_eq!(run, (String::new(), String::new(), 0), "{tier:?}");
         assert_expected(&fs::read_to_string(folder.join("out.js")).expect("the bundle"), "bundle/out.js");
         assert!(folder.join("out.js.map").exists());
     }
+}
+
+/// The seeds of the runs under stress.
+const SEEDS: std::ops::Range<u64> = 0..4;
+
+/// Runs a program that throws, in both forms of exceptions, on every tier and under stress, with the folder of `script` opened as
+/// `/data`, and checks its output.
+fn check_throwing(module: &str, args: &[&str], script: Option<&str>, expected: &str, (errors, status): (&str, i32)) {
+    let mut configs: Vec<Config> = TIERS.into_iter().chain([Tier::Cranelift, Tier::Ssa]).map(on).collect();
+    configs.extend(SEEDS.map(|seed| Config::new().stress(Some(seed)).clone()));
+    for form in ["", "-legacy"] {
+        let module = format!("{module}{form}");
+        let folder = folder(&module, script.as_slice());
+        for config in &configs {
+            let ran = run(config, &module, args, "", (&folder, "/data"));
+            let (out, err, exit) = ran.unwrap_or_else(|error| panic!("{module}, {config:?}: {error:?}"));
+            assert_eq!((exit, &*err), (status, errors), "{module}, {config:?}, printed {out}");
+            assert_expected(&out, expected);
+        }
+    }
+}
+
+#[test]
+#[ignore = "needs programs/fetch.py exceptions"]
+fn what_cxx_defines() {
+    check_throwing("cxx-features", &["noexcept"], None, "cxx-features.txt", ("", 3));
+}
+
+#[test]
+#[ignore = "needs programs/fetch.py exceptions"]
+fn damaged_json() {
+    check_throwing("cxx-json", &["10"], None, "cxx-json.txt", ("", 0));
+}
+
+#[test]
+#[ignore = "needs programs/fetch.py exceptions"]
+fn errors_of_lua() {
+    let errors = ("lua: /data/errors.lua:92: uncaught\n", 1);
+    check_throwing("lua-errors", &["/data/errors.lua", "one", "two"], Some("errors.lua"), "lua-errors.txt", errors);
 }

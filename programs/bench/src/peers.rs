@@ -230,10 +230,10 @@ fn native(cc: &Path, source: &Path, target: &Path) -> Vec<Command> {
             link.arg(object).arg("-o").arg(target);
             vec![zig, link]
         }
-        // GNU's C driver compiles C++ too; without exceptions only the deleting destructors need the library.
+        // GNU's C driver compiles C++ too, but links no library for it by itself.
         Some("cpp") => {
             let mut cpp = command(cc, c);
-            cpp.args(["-fno-exceptions", "-fno-rtti"]).arg(source).arg("-o").arg(target).args(["-lm", "-lstdc++"]);
+            cpp.arg(source).arg("-o").arg(target).args(["-lm", "-lstdc++"]);
             vec![cpp]
         }
         _ => {

@@ -199,7 +199,7 @@ mod tests {
     /// Instructions that the program executes, as fuel counts them; its output is checked if it is known.
     fn instructions(program: &Program, work: &Work) -> f64 {
         const FUEL: u64 = 1 << 60;
-        let engine = Engine::new(Config::new().tier(Tier::Native).consume_fuel(true)).unwrap();
+        let engine = Engine::new(Config::new().tier(Tier::Native).consume_fuel(true).wasm_legacy_exceptions(true)).unwrap();
         let output = OutputBuffer::new(1 << 20);
         let ctx = WasiCtx::builder().arg(program.name.as_str()).unwrap().args(work.args.iter().map(String::as_str)).unwrap();
         let mut store = Store::new(&engine, ctx.stdout(output.clone()).build());

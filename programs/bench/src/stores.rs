@@ -20,7 +20,7 @@ use weir::{Config, Engine, Module, Store, Tier};
 /// A program cannot be read, fails, or prints something else than it should.
 pub fn stores(options: &Stores) -> Result<bool, String> {
     let tier = if options.auto { Tier::Auto } else { Tier::Baseline };
-    let engine = Engine::new(Config::new().tier(tier)).map_err(|error| error.to_string())?;
+    let engine = Engine::new(Config::new().tier(tier).wasm_legacy_exceptions(true)).map_err(|error| error.to_string())?;
     // With two stores from the beginning, code counts in a place of its own for each.
     let _other = Store::new(&engine, ());
     for program in &options.selection.programs()? {

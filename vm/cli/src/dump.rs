@@ -3,16 +3,17 @@
 use crate::args::Dump;
 use crate::explore::find;
 use crate::failure::{Done, Failure};
+use crate::validate;
 use std::io::{self, Write};
 use wasmparser::{Parser, Payload};
-use weir::{Engine, Error, Module};
+use weir::{Error, Module};
 use weir_bytecode::module::{ConstExpr, ElemMode, ExternIndex, ExternType, Module as Bytecode};
 use weir_bytecode::print;
 use weir_bytecode::types::{GlobalType, Limits, MemoryType, TableType, ValType};
 
 /// Prints the module, or one function of it.
 pub(crate) fn run(args: &Dump) -> Done {
-    let module = Module::from_file(&Engine::default(), &args.module).map_err(Failure::Module)?;
+    let module = Module::from_file(&validate::engine()?, &args.module).map_err(Failure::Module)?;
     let module = module.bytecode();
     let mut out = io::BufWriter::new(io::stdout().lock());
     match &args.func {

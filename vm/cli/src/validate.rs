@@ -2,13 +2,18 @@
 
 use crate::args::Validate;
 use crate::failure::{Done, Failure};
-use weir::{Engine, Module};
+use weir::{Config, Engine, Module};
 
 /// Loads every module, so that the first one that is not valid is reported.
 pub(crate) fn validate(args: &Validate) -> Done {
-    let engine = Engine::default();
+    let engine = engine()?;
     for path in &args.modules {
         Module::from_file(&engine, path).map_err(Failure::Module)?;
     }
     Ok(0)
+}
+
+/// An engine that accepts the modules that `weir run` accepts.
+pub(crate) fn engine() -> Result<Engine, Failure> {
+    Engine::new(Config::new().wasm_legacy_exceptions(true)).map_err(Failure::of_engine)
 }

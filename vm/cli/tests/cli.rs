@@ -93,6 +93,9 @@ fn uncaught_exceptions_exit_with_134_and_say_what_was_thrown() {
         }
         assert_eq!(stdout(&invoke("legacy", tier)), "-7\n");
     }
+    let library = library.to_str().expect("UTF-8");
+    assert_eq!(stdout(&weir(["validate", library])), "");
+    assert!(stdout(&weir(["dump", library, "--func", "legacy"])).contains("try"));
 }
 
 #[test]
