@@ -113,7 +113,7 @@ fn saved_locals(module: &Module, body: &FuncBody) -> u32 {
     for instr in Instrs::new(module, body.entry, body.end) {
         if let (Some(Control::Rethrow), Imm::Label(depth), true) = (control(&instr), instr.imm, walk.is_live()) {
             let block = walk.blocks.len() - 1 - depth as usize;
-            let level = walk.blocks[..block].iter().filter(|block| block.kind == BlockKind::Catch).count();
+            let level = walk.blocks[..block].iter().filter(|block| matches!(block.kind, BlockKind::Catch { .. })).count();
             count = count.max(level as u32 + 1);
         }
         walk.step(instr);
@@ -277,7 +277,7 @@ impl<'m> Verifier<'m> {
                 let keep = match label.kind {
                     BlockKind::Function => self.ty.results.len(),
                     BlockKind::Loop { .. } => params,
-                    BlockKind::Block | BlockKind::If | BlockKind::Catch => results,
+                    BlockKind::Block | BlockKind::If | BlockKind::Try { .. } | BlockKind::Catch { .. } => results,
                 };
                 self.branch(depth, operands - ty.arity(self.module).0 + keep)
             }
@@ -307,7 +307,7 @@ impl<'m> Verifier<'m> {
 
     /// The local that has the exception of the `catch` whose block has this index among the open ones.
     fn saved_local(&self, block: usize) -> u32 {
-        let level = self.walk.blocks[..block].iter().filter(|block| block.kind == BlockKind::Catch).count();
+        let level = self.walk.blocks[..block].iter().filter(|block| matches!(block.kind, BlockKind::Catch { .. })).count();
         self.first_saved + level as u32
     }
 
@@ -381,7 +381,7 @@ impl<'m> Verifier<'m> {
         let (target, keep) = match label.kind {
             BlockKind::Function => (places.end, self.ty.results.len()),
             BlockKind::Loop { .. } => (places.start, params),
-            BlockKind::Block | BlockKind::If | BlockKind::Catch => (places.end, results),
+            BlockKind::Block | BlockKind::If | BlockKind::Try { .. } | BlockKind::Catch { .. } => (places.end, results),
         };
         let drop = operands - label.height - keep;
         BranchEntry { pc: target.pc, stp: target.stp, keep: keep as u32, drop: drop as u32 }

@@ -35,8 +35,18 @@ pub enum BlockKind {
     },
     /// An `if`, in its first arm.
     If,
-    /// A `try`, after a `catch` or `catch_all`.
-    Catch,
+    /// The `try_table` at this offset, or the `try`, before its first `catch` or `catch_all`.
+    Try {
+        /// Offset of its opcode.
+        pc: u32,
+    },
+    /// The `try` at this offset, after a `catch` or `catch_all`.
+    Catch {
+        /// Offset of its opcode.
+        pc: u32,
+        /// The number of its `catch` and `catch_all` so far.
+        handlers: u32,
+    },
 }
 
 /// The walk's state before an instruction.
@@ -115,7 +125,9 @@ impl<'m> Walk<'m> {
                 self.drop(1);
                 self.open(BlockKind::If, ty);
             }
-            (Control::TryTable, Imm::TryTable(ty, _)) | (Control::Try, Imm::Block(ty)) => self.open(BlockKind::Block, ty),
+            (Control::TryTable, Imm::TryTable(ty, _)) | (Control::Try, Imm::Block(ty)) => {
+                self.open(BlockKind::Try { pc: instr.pc }, ty)
+            }
             (Control::Else, _) => self.open_else(),
             (Control::Catch, Imm::Index(tag)) => self.open_catch(Some(tag)),
             (Control::CatchAll, _) => self.open_catch(None),
@@ -171,7 +183,13 @@ impl<'m> Walk<'m> {
     /// A handler, whose operands are the payload of the exceptions with this tag.
     fn open_catch(&mut self, tag: Option<u32>) {
         let block = self.blocks.last_mut().expect("validated code nests");
-        block.kind = BlockKind::Catch;
+        block.kind = match block.kind {
+            BlockKind::Try { pc } => BlockKind::Catch { pc, handlers: 1 },
+            BlockKind::Catch { pc, handlers } => BlockKind::Catch { pc, handlers: handlers + 1 },
+            BlockKind::Function | BlockKind::Block | BlockKind::Loop { .. } | BlockKind::If => {
+                unreachable!("validated code has `catch` only in a `try`")
+            }
+        };
         self.operands.truncate(block.height);
         if let Some(tag) = tag {
             self.operands.extend_from_slice(&self.module.tag_type(tag).params);

@@ -5,7 +5,8 @@ use crate::settings::{PropagationLimits, Refinements};
 use weir_bytecode::Module;
 use weir_contract::code::UnplacedCode;
 pub use weir_contract::code::{
-    Backend, FunctionText, InlinedCall, Inlining, PadAt, Padding, Reloc, RelocTarget, Stripe, TextForm, TrapEntry,
+    Backend, FrameLayout, FunctionText, InlinedCall, Inlining, Landing, PadAt, Padding, Reloc, RelocTarget, Stripe, TextForm,
+    TrapEntry,
 };
 use weir_contract::profile::Profile;
 use weir_contract::stats::Counters;
@@ -128,9 +129,10 @@ pub struct Compiled {
     /// Entries at loops, in the convention of OSR bodies: the index of the loop and the offset in the code, ascending. Only
     /// baseline code has them, and only if [`Options::ticks`].
     pub headers: Vec<(u32, u32)>,
-    /// The landings of handlers of exceptions: the index of the handler's branch entry and the offset in the code, ascending. Only
-    /// baseline code has them.
-    pub landings: Vec<(u32, u32)>,
+    /// The landings of handlers of exceptions, ascending.
+    pub landings: Vec<Landing>,
+    /// The layout of the native frame.
+    pub frame: FrameLayout,
     /// The traps and calls that are in code of inlined functions.
     pub inlining: Inlining,
     /// The offsets in the code at which the machine instructions of another Wasm instruction begin, ascending, each with its pc
@@ -143,8 +145,8 @@ pub struct Compiled {
 impl Compiled {
     /// The code with the tables that are needed to place it.
     pub fn unplaced(&self) -> UnplacedCode<'_> {
-        let Compiled { backend, code, relocs, traps, calls, headers, landings, inlining, lines: _, stats: _ } = self;
-        UnplacedCode { backend: *backend, code, relocs, traps, calls, headers, landings, inlining }
+        let Compiled { backend, code, relocs, traps, calls, headers, landings, frame, inlining, lines: _, stats: _ } = self;
+        UnplacedCode { backend: *backend, code, relocs, traps, calls, headers, landings, frame: *frame, inlining }
     }
 }
 

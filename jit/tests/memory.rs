@@ -17,7 +17,8 @@ use weir_jit::{Backend, Options, Refusal, Request};
 const PER_BYTE: u64 = 60;
 /// Additional bytes for each step, in functions made to be quadratic. There, only the number of steps is bounded.
 const PER_STEP: u64 = 4;
-const QUADRATIC: [&str; 2] = ["locals at joins", "locals × blocks"];
+const QUADRATIC: [&str; 5] =
+    ["locals at joins", "locals × blocks", "calls to one landing, locals", "nested regions", "many clauses"];
 
 /// One test, because the counters of memory are of the whole process.
 #[test]

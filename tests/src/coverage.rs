@@ -1,7 +1,7 @@
 //! Counts the instructions in the modules of a run.
 
 use std::collections::HashMap;
-use weir_bytecode::validate::{self, InvalidModule};
+use weir_bytecode::validate::{self, InvalidModule, Proposal, Proposals};
 use weir_bytecode::{Instrs, Opcode};
 
 /// The number of occurrences of each opcode in the modules added so far.
@@ -16,7 +16,9 @@ impl Coverage {
     /// # Errors
     /// The module is invalid.
     pub fn add(&mut self, wasm: &[u8]) -> Result<(), InvalidModule> {
-        let module = validate::parse(wasm.into())?;
+        let proposals = Proposals::default().with(Proposal::LegacyExceptions, true);
+        let options = validate::Options { proposals, ..validate::Options::default() };
+        let module = validate::parse_with(wasm.into(), options)?;
         for body in &module.bodies {
             for instr in Instrs::new(&module, body.entry, body.end) {
                 *self.counts.entry(instr.op).or_default() += 1;

@@ -37,6 +37,7 @@ pub enum Setup {
 impl Subject {
     fn weir(name: &str, change: impl Fn(&mut Config)) -> Subject {
         let mut config = Config::new();
+        config.wasm_legacy_exceptions(true);
         change(&mut config);
         Subject { name: name.into(), setup: Setup::Weir(Box::new(config)), profile: None }
     }

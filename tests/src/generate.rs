@@ -15,9 +15,11 @@
 mod body;
 mod shape;
 mod switching;
+mod throwing;
 mod value;
 
 pub use switching::switching;
+pub use throwing::throwing;
 pub use value::Value;
 
 use crate::rng::Rng;

@@ -345,7 +345,7 @@ const THROWING: &str = r#"(module
 
 #[test]
 fn exceptions_land_in_the_frames_of_every_engine() {
-    let variants: [&dyn Fn(&mut Config); 4] = [
+    let variants: [&dyn Fn(&mut Config); 5] = [
         &|_| (),
         &|config| {
             config.signals_based_traps(false);
@@ -356,14 +356,14 @@ fn exceptions_land_in_the_frames_of_every_engine() {
         &|config| {
             config.count_crossings(true);
         },
+        // Frames of optimised and of baseline code between each other.
+        &|config| {
+            config.baseline_calls(&["f0", "f2", "f5"]);
+        },
     ];
     for (variant, change) in variants.into_iter().enumerate() {
         let mut expected = None;
-        let engines = engines(|config| {
-            // The optimiser refuses functions that throw or catch.
-            config.baseline_calls(&["f0", "f2", "f5"]);
-            change(config);
-        });
+        let engines = engines(change);
         for (name, engine) in engines {
             let module = Module::new(&engine, THROWING).unwrap();
             let mut store = Store::new(&engine, ());
@@ -382,6 +382,51 @@ fn exceptions_land_in_the_frames_of_every_engine() {
             }
             let found = (found, store.get_fuel().ok());
             assert_eq!(expected.get_or_insert_with(|| found.clone()), &found, "{name}, {variant}");
+        }
+    }
+}
+
+/// `f0` to `f3` call each other in turn, at last `f4`, which throws. Every third frame catches and throws the exception again.
+const DEEP: &str = r#"(module (tag $e (param i64))
+    (func $f0 (export "f0") (param i32) (result i64)
+        (if (i32.le_s (local.get 0) (i32.const 0)) (then (return (call $f4 (i64.const 7)))))
+        (i64.add (call $f1 (i32.sub (local.get 0) (i32.const 1))) (i64.const 1)))
+    (func $f1 (param i32) (result i64) (local exnref)
+        (block $h (result exnref)
+            (try_table (catch_all_ref $h)
+                (return (i64.add (call $f2 (i32.sub (local.get 0) (i32.const 1))) (i64.const 2))))
+            (unreachable))
+        (throw_ref))
+    (func $f2 (param i32) (result i64)
+        (i64.mul (call $f3 (i32.sub (local.get 0) (i32.const 1))) (i64.const 3)))
+    (func $f3 (param i32) (result i64)
+        (i64.sub (call $f0 (i32.sub (local.get 0) (i32.const 1))) (i64.const 1)))
+    (func $f4 (param i64) (result i64) (throw $e (local.get 0)))
+    (func (export "run") (param i32) (result i64) (local i64)
+        (local.set 1 (i64.extend_i32_u (local.get 0)))
+        (i64.add (local.get 1)
+            (block $h (result i64) (try_table (result i64) (catch $e $h) (call $f0 (local.get 0)))))))"#;
+
+#[test]
+fn an_exception_passes_a_hundred_thousand_frames() {
+    // Frames of the interpreter's loop in Rust are large.
+    let thread = std::thread::Builder::new().stack_size(600 << 20);
+    thread.spawn(throw_through_many_frames).unwrap().join().unwrap();
+}
+
+fn throw_through_many_frames() {
+    const FRAMES: i32 = 100_000;
+    for baseline in [&[][..], &["f0", "f3"]] {
+        let engines = engines(|config| {
+            config.max_wasm_stack(500 << 20).value_stack_size(64 << 20).baseline_calls(baseline);
+        });
+        for (name, engine) in engines.into_iter().filter(|(name, _)| baseline.is_empty() || name.starts_with("Native")) {
+            let module = Module::new(&engine, DEEP).unwrap();
+            let mut store = Store::new(&engine, ());
+            store.set_epoch_deadline(u64::MAX);
+            let instance = Linker::new(&engine).instantiate(&mut store, &module).unwrap();
+            let run = instance.get_typed_func::<i32, i64>(&mut store, "run").unwrap();
+            assert_eq!(run.call(&mut store, FRAMES).unwrap(), i64::from(FRAMES) + 7, "{name}");
         }
     }
 }

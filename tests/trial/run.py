@@ -79,7 +79,7 @@ WRONG = {
                 "result": "logic", "logic": "result", "shift": "result"},
     "3.traps": {"no": "yes", "yes": "no", "unless_saturating": "yes"},
     "3.clobbers": {"none": "rax", "rax": "rdx", "rdx": "none", "list": "none"},
-    "sequences.control": {"Next": "Leave", "Jump": "Next", "Branch": "Next", "Table": "Leave", "Leave": "Next"},
+    "sequences.control": {"Next": "Leave", "Jump": "Next", "Branch": "Next", "Table": "Leave", "Leave": "Next", "Try": "Next", "Throw": "Next"},
     "sequences.bytes": {"Fixed(0)": None, "*": "Fixed(0)"},
 }
 

@@ -51,10 +51,53 @@ pub struct UnplacedCode<'a> {
     pub calls: &'a [(u32, u32)],
     /// Entries at loops, in the convention of OSR bodies: the index of the loop and the offset in the code, ascending.
     pub headers: &'a [(u32, u32)],
-    /// The landings of handlers: the index of the handler's branch entry and the offset in the code, ascending.
-    pub landings: &'a [(u32, u32)],
+    /// The landings of handlers, ascending: see [`Landing`].
+    pub landings: &'a [Landing],
+    /// The layout of the native frame.
+    pub frame: FrameLayout,
     /// The traps and calls that are in code of inlined functions.
     pub inlining: &'a Inlining,
+}
+
+/// The place at which exceptions continue that a handler catches. It is that of the calls that return to `call` or, up to the next
+/// `call` of the same handler, behind it.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct Landing {
+    /// The index of the handler's branch entry.
+    pub entry: u32,
+    /// A return offset of a call, or 0 for all calls.
+    pub call: u32,
+    /// The offset in the code.
+    pub offset: u32,
+}
+
+impl Landing {
+    /// Sorts the landings of single calls, and leaves out those that equal the one before.
+    pub fn shared(mut landings: Vec<Landing>) -> Vec<Landing> {
+        landings.sort_unstable();
+        landings.dedup_by(|next, before| (next.entry, next.offset) == (before.entry, before.offset));
+        landings
+    }
+
+    /// The offset at which an exception continues that the call with this return offset throws, and this handler catches.
+    pub fn find(landings: &[Landing], entry: u32, call: u32) -> Option<u32> {
+        let after = landings.partition_point(|landing| (landing.entry, landing.call) <= (entry, call));
+        let landing = landings[..after].last()?;
+        (landing.entry == entry).then_some(landing.offset)
+    }
+}
+
+/// The layout of a native frame, as far as the stack walker has to know it. Places are in words below `rbp`; 0 is none.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct FrameLayout {
+    /// Bytes of the frame below `rbp`, at a call.
+    pub bytes: u32,
+    /// The places of the caller's values of [`PRESERVED_REGS`](crate::PRESERVED_REGS).
+    pub preserved: [u16; 4],
+    /// The place of the instance.
+    pub instance: u16,
+    /// The place of the value of `value_sp` at the entry, in code that changes it.
+    pub value_sp: u16,
 }
 
 /// A relocation: the 32-bit field at `offset` receives `target(func) + addend`, less the field's address if it is relative.

@@ -143,15 +143,18 @@
 //! # Exceptions
 //!
 //! A handler is found by the pc of the call, or of the [`Helper::Throw`], in the side table of the function. The code of a function with
-//! handlers has a *landing* for each ([`code::UnplacedCode::landings`]): the offset of the code at which the handler's frame continues, by
-//! the index of the handler's branch entry. It is jumped to with `rbp` as it is in that frame; the other registers have no meaning, so
-//! such a function saves all preserved registers. All native frames inside are gone, the boundaries inside are unlinked, and `value_sp`
-//! is as it was after the frame's prologue.
+//! handlers has [`code::Landing`]s: the offsets at which the handler's frame continues. There `rsp`, `rbp` and the registers that a call
+//! preserves have the values that they had at the call; the vm finds them with the [`code::FrameLayout`] of each frame inside. The pinned
+//! register has the instance, which code with landings keeps in its frame. Other registers have no meaning. All native frames inside
+//! are gone, the boundaries inside are unlinked, and `value_sp` is as it was at the call.
 //!
-//! Whenever code with landings calls something that may throw, its frame is that of the interpreter: every local and operand is in its
-//! slot, at [`LANDING_FP`] the frame's address, at [`LANDING_VALUE_SP`] the value of `value_sp` at the function's entry, and at
-//! [`LANDING_INSTANCE`] the instance. The vm has written the payload, and the reference to the exception, to the slots in which the
-//! handler's label expects its operands.
+//! The payload is in [`StackCtx::overflow`], as the parameters of the tag's type would be at a call if none had a register. If the handler
+//! passes on a reference to the exception, or stores it for `rethrow`, the reference is in the slot after the payload's. The code reads
+//! both before it does anything else.
+//!
+//! In code that changes `value_sp` ([`code::FrameLayout::value_sp`]) the frame is instead that of the interpreter whenever it calls something
+//! that may throw: every local and operand is in its slot, and the frame's address at [`LANDING_FP`]. The vm has written the payload and the
+//! reference to the slots in which the handler's label expects its operands.
 //!
 //! # Fuel
 //!
@@ -612,12 +615,8 @@ helpers! {
     ThrowRef(exception);
 }
 
-/// Offset from `rbp` of the address of the interpreter's frame, in code with landings.
+/// Offset from `rbp` of the address of the interpreter's frame, in baseline code.
 pub const LANDING_FP: i32 = -8;
-/// Offset from `rbp` of the value of [`StackCtx::value_sp`] at the entry of code with landings.
-pub const LANDING_VALUE_SP: i32 = -16;
-/// Offset from `rbp` of the instance, in code with landings.
-pub const LANDING_INSTANCE: i32 = -32;
 
 /// In place of a loop's index in the argument of [`Helper::Tick`]: the function's entry.
 pub const NO_LOOP: u32 = u32::MAX;

@@ -21,6 +21,11 @@ pub const ALL: &[(&str, Shape)] = &[
     ("locals in turn", |size| many_locals(size, 1000, false)),
     ("locals at joins", |size| many_locals(size, 1000, true)),
     ("locals × blocks", product),
+    ("calls to one landing", |size| one_landing(size, 0)),
+    ("calls to one landing, locals", |size| one_landing(size, 1000)),
+    ("nested regions", |size| nest(size, &[&REGION[..], &GET_0, &CALL, &DROP].concat(), &[END, END].concat())),
+    ("regions in a row", |size| (0, fill(size, &[&REGION[..], &GET_0, &CALL, &DROP, &END, &END].concat()))),
+    ("many clauses", many_clauses),
     ("br_table", br_table),
     ("br_table, phis", |size| (0, fill(size, &table_with_phi()))),
 ];
@@ -32,6 +37,38 @@ const END: [u8; 1] = [0x0B];
 const BR_IF_0: [u8; 2] = [0x0D, 0];
 const GET_0: [u8; 2] = [0x20, 0];
 const INCREMENT: [u8; 7] = [0x20, 0, 0x41, 1, 0x6A, 0x21, 0];
+
+const CALL: [u8; 2] = [0x10, 0];
+const DROP: [u8; 1] = [0x1A];
+/// A block around a region whose exceptions lead to its end.
+const REGION: [u8; 7] = [0x02, 0x40, 0x1F, 0x40, 1, 2, 0];
+/// The number of tags, none of which has a payload.
+const TAGS: usize = 200;
+
+/// Calls of one region, each of which changes one of `count` locals in turn. All of them are read where exceptions lead.
+fn one_landing(size: usize, count: usize) -> (usize, Vec<u8>) {
+    let mut code = REGION.to_vec();
+    for i in 0.. {
+        if code.len() + 4 * count >= size {
+            break;
+        }
+        let local = leb(if count == 0 { 0 } else { 1 + i % count });
+        code.extend([&[0x20], &local[..], &CALL, &[0x21], &local].concat());
+    }
+    code.extend([END, END].concat());
+    for local in 1..=count {
+        code.extend([&[0x20], &leb(local)[..], &DROP].concat());
+    }
+    (count, code)
+}
+
+/// Calls in a region with a clause for each tag.
+fn many_clauses(size: usize) -> (usize, Vec<u8>) {
+    let clauses: Vec<u8> = (0..TAGS).flat_map(|tag| [&[0][..], &leb(tag), &[0]].concat()).collect();
+    let open = [&[0x02, 0x40, 0x1F, 0x40][..], &leb(TAGS), &clauses].concat();
+    let calls = fill(size.saturating_sub(open.len()), &[&GET_0[..], &CALL, &DROP].concat());
+    (0, [open, calls, [END, END].concat()].concat())
+}
 
 fn fill(size: usize, unit: &[u8]) -> Vec<u8> {
     unit.repeat(size / unit.len())
@@ -97,10 +134,11 @@ pub fn module(shape: Shape, size: usize) -> Vec<u8> {
     let section = |id: u8, content: &[u8]| [&[id][..], &sized(content)].concat();
     [
         &b"\0asm\x01\0\0\0"[..],
-        // Both functions are i32 → i32.
-        &section(1, &[1, 0x60, 1, 0x7F, 1, 0x7F]),
+        // Both functions are i32 → i32; the second type is that of the tags.
+        &section(1, &[2, 0x60, 1, 0x7F, 1, 0x7F, 0x60, 0, 0]),
         &section(3, &[2, 0, 0]),
         &section(5, &[1, 0, 1]),
+        &section(13, &[leb(TAGS), [0, 1].repeat(TAGS)].concat()),
         &section(10, &[&[2][..], &sized(&callee), &sized(&body)].concat()),
     ]
     .concat()

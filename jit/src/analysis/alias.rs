@@ -131,8 +131,8 @@ pub fn changes(func: &Func<'_>, value: Value) -> Changes {
             Global::GlobalSet => Changes::Global(inst.aux),
             Global::GlobalGet => Changes::Nothing,
         },
-        // The callback of a poll may do anything.
-        Family::Call(_) | Family::Accounting(Accounting::Poll) => Changes::Everything,
+        // The callback of a poll may do anything, and so may that of a deadline during the search for a handler.
+        Family::Call(_) | Family::Exception(_) | Family::Accounting(Accounting::Poll) => Changes::Everything,
         Family::Accounting(Accounting::Fuel | Accounting::OsrTick | Accounting::OsrTarget | Accounting::OsrStore) => {
             Changes::Nothing
         }

@@ -155,7 +155,8 @@ impl Gates {
         gating: &mut Gating,
     ) -> Option<()> {
         let succs = &func.block(block).succs;
-        if succs.len() > MAX_EDGES {
+        // No condition says whether a call throws.
+        if succs.len() > MAX_EDGES || func.exceptional_edges(block) > 0 {
             return None;
         }
         let mut edges = func.block(join).preds.iter().enumerate().filter(|&(_, &pred)| pred == block);

@@ -14,18 +14,22 @@
 //!    instructions;
 //! 9. parameters are first in the entry block of a function that is entered by a call; frame slots are in the entry
 //!    block of one entered by OSR, preceded only by pure operations;
-//! 10. results of a call directly follow it, each number once;
-//! 11. definitions dominate their uses; the argument of a phi dominates the end of the predecessor.
+//! 10. results of a call or `catch` directly follow it, each number once;
+//! 11. definitions dominate their uses; the argument of a phi dominates the end of the predecessor. The call before a `try`
+//!     and its results are defined on the normal edge only;
+//! 12. the edges of a `throw`, and those of a `try` except the last, lead to landing blocks, which begin with a `catch` after
+//!     their phis, each once; no other edge leads there; a `try` directly follows a call and its results.
 //!
 //! The first violation is reported.
 
 use super::cfg::Cfg;
 use super::dom::Dominators;
-use crate::ir::family::{Accounting, Family, Global, Leaf, Memory, Reference, Simd, Table, Terminator};
-use crate::ir::{Block, Effect, Fields, Func, Op, Type, Value, print, vector_opcode};
+use crate::ir::family::{Accounting, Exception, Family, Global, Leaf, Memory, Reference, Simd, Table, Terminator};
+use crate::ir::{Block, Effect, Fields, Func, Op, Type, Value, landings, print, vector_opcode};
 use weir_bytecode::Opcode;
 use weir_bytecode::module::Module;
 use weir_bytecode::opcodes::Signature;
+use weir_bytecode::sidetable::Handler;
 use weir_bytecode::types::FuncType;
 use weir_contract::Entry;
 
@@ -54,7 +58,8 @@ pub fn verify(func: &Func<'_>, module: Option<&Module>) -> Result<(), VerifyErro
         let what = "there is no entry block".to_string();
         return Err(VerifyError { func: func.index, block: Block::ENTRY, inst: String::new(), what, rule: 1 });
     }
-    let mut verifier = Verifier { func, module, block: Block::ENTRY, inst: None, places: Vec::new() };
+    let handlers = landings::handlers(func, module);
+    let mut verifier = Verifier { func, module, handlers, block: Block::ENTRY, inst: None, places: Vec::new() };
     verifier.edges()?;
     let cfg = Cfg::compute(func);
     verifier.place(&cfg)?;
@@ -83,6 +88,8 @@ struct Place {
 struct Verifier<'f, 'a> {
     func: &'f Func<'a>,
     module: Option<&'f Module>,
+    /// The handlers of the module's function, by branch entry.
+    handlers: Vec<Handler>,
     /// The current position.
     block: Block,
     inst: Option<Value>,
@@ -190,6 +197,10 @@ impl<'f, 'a> Verifier<'f, 'a> {
             Family::Float(_) | Family::FloatUnary(_) | Family::FloatCompare(_) | Family::Simd(_) => return Ok(()),
             Family::Reference(_) | Family::Load(_) | Family::Store(_) | Family::Memory(_) | Family::Global(_) => return Ok(()),
             Family::Table(_) | Family::Call(_) | Family::Accounting(_) => return Ok(()),
+            Family::Exception(Exception::Catch) => {
+                self.check(12, self.block != Block::ENTRY, || "the entry is no landing block".into())?;
+                return self.check(12, before.is_none_or(|op| op == Op::Phi), || "a `catch` after another instruction".into());
+            }
         };
         match leaf {
             Leaf::Phi => {
@@ -230,8 +241,12 @@ impl<'f, 'a> Verifier<'f, 'a> {
             Terminator::BrTable => succs >= 1,
             Terminator::Return | Terminator::OsrExit | Terminator::Trap => succs == 0,
             Terminator::ReturnCall | Terminator::ReturnCallIndirect | Terminator::ReturnCallRef => succs == 0,
+            Terminator::Throw | Terminator::ThrowRef => true,
+            Terminator::Try => succs >= 2,
         };
-        self.check(3, right, || format!("a wrong number of successors, {succs}"))
+        self.check(3, right, || format!("a wrong number of successors, {succs}"))?;
+        let wrong = landings::check_edges(self.func, self.block).err();
+        self.check(12, wrong.is_none(), || wrong.unwrap_or_default())
     }
 
     /// Rule 8.
@@ -242,7 +257,9 @@ impl<'f, 'a> Verifier<'f, 'a> {
         let (aux_used, imm_used) = match fields {
             Fields::None | Fields::Probability => (false, false),
             Fields::Bits | Fields::Number | Fields::Segment | Fields::ElemSegment => (false, true),
-            Fields::Memory | Fields::Global | Fields::Table | Fields::Func | Fields::Type | Fields::Trap => (true, false),
+            Fields::Memory | Fields::Global | Fields::Table | Fields::Func | Fields::Type => (true, false),
+            Fields::Tag | Fields::Trap => (true, false),
+            Fields::Handler => (true, true),
             Fields::Access | Fields::Memories | Fields::MemorySegment | Fields::Indirect => (true, true),
             Fields::Tables | Fields::TableSegment | Fields::Vector => (true, true),
         };
@@ -266,7 +283,8 @@ impl<'f, 'a> Verifier<'f, 'a> {
             Fields::None | Fields::Number | Fields::Probability => Ok(()),
             Fields::Access | Fields::Memory | Fields::Memories | Fields::MemorySegment | Fields::Segment => self.indices(),
             Fields::Table | Fields::Tables | Fields::TableSegment | Fields::ElemSegment => self.indices(),
-            Fields::Global | Fields::Func | Fields::Indirect | Fields::Type => self.indices(),
+            Fields::Global | Fields::Func | Fields::Indirect | Fields::Type | Fields::Tag => self.indices(),
+            Fields::Handler => Ok(()),
         }
     }
 
@@ -305,7 +323,9 @@ impl<'f, 'a> Verifier<'f, 'a> {
                 in_range("table", imm, module.tables.len())
             }
             Fields::Type => in_range("type", aux, module.types.len()),
+            Fields::Tag => in_range("tag", aux, module.tags.len()),
             Fields::None | Fields::Bits | Fields::Number | Fields::Trap | Fields::Vector | Fields::Probability => Ok(()),
+            Fields::Handler => Ok(()),
         }
     }
 
@@ -329,6 +349,7 @@ impl<'f, 'a> Verifier<'f, 'a> {
             Family::Global(op) => self.global(op),
             Family::Table(op) => self.table(op),
             Family::Call(_) => self.call(),
+            Family::Exception(Exception::Catch) => self.caught(self.value(), 0),
             Family::Accounting(op) => self.accounting(op),
             Family::Terminator(terminator) => self.terminator(terminator),
             Family::Integer(_) | Family::Compare(_) | Family::Bits(_) | Family::Convert(_) => self.numeric(),
@@ -420,7 +441,14 @@ impl<'f, 'a> Verifier<'f, 'a> {
 
     fn terminator(&self, terminator: Terminator) -> Checked {
         match terminator {
-            Terminator::Jump | Terminator::Trap => self.result(Type::Void),
+            Terminator::Jump | Terminator::Try | Terminator::Trap => self.result(Type::Void),
+            Terminator::Throw => {
+                self.result(Type::Void)?;
+                let Some(module) = self.module else { return Ok(()) };
+                let tag = module.tag_type(self.func.inst(self.value()).aux);
+                self.args(&types(&tag.params).map(ExpectedType::Is).collect::<Vec<_>>())
+            }
+            Terminator::ThrowRef => self.result(Type::Void).and_then(|()| self.args(&[ExpectedType::Is(Type::Ref)])),
             Terminator::Branch | Terminator::BrTable => {
                 self.result(Type::Void)?;
                 self.args(&[ExpectedType::Is(Type::I32)])
@@ -544,11 +572,24 @@ impl<'f, 'a> Verifier<'f, 'a> {
         matches!(fields, Fields::Indirect | Fields::Type).then(|| &module.types[inst.aux as usize])
     }
 
+    /// Checks the current instruction, which is value number `i` of a `catch`.
+    fn caught(&self, catch: Value, i: usize) -> Checked {
+        let Some(module) = self.module else { return Ok(()) };
+        let ty = self.func.ty(self.value());
+        match landings::check_caught((module, &self.handlers), self.func, catch, (i, ty)) {
+            Ok(()) => Ok(()),
+            Err((rule, what)) => self.check(rule, false, || what),
+        }
+    }
+
     fn result_type(&self) -> Checked {
         let inst = self.func.inst(self.value());
-        let called = self.func.op(inst.args[0]).calls_function();
-        self.check(10, called && inst.imm >= 1, || "only calls have results 1 and up".into())?;
+        let op = self.func.op(inst.args[0]);
+        self.check(10, op.has_results() && inst.imm >= 1, || "only calls have results 1 and up".into())?;
         self.check(7, inst.ty != Type::Void, || "a result has a type".into())?;
+        if op == Op::Catch {
+            return self.caught(inst.args[0], inst.imm as usize);
+        }
         let Some(ty) = self.callee(inst.args[0]) else { return Ok(()) };
         let declared = ty.results.get(inst.imm as usize).map(|&ty| Type::from(ty));
         self.check(7, declared == Some(inst.ty), || format!("result {} of {ty}", inst.imm))
@@ -599,6 +640,16 @@ impl<'f, 'a> Verifier<'f, 'a> {
                 false if def.block == self.block => def.position < position,
                 false => dom.dominates(def.block, self.block),
             });
+            let available = available
+                && place.is_none_or(|def| {
+                    landings::is_on_normal_path(
+                        func,
+                        |a, b| dom.dominates(a, b),
+                        (def.block, def.position),
+                        (self.block, self.value()),
+                        i,
+                    )
+                });
             self.check(11, available, || match place {
                 Some(def) => format!("{arg}, defined in {}, does not dominate this use", def.block),
                 None => format!("{arg} is in no block"),

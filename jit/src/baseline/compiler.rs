@@ -136,10 +136,6 @@ impl<'c> Compiler<'c> {
         if !request.module.memories.is_empty() {
             compiler.needs.saved.insert(frame::BASE);
         }
-        if !body.regions.is_empty() {
-            // The frames inside a landing's are skipped, and with them the registers that they have saved.
-            compiler.needs.saved = compiler.needs.saved.or(frame::PRESERVED).with(frame::BASE);
-        }
         if !body.loops.is_empty() {
             compiler.needs.saved = compiler.needs.saved.or(frame::PRESERVED);
             compiler.ints = frame::MORE_INTS;

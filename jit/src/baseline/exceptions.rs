@@ -12,7 +12,7 @@ use crate::x64::insts::{Asm, Cond, Inst, Width};
 use weir_bytecode::instrs::{BlockType, Clauses};
 use weir_bytecode::types::has_vector;
 use weir_bytecode::{Opcode, Trap};
-use weir_contract::Helper;
+use weir_contract::{Helper, code};
 
 impl<'c> Compiler<'c> {
     pub fn try_table(&mut self, ty: BlockType, clauses: Clauses<'_>) {
@@ -99,8 +99,8 @@ impl<'c> Compiler<'c> {
         self.throw_reference(exception);
     }
 
-    /// Writes the landings. Returns the entry and the offset of each.
-    pub fn write_landings(&mut self) -> Vec<(u32, u32)> {
+    /// Writes the landings.
+    pub fn write_landings(&mut self) -> Vec<code::Landing> {
         let landings = std::mem::take(&mut self.landings);
         let write = |landing: Landing| {
             let offset = self.offset() as u32;
@@ -112,10 +112,10 @@ impl<'c> Compiler<'c> {
                 self.load_slot(reg, self.values[local as usize].kind, local as usize);
             }
             self.jump_back(landing.target);
-            (landing.entry, offset)
+            code::Landing { entry: landing.entry, call: 0, offset }
         };
-        let mut landings: Vec<(u32, u32)> = landings.into_iter().map(write).collect();
-        landings.sort_unstable_by_key(|landing| landing.0);
+        let mut landings: Vec<code::Landing> = landings.into_iter().map(write).collect();
+        landings.sort_unstable();
         landings
     }
 }

@@ -119,7 +119,7 @@ impl Compiler<'_> {
         traps.iter_mut().for_each(|trap| trap.offset += shift);
         calls.iter_mut().for_each(|call| call.0 += shift);
         headers.iter_mut().for_each(|header| header.1 += shift);
-        landings.iter_mut().for_each(|landing| landing.1 += shift);
+        landings.iter_mut().for_each(|landing| landing.offset += shift);
         traps.sort_unstable_by_key(|trap| trap.offset);
         calls.sort_unstable_by_key(|call| call.0);
         let compiled = Compiled {
@@ -130,6 +130,7 @@ impl Compiler<'_> {
             calls: calls.clone(),
             headers,
             landings,
+            frame: self.needs.layout(),
             inlining: Inlining::default(),
             lines: Vec::new(),
             stats: CompileStats::default(),

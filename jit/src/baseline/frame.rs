@@ -22,7 +22,8 @@ use crate::x64::encode::Bytes;
 use crate::x64::insts::{Asm, Cond, Inst, Mem, Width};
 use smallvec::SmallVec;
 use std::mem::offset_of;
-use weir_contract::{FRAME_HEADER, InstanceCtx, LANDING_FP, LANDING_INSTANCE, LANDING_VALUE_SP, StackCtx};
+use weir_contract::code::FrameLayout;
+use weir_contract::{FRAME_HEADER, InstanceCtx, LANDING_FP, PRESERVED_REGS, StackCtx};
 
 /// Holds fp + [`BIAS`].
 pub const FRAME: Reg = Reg::int(3);
@@ -45,9 +46,9 @@ pub fn scratch_of(class: Class) -> Reg {
 
 /// The contract's place of fp, which [`weir_contract::Helper::Tick`] reads.
 const SAVED_FP: i32 = LANDING_FP;
-const SAVED_VALUE_SP: i32 = LANDING_VALUE_SP;
+const SAVED_VALUE_SP: i32 = -16;
 const SAVED_FRAME: i32 = -24;
-const SAVED_INSTANCE: i32 = LANDING_INSTANCE;
+const SAVED_INSTANCE: i32 = -32;
 
 /// Callee-saved registers that a function may use, and the offsets where it saves them.
 const SAVED: [(Reg, i32); 3] = [(BASE, -40), (Reg::int(12), -48), (Reg::int(13), -56)];
@@ -83,6 +84,23 @@ impl Needs {
         let last = SAVED.iter().filter(|saved| self.saved.contains(saved.0)).map(|saved| -saved.1).max();
         last.map_or(-SAVED_INSTANCE, |last| (last + 15) & !15)
     }
+
+    /// The layout for the stack walker.
+    pub fn layout(self) -> FrameLayout {
+        let saved = SAVED.iter().filter(|saved| self.saved.contains(saved.0)).copied().chain([(FRAME, SAVED_FRAME)]);
+        let mut preserved = [0; PRESERVED_REGS.len()];
+        for (reg, at) in saved {
+            if let Some(index) = PRESERVED_REGS.iter().position(|&preserved| preserved == reg.encoding()) {
+                preserved[index] = word(at);
+            }
+        }
+        FrameLayout { bytes: self.bytes() as u32, preserved, instance: word(SAVED_INSTANCE), value_sp: word(SAVED_VALUE_SP) }
+    }
+}
+
+/// The number of words below `rbp` of an offset.
+const fn word(offset: i32) -> u16 {
+    (-offset / 8) as u16
 }
 
 /// The number of words of a slot, and of the frame before the operands.
@@ -208,10 +226,8 @@ pub fn epilogue(out: &mut Bytes, saved: Set, scratch: Reg) {
     out.leave();
 }
 
-/// Restores the state of the prologue at a landing, where only `rbp` has its value.
+/// Restores the registers that belong to the frame at a landing, where they have the values of its caller.
 pub fn land(out: &mut Bytes, needs: Needs) {
-    out.encode(&Inst::new(Asm::Lea, Width::Q).dst(RSP).mem(Mem::at(RBP, -needs.bytes())));
-    restore_instance(out);
     load(out, FRAME, RBP, SAVED_FP);
     out.encode(&Inst::new(Asm::Lea, Width::Q).dst(FRAME).mem(Mem::at(FRAME, BIAS)));
     load_base(out, needs);

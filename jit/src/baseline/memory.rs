@@ -33,7 +33,7 @@ impl Compiler<'_> {
             Family::Simd(_) | Family::Memory(_) | Family::Global(_) | Family::Table(_) | Family::Call(_) => {
                 return Err(unsupported(op));
             }
-            Family::Accounting(_) | Family::Terminator(_) => return Err(unsupported(op)),
+            Family::Exception(_) | Family::Accounting(_) | Family::Terminator(_) => return Err(unsupported(op)),
         }
         Ok(())
     }

@@ -450,7 +450,7 @@ impl Compiler<'_> {
             Family::Memory(_) | Family::Global(_) | Family::Table(_) | Family::Call(_) => {
                 return Err(stencil::unsupported(op));
             }
-            Family::Accounting(_) | Family::Terminator(_) => return Err(stencil::unsupported(op)),
+            Family::Exception(_) | Family::Accounting(_) | Family::Terminator(_) => return Err(stencil::unsupported(op)),
         }
         Ok(())
     }

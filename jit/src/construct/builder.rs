@@ -3,10 +3,10 @@
 
 use super::assignments::Assignments;
 use super::braun::Braun;
-use super::frames::{Edge, Edges, Frame};
+use super::frames::{Edge, Edges, Frame, HandlerEdges};
 use super::osr::state::Peeling;
 use super::stats::BuildStats;
-use super::variables::{Constants, Variables};
+use super::variables::{Constants, Variables, first_saved};
 use crate::ir::{Block, Entry, Func, Op, Type, Value};
 use crate::request::Options;
 use bumpalo::Bump;
@@ -57,6 +57,8 @@ pub(super) struct Builder<'a, 'm> {
     pub(super) frames: Vec<Frame>,
     /// Edges into their labels.
     pub(super) edges: Edges,
+    /// By handler of the body, edges to its landing block, and edges from throws to what comes after it: see `exceptions`.
+    pub(super) handlers: Vec<HandlerEdges>,
     /// Unused lists of edges and operands, kept for reuse.
     pub(super) spare_edges: Vec<Edge>,
     pub(super) spare_operands: Vec<Value>,
@@ -95,7 +97,8 @@ impl<'a, 'm> Builder<'a, 'm> {
         let mut ssa = Braun::with(body.locals.len() + operands, work_limit(body), refinements.search, refinements.witnesses);
         ssa.reserve(blocks);
         let assignments = Assignments::new(body.locals.len());
-        let mut vars = Variables { body, merged: None, assignments, leaders: Vec::new(), constants: Constants::new() };
+        let saved = first_saved(body);
+        let mut vars = Variables { body, saved, merged: None, assignments, leaders: Vec::new(), constants: Constants::new() };
         let block = func.create_block();
         ssa.seal_block(&mut func, &mut vars, block);
         Builder {
@@ -109,6 +112,7 @@ impl<'a, 'm> Builder<'a, 'm> {
             stack: Vec::with_capacity(16),
             frames: Vec::with_capacity(16),
             edges: Edges::new(blocks / 4),
+            handlers: vec![HandlerEdges::NONE; body.handlers.len()],
             spare_edges: Vec::new(),
             spare_operands: Vec::new(),
             label_args: Vec::with_capacity(32),

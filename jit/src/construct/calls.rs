@@ -71,5 +71,6 @@ impl<'m> Builder<'_, 'm> {
             let result = self.emit(Op::Result, ty.into(), 0, i as u64, &[call]);
             self.push(result);
         }
+        self.protect();
     }
 }

@@ -19,7 +19,7 @@ impl Builder<'_, '_> {
         self.push_frame(Kind::Block, ty, height, self.here());
     }
 
-    fn push_frame(&mut self, kind: Kind, ty: BlockType, height: usize, from: Block) {
+    pub(super) fn push_frame(&mut self, kind: Kind, ty: BlockType, height: usize, from: Block) {
         let opened = (self.position(), from);
         slow_growth::push(&mut self.frames, Frame { opened, ..Frame::new(kind, ty, height) });
     }
@@ -141,6 +141,8 @@ impl Builder<'_, '_> {
             }
             Kind::PeeledLoop { pc } if !edges.is_empty() => return self.retranslate_loop(pc, frame, edges),
             Kind::Block | Kind::PeeledLoop { .. } | Kind::If(ElseEntry::Dead) => {}
+            Kind::TryTable { pc, region } => self.land_clauses(pc, region, frame, edges),
+            Kind::Try { .. } | Kind::Catch { .. } => {}
             // A missing second arm passes the parameters on.
             Kind::If(ElseEntry::Edge(edge)) => edges.push(edge),
             Kind::If(ElseEntry::Continue(block, args)) => {
@@ -189,7 +191,7 @@ impl Builder<'_, '_> {
 
     /// Lets variables that the ending structure does not assign pass from the block where it was opened. This is not possible
     /// if an OSR entry is inside the structure, or if its opening was not translated.
-    fn pass_through(&mut self, join: Block, (open, outside): (u32, Block)) {
+    pub(super) fn pass_through(&mut self, join: Block, (open, outside): (u32, Block)) {
         let entered = self.vars.merged.as_ref().is_some_and(|merged| merged.within(open, self.pc));
         if outside != PENDING && self.options.refinements.regions && !entered {
             let region = self.body.loops.len() as u32 + self.vars.assignments.region(open, self.position());
@@ -218,7 +220,8 @@ impl Builder<'_, '_> {
             Nesting::Open => self.skipped += 1,
             Nesting::End if self.skipped > 0 => self.skipped -= 1,
             Nesting::End => self.end(),
-            Nesting::Else if self.skipped == 0 => self.open_else(),
+            Nesting::Else if self.skipped == 0 && op == Opcode::Else => self.open_else(),
+            Nesting::Else if self.skipped == 0 => self.catch(),
             Nesting::Else | Nesting::Same => {}
         }
     }
@@ -346,7 +349,7 @@ impl Builder<'_, '_> {
     }
 
     /// Returns the topmost operands, as the arguments of an edge.
-    fn label_args(&mut self, count: usize) -> u32 {
+    pub(super) fn label_args(&mut self, count: usize) -> u32 {
         self.ssa.spend(count);
         let start = self.label_args.len() as u32;
         for i in self.stack.len() - count..self.stack.len() {
@@ -371,10 +374,11 @@ impl Builder<'_, '_> {
         match frame.kind {
             Kind::Loop { header, .. } => self.func.add_edge(from, header),
             Kind::Function | Kind::Block | Kind::If(_) | Kind::PeeledLoop { .. } => self.func.push_succ(from, PENDING),
+            Kind::TryTable { .. } | Kind::Try { .. } | Kind::Catch { .. } => self.func.push_succ(from, PENDING),
         }
     }
 
-    fn jump_to_label(&mut self, depth: u32) {
+    pub(super) fn jump_to_label(&mut self, depth: u32) {
         let from = self.here();
         let arity = self.label_arity(depth);
         let args = self.label_args(arity);

@@ -64,6 +64,19 @@ impl Edges {
 /// The end of an empty list.
 pub(super) const NO_EDGE: u32 = u32::MAX;
 
+/// The last edges of a handler's lists in [`Edges`]: see `exceptions`.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct HandlerEdges {
+    /// To the landing block.
+    pub(super) landing: u32,
+    /// From throws in this function to what comes after it; their arguments are the payload.
+    pub(super) throws: u32,
+}
+
+impl HandlerEdges {
+    pub const NONE: HandlerEdges = HandlerEdges { landing: NO_EDGE, throws: NO_EDGE };
+}
+
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Kind {
     /// The function body.
@@ -75,6 +88,12 @@ pub(super) enum Kind {
     /// A `loop` around an OSR entry, in its first iteration, which is peeled: see [`osr`](super::osr). The label takes
     /// the parameters of the loop.
     PeeledLoop { pc: u32 },
+    /// The `try_table` at this pc, which is this region.
+    TryTable { pc: u32, region: u32 },
+    /// A `try` before its first `catch` or `catch_all`, which is this region.
+    Try { region: u32 },
+    /// A `try` after this number of `catch` and `catch_all`.
+    Catch { region: u32, handlers: u32 },
     /// A `loop` with this header, whose parameters' phis start at `phis` among the label arguments.
     Loop { header: Block, phis: u32 },
 }

@@ -17,6 +17,7 @@ mod builder;
 mod calls;
 mod control;
 mod definitions;
+mod exceptions;
 mod frames;
 mod locals;
 mod memory;
@@ -63,9 +64,6 @@ pub fn build<'a>(
     let body = module.body(func).expect("an imported function has no body");
     if entry != Entry::Call && body.locals.len() + body.max_operands as usize > SLOT_LIMIT {
         return Err(Refusal::Budget { backend: None, what: "an OSR body's frame", limit: SLOT_LIMIT });
-    }
-    if body.exceptions {
-        return Err(Refusal::Untranslated { what: "exception handling" });
     }
     let mut builder = Builder::new(arena, module, func, entry, options);
     let mut code = match entry {
@@ -185,6 +183,14 @@ impl<'a, 'm> Builder<'a, 'm> {
             (Opcode::BrOnNonNull, Imm::Label(depth)) => self.br_on_non_null(depth),
             (Opcode::SelectT, _) => self.select(),
 
+            (Opcode::TryTable, Imm::TryTable(ty, _)) => self.open_try_table(ty),
+            (Opcode::Try, Imm::Block(ty)) => self.open_try(ty),
+            (Opcode::Catch | Opcode::CatchAll, _) => self.catch(),
+            (Opcode::Delegate, _) => self.end(),
+            (Opcode::Throw, Imm::Index(tag)) => self.throw(tag),
+            (Opcode::ThrowRef, _) => self.throw_ref(),
+            (Opcode::Rethrow, Imm::Label(depth)) => self.rethrow(depth),
+
             (Opcode::CallIndirect, Imm::CallIndirect { ty, table }) => self.call_indirect(ty, table),
             (Opcode::CallRef, Imm::Index(ty)) => self.call_ref(ty),
             (Opcode::ReturnCall, Imm::Index(func)) => self.return_call(func),
@@ -258,6 +264,14 @@ const fn is_other(op: Opcode) -> bool {
             | Opcode::BrOnNull
             | Opcode::BrOnNonNull
             | Opcode::SelectT
+            | Opcode::TryTable
+            | Opcode::Try
+            | Opcode::Catch
+            | Opcode::CatchAll
+            | Opcode::Delegate
+            | Opcode::Throw
+            | Opcode::ThrowRef
+            | Opcode::Rethrow
             | Opcode::CallIndirect
             | Opcode::CallRef
             | Opcode::ReturnCall
@@ -288,19 +302,13 @@ const fn is_other(op: Opcode) -> bool {
     )
 }
 
-/// Returns whether `build` refuses functions with an instruction.
-const fn is_refused(op: Opcode) -> bool {
-    matches!(op, Opcode::TryTable | Opcode::Try | Opcode::Catch | Opcode::CatchAll | Opcode::Delegate)
-        || matches!(op, Opcode::Throw | Opcode::ThrowRef | Opcode::Rethrow)
-}
-
-/// Every instruction has a row in TABLE 2, is a vector instruction, has an arm, or is refused.
+/// Every instruction has a row in TABLE 2, is a vector instruction, or has an arm.
 const _: () = {
     let mut i = 0;
     while i < Opcode::ALL.len() {
         let op = Opcode::ALL[i];
         assert!(
-            Op::from_opcode(op).is_some() || op.is_vector() || is_other(op) || is_refused(op),
+            Op::from_opcode(op).is_some() || op.is_vector() || is_other(op),
             "an instruction that construction does not know"
         );
         i += 1;

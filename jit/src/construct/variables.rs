@@ -10,12 +10,19 @@ use weir_bytecode::FuncBody;
 /// The variables: locals first, then, in an OSR body, operand slots.
 pub(super) struct Variables<'m> {
     pub(super) body: &'m FuncBody,
+    /// The first of the locals in which handlers store exceptions for `rethrow`. They are the last locals.
+    pub(super) saved: u32,
     /// Set in the merged form of an OSR body.
     pub(super) merged: Option<Merged<'m>>,
     pub(super) assignments: Assignments,
     /// Instructions for the beginning of the entry block.
     pub(super) leaders: Vec<Value>,
     pub(super) constants: Constants,
+}
+
+/// Returns the first of the locals in which handlers store exceptions for `rethrow`, or the number of locals.
+pub(super) fn first_saved(body: &FuncBody) -> u32 {
+    body.handlers.iter().filter_map(|handler| handler.saved).min().unwrap_or(body.locals.len() as u32)
 }
 
 impl Variables<'_> {
@@ -76,6 +83,10 @@ impl braun::Variables for Variables<'_> {
     }
 
     fn assigned(&self, region: u32, variable: u32) -> bool {
+        // Handlers assign these, which the sets of loops do not have.
+        if (self.saved..self.body.locals.len() as u32).contains(&variable) {
+            return true;
+        }
         match &self.merged {
             Some(merged) if region == ENCLOSING => merged.assigned(self.body, variable),
             _ => match region.checked_sub(self.body.loops.len() as u32) {

@@ -1,8 +1,9 @@
 //! Calls, tail calls, helpers, and the passing of arguments and results.
 
 use super::signature::{clif_type, signature};
+use super::unsupported::unsupported;
 use super::{Translator, trap_code};
-use crate::ir::{Type, Value};
+use crate::ir::{Block, Type, Value};
 use crate::request::Refusal;
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{
@@ -11,7 +12,9 @@ use cranelift_codegen::ir::{
 use cranelift_codegen::isa::CallConv;
 use std::mem::offset_of;
 use weir_bytecode::{FuncType, Trap, ValType};
-use weir_contract::{FuncRef, Helper, InstanceCtx, NULL_SIG, Place, StackCtx, StoreCtx, TableEntry, param_places, result_places};
+use weir_contract::{
+    FuncRef, Helper, InstanceCtx, NULL_SIG, Place, StackCtx, StoreCtx, TableEntry, param_places, result_places, slot_words,
+};
 
 /// The address that a call jumps to, and the instance to put into the pinned register first if it is another one.
 struct Target {
@@ -63,6 +66,32 @@ impl<'t> Translator<'t, '_> {
         let results = &self.request.module.func_type(self.func.index).results;
         let values = self.pass(results, result_places(results), self.func.args(value));
         self.b.ins().return_(&values);
+    }
+
+    /// `throw`
+    pub(super) fn throw(&mut self, block: Block, value: Value) -> Result<(), Refusal> {
+        let inst = self.func.inst(value);
+        let params = &self.request.module.tag_type(inst.aux).params;
+        let words = slot_words(params) as u32;
+        self.pass(params, (0..params.len() as u32).map(|i| Place::Overflow(i * words)), self.func.args(value));
+        let tag = self.b.ins().iconst(types::I64, i64::from(inst.aux));
+        self.end_with_throw(block, Helper::Throw, tag)
+    }
+
+    /// `throw_ref`
+    pub(super) fn throw_ref(&mut self, block: Block, value: Value) -> Result<(), Refusal> {
+        let reference = self.get(self.func.args(value)[0]);
+        self.end_with_throw(block, Helper::ThrowRef, reference)
+    }
+
+    /// Ends the block with a call of a helper that throws.
+    fn end_with_throw(&mut self, block: Block, helper: Helper, what: clif::Value) -> Result<(), Refusal> {
+        if self.func.exceptional_edges(block) > 0 {
+            return Err(unsupported("handlers of exceptions".into()));
+        }
+        self.call_helper(helper, &[what]);
+        self.trap(trap_code(Trap::UnreachableCodeReached));
+        Ok(())
     }
 
     /// Calls a target with the module's type `ty` and returns the first result; `results` gets all of them.

@@ -1,5 +1,6 @@
 //! Entry, blocks, edges, terminators, fuel and polls.
 
+use super::unsupported::unsupported;
 use super::{STORED, Translator, clif_type, trap_code};
 use crate::ir::family::Terminator;
 use crate::ir::{Block, Entry, Type, Value};
@@ -81,6 +82,9 @@ impl Translator<'_, '_> {
             Terminator::ReturnCallRef => self.return_call_ref(value)?,
             // It is not reached, as `osr_target` gives 0.
             Terminator::OsrExit => self.trap(trap_code(Trap::UnreachableCodeReached)),
+            Terminator::Throw => self.throw(block, value)?,
+            Terminator::ThrowRef => self.throw_ref(block, value)?,
+            Terminator::Try => return Err(unsupported("handlers of exceptions".into())),
             Terminator::Trap => {
                 let trap = u8::try_from(inst.aux).ok().and_then(Trap::from_code).expect("`trap` names a trap");
                 // Otherwise Cranelift would merge a block that only traps into the branch to it, and give the trap the branch's

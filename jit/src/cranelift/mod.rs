@@ -28,21 +28,22 @@ mod vector;
 use crate::analysis::cfg::Cfg;
 use crate::ir::family::{Accounting, Call, Family, Global, Leaf, Reference, Simd};
 use crate::ir::{Block, Func, Op, Type, Value};
-use crate::request::{Backend, CompileStats, Compiled, Inlining, Refusal, Reloc, RelocTarget, Request, TrapEntry};
+use crate::request::{Backend, CompileStats, Compiled, FrameLayout, Inlining, Refusal, Reloc, RelocTarget, Request, TrapEntry};
 use cranelift_codegen::binemit::Reloc as RelocKind;
 use cranelift_codegen::control::ControlPlane;
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{
     self as clif, AliasRegion, AliasRegionData, ExternalName, InstBuilder, MemFlagsData, SourceLoc, TrapCode, types,
 };
-use cranelift_codegen::{CodegenError, CompiledCode, Context, FinalizedRelocTarget};
+use cranelift_codegen::isa::unwind::UnwindInst;
+use cranelift_codegen::{CodegenError, CompiledCode, Context, Final, FinalizedRelocTarget, MachBufferFinalized};
 use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext};
 use signature::clif_type;
 use std::collections::HashMap;
 use std::mem::offset_of;
 use unsupported::unsupported;
 use weir_bytecode::Trap;
-use weir_contract::{InstanceCtx, Layout, MAX_NATIVE_FRAME, TrapSite, UNCHECKED_LEAF_FRAME};
+use weir_contract::{InstanceCtx, Layout, MAX_NATIVE_FRAME, PRESERVED_REGS, TrapSite, UNCHECKED_LEAF_FRAME};
 
 /// The number of blocks of the largest function that is passed to Cranelift. Its time is quadratic in the length of
 /// chains of blocks that begin with a table or a sequence of branches: 0.6 s for 10,000 of them, 8.2 s for 40,000.
@@ -140,13 +141,35 @@ fn extract(code: &CompiledCode, func: &clif::Function, request: &Request<'_>) ->
     }
     traps.sort_by_key(|trap| trap.offset);
     let frame = buffer.frame_layout().map_or(0, |layout| layout.frame_to_fp_offset as usize);
+    let layout = FrameLayout { bytes: frame as u32, preserved: preserved(buffer), ..FrameLayout::default() };
     let lines = match request.options.lines {
         true => locations.iter().flat_map(|at| [(at.start, at.loc.bits()), (at.end, 0)]).collect(),
         false => Vec::new(),
     };
     let (backend, code, stats) = (Backend::Cranelift, code.code_buffer().to_vec(), CompileStats::default());
     let (headers, landings, inlining) = (Vec::new(), Vec::new(), Inlining::default());
-    Ok((Compiled { backend, code, relocs, traps, calls, headers, landings, inlining, lines, stats }, frame))
+    let code = Compiled { backend, code, relocs, traps, calls, headers, landings, frame: layout, inlining, lines, stats };
+    Ok((code, frame))
+}
+
+/// The places where the prologue saves the registers that a function preserves: see [`FrameLayout::preserved`].
+fn preserved(buffer: &MachBufferFinalized<Final>) -> [u16; 4] {
+    let (mut places, mut clobbers) = ([0; 4], 0);
+    for (_, inst) in &buffer.unwind_info {
+        match *inst {
+            UnwindInst::DefineNewFrame { offset_downward_to_clobbers, .. } => clobbers = offset_downward_to_clobbers,
+            UnwindInst::SaveReg { clobber_offset, reg } => {
+                let index = PRESERVED_REGS.iter().position(|&preserved| preserved == reg.hw_enc());
+                // No vector register is preserved.
+                if let Some(index) = index {
+                    places[index] = ((clobbers - clobber_offset) / 8) as u16;
+                }
+            }
+            UnwindInst::PushFrameRegs { .. } | UnwindInst::StackAlloc { .. } => {}
+            UnwindInst::RegStackOffset { .. } | UnwindInst::Aarch64SetPointerAuth { .. } => {}
+        }
+    }
+    places
 }
 
 /// The code of a trap: its own discriminant. Cranelift also has codes for the traps of its own instructions.
@@ -302,6 +325,7 @@ impl Translator<'_, '_> {
                 Call::CallIndirect => self.call_indirect(value)?,
                 Call::CallRef => self.call_ref(value)?,
             },
+            Family::Exception(_) => return Err(unsupported("handlers of exceptions".into())),
             Family::Accounting(op) => match op {
                 Accounting::Fuel => self.charge(inst.imm),
                 Accounting::Poll => self.poll(),

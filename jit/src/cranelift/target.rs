@@ -21,7 +21,7 @@ fn make(verify: bool) -> Result<OwnedTargetIsa, Refusal> {
         ("preserve_frame_pointers", "true"),
         // Frames are small, and the translation emits its own stack check.
         ("enable_probestack", "false"),
-        ("unwind_info", "false"),
+        ("unwind_info", "true"),
         ("is_pic", "false"),
         ("enable_verifier", if verify { "true" } else { "false" }),
     ] {

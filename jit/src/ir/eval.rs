@@ -4,10 +4,10 @@
 //! [`weir_bytecode::semantics`]. The evaluator is simple rather than fast: one value per instruction and one match per
 //! step. The VM's tier `ssa` runs whole programs with it, with one call of [`eval()`] for each call of a function.
 
-use super::family::{self, Accounting, Family, Global, Leaf, Memory, Reference, Simd, Table, Terminator};
+use super::family::{self, Accounting, Exception, Family, Global, Leaf, Memory, Reference, Simd, Table, Terminator};
 use super::func::{Func, Inst};
 use super::index::{Block, Value};
-use super::ops::{Op, Type, vector_opcode};
+use super::ops::{NO_TAG, Op, Type, vector_opcode};
 use weir_bytecode::semantics::{self, vector};
 use weir_bytecode::{Opcode, Trap};
 
@@ -119,6 +119,19 @@ pub trait World {
     /// A failure of the callee or of finding it.
     fn call(&mut self, callee: Callee, args: &[u128]) -> Result<Vec<u128>, Self::Failure>;
 
+    /// Throws an exception with this tag and payload. Returns the failure that it is.
+    fn throw(&mut self, tag: u32, payload: &[u128]) -> Self::Failure;
+
+    /// Throws the exception to which the reference, which is not null, refers. Returns the failure that it is.
+    fn throw_ref(&mut self, reference: u64) -> Self::Failure;
+
+    /// Decides whether a call or throw that failed continues at one of these handlers of the function. Returns the index of the
+    /// handler, and the values that it passes on.
+    ///
+    /// # Errors
+    /// The failure, if it does not.
+    fn catch(&mut self, failure: Self::Failure, handlers: &[Caught]) -> Result<(usize, Vec<u128>), Self::Failure>;
+
     /// Charges fuel.
     ///
     /// # Errors
@@ -130,6 +143,15 @@ pub trait World {
     /// # Errors
     /// [`Trap::Interrupt`], or the failure of the callback.
     fn poll(&mut self) -> Result<(), Self::Failure>;
+}
+
+/// A handler of exceptions.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Caught {
+    /// The index of its branch entry.
+    pub entry: u32,
+    /// The tag, or `None` for all exceptions.
+    pub tag: Option<u32>,
 }
 
 /// The function that a call calls.
@@ -202,9 +224,12 @@ pub fn eval<W: World>(func: &Func<'_>, world: &mut W, args: &[u128], steps: u64)
         for &value in &func.block(block).insts {
             left = left.checked_sub(1).ok_or(EvalError::Steps)?;
             let inst = func.inst(value);
-            match machine.step(block, value, inst).map_err(|why| EvalError::Failed { why, pc: inst.pc })? {
+            match machine.step(block, value, inst).or_else(|why| machine.catch(block, why, inst))? {
                 Next::Value(slot) => machine.values[value.index()] = truncate(slot, inst.ty),
-                Next::Edge(succ) => block = machine.take(block, succ),
+                Next::Edge(succ) => {
+                    block = machine.take(block, succ);
+                    break;
+                }
                 Next::End(outcome) => return Ok(outcome),
             }
         }
@@ -217,7 +242,7 @@ struct Machine<'m, 'a, W> {
     args: &'m [u128],
     /// Wide slots, by value; the bits above a value's own are zero.
     values: Vec<u128>,
-    /// Results of the last call.
+    /// Results of the last call or `catch`.
     results: Vec<u128>,
 }
 
@@ -302,7 +327,9 @@ impl<W: World> Machine<'_, '_, W> {
                 0
             }
             Family::Call(op) => self.call(op, inst)?,
-            Family::Terminator(op) => return Ok(self.terminate(op, block, inst)?),
+            // The edge has set the results.
+            Family::Exception(Exception::Catch) => self.results.first().copied().unwrap_or(0),
+            Family::Terminator(op) => return self.terminate(op, block, inst),
         }))
     }
 
@@ -329,6 +356,23 @@ impl<W: World> Machine<'_, '_, W> {
         let (callee, args) = self.callee(call, inst);
         self.results = self.world.call(callee, &args)?;
         Ok(self.results.first().copied().unwrap_or(0))
+    }
+
+    /// Continues after a failure of an instruction: at a landing block, if the failure is an exception for which `block` has one.
+    fn catch(&mut self, block: Block, why: W::Failure, inst: &Inst<'_>) -> Result<Next, EvalError<W::Failure>> {
+        let edges = if inst.op.calls_function() || inst.op.is_terminator() { self.func.exceptional_edges(block) } else { 0 };
+        let failed = |why| EvalError::Failed { why, pc: inst.pc };
+        if edges == 0 {
+            return Err(failed(why));
+        }
+        let handler = |&landing: &Block| {
+            let catch = self.func.inst(self.func.catch(landing).expect("the edge leads to a landing block"));
+            Caught { entry: catch.imm as u32, tag: Some(catch.aux).filter(|&tag| tag != NO_TAG) }
+        };
+        let handlers: Vec<Caught> = self.func.block(block).succs[..edges].iter().map(handler).collect();
+        let (succ, values) = self.world.catch(why, &handlers).map_err(failed)?;
+        self.results = values;
+        Ok(Next::Edge(succ))
     }
 
     /// Executes a vector instruction.
@@ -422,7 +466,7 @@ impl<W: World> Machine<'_, '_, W> {
         (callee, args)
     }
 
-    fn terminate(&self, op: Terminator, block: Block, inst: &Inst<'_>) -> Result<Next, Trap> {
+    fn terminate(&mut self, op: Terminator, block: Block, inst: &Inst<'_>) -> Result<Next, W::Failure> {
         let tail_call = |call| {
             let (callee, args) = self.callee(call, inst);
             Next::End(Outcome::TailCall { callee, args, pc: inst.pc })
@@ -439,7 +483,21 @@ impl<W: World> Machine<'_, '_, W> {
             Terminator::ReturnCallIndirect => tail_call(Call::Indirect),
             Terminator::ReturnCallRef => tail_call(Call::Reference),
             Terminator::OsrExit => unreachable!("`osr_target` gives 0"),
-            Terminator::Trap => return Err(u8::try_from(inst.aux).ok().and_then(Trap::from_code).expect("the code of a trap")),
+            Terminator::Throw => {
+                let payload = self.list(&inst.args);
+                self.world.at(inst.pc);
+                return Err(self.world.throw(inst.aux, &payload));
+            }
+            Terminator::ThrowRef => {
+                let reference = self.get(inst.args[0]) as u64;
+                self.world.at(inst.pc);
+                return Err(self.world.throw_ref(reference));
+            }
+            Terminator::Try => Next::Edge(self.func.block(block).succs.len() - 1),
+            Terminator::Trap => {
+                let trap = u8::try_from(inst.aux).ok().and_then(Trap::from_code);
+                return Err(trap.expect("the code of a trap").into());
+            }
         })
     }
 }

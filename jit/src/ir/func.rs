@@ -42,9 +42,9 @@ impl Inst<'_> {
         match self.op.fields() {
             Fields::Segment | Fields::ElemSegment => self.imm,
             Fields::Memories | Fields::MemorySegment | Fields::Tables | Fields::TableSegment => aux | self.imm << 32,
-            Fields::Memory | Fields::Table | Fields::Func | Fields::Global | Fields::Type | Fields::Trap => aux,
+            Fields::Memory | Fields::Table | Fields::Func | Fields::Global | Fields::Type | Fields::Tag | Fields::Trap => aux,
             Fields::None | Fields::Bits | Fields::Number | Fields::Access => 0,
-            Fields::Indirect | Fields::Vector | Fields::Probability => 0,
+            Fields::Indirect | Fields::Vector | Fields::Probability | Fields::Handler => 0,
         }
     }
 }
@@ -298,6 +298,26 @@ impl<'a> Func<'a> {
     /// The terminator of `block`, if it has one.
     pub fn terminator(&self, block: Block) -> Option<Value> {
         self.block(block).insts.last().copied().filter(|&last| self.op(last).is_terminator())
+    }
+
+    /// The `catch` of `block`, if it is a landing block.
+    pub fn catch(&self, block: Block) -> Option<Value> {
+        self.block(block)
+            .insts
+            .iter()
+            .copied()
+            .find(|&value| self.op(value) != Op::Phi)
+            .filter(|&first| self.op(first) == Op::Catch)
+    }
+
+    /// The number of edges from `block` that lead to landing blocks. They are its first successors.
+    pub fn exceptional_edges(&self, block: Block) -> usize {
+        let succs = self.block(block).succs.len();
+        match self.terminator(block).map(|last| self.op(last)) {
+            Some(Op::Throw | Op::ThrowRef) => succs,
+            Some(Op::Try) => succs.saturating_sub(1),
+            Some(_) | None => 0,
+        }
     }
 
     /// The phis of `block`.

@@ -117,7 +117,7 @@ macro_rules! for_each_op {
                 OsrSlot, "osr_slot", 0, Pure, mirror: none, inverse: none, gives: any, calls: none, access: none, fields: Number, [];
                 // One argument per predecessor, in the order of `preds`; at the head of its block.
                 Phi, "phi", *, Pure, mirror: none, inverse: none, gives: any, calls: none, access: none, fields: None, [];
-                // Result number `imm` (1 or more) of the call that is its argument, directly after that call.
+                // Result number `imm` (1 or more) of the call or `catch` that is its argument, directly after that.
                 Result, "result", 1, Pure, mirror: none, inverse: none, gives: any, calls: none, access: none, fields: Number, [];
                 // Arguments: the condition, the value if it is non-zero, the value if it is zero.
                 Select, "select", 3, Pure, mirror: none, inverse: none, gives: any, calls: none, access: none, fields: None, [];
@@ -279,6 +279,12 @@ macro_rules! for_each_op {
                 CallIndirect, "call_indirect", *, Write, mirror: none, inverse: none, gives: any, calls: function, access: none, fields: Indirect, [];
                 CallRef, "call_ref", *, Write, mirror: none, inverse: none, gives: any, calls: function, access: none, fields: Type, [];
             }
+            /// The head of a *landing block*, to which exceptions lead, after its phis. imm is the index of the handler's branch
+            /// entry, aux its tag or `NO_TAG`. The value is the first of the payload and the reference that the handler passes on (void if there are none);
+            /// `result` reads the others.
+            Exception {
+                Catch, "catch", 0, Write, mirror: none, inverse: none, gives: any, calls: none, access: none, fields: Handler, [];
+            }
             /// Accounting, as the contract defines it. `fuel`: imm is the cost. `osr_tick`: imm is the work, the value is the number of
             /// ticks that are left. `osr_target`: imm is the index of a loop, the value is the address at which the frame continues, or
             /// 0. `osr_store`: imm is the frame slot, as of `osr_slot`; only before an `osr_exit`.
@@ -292,6 +298,11 @@ macro_rules! for_each_op {
             /// The ends of blocks; the successors belong to the block. `branch`: `[condition]`, successors [if non-zero, if
             /// zero]. `br_table`: `[index]`; the last successor is the default. `trap`: aux is the trap's code. Calls have the
             /// fields given above. `osr_exit`: `[address]`, where the frame continues; imm is the index of the loop.
+            ///
+            /// `throw`: the payload; aux is the tag. `throw_ref`: `[reference]`, which has been proved not to be null. `try`: directly
+            /// follows a call and its results. Its last successor is the *normal* one. All other successors of these three are landing
+            /// blocks, in the order in which the exception's handlers are tried; no other edge leads to a landing block. An edge to a
+            /// landing block leaves from the call, whose results it does not have.
             Terminator {
                 Jump, "jump", 0, Terminator, mirror: none, inverse: none, gives: any, calls: none, access: none, fields: None, [];
                 Branch, "branch", 1, Terminator, mirror: none, inverse: none, gives: any, calls: none, access: none, fields: Probability, [];
@@ -301,6 +312,9 @@ macro_rules! for_each_op {
                 ReturnCallIndirect, "return_call_indirect", *, Terminator, mirror: none, inverse: none, gives: any, calls: tail, access: none, fields: Indirect, [];
                 ReturnCallRef, "return_call_ref", *, Terminator, mirror: none, inverse: none, gives: any, calls: tail, access: none, fields: Type, [];
                 OsrExit, "osr_exit", 1, Terminator, mirror: none, inverse: none, gives: any, calls: none, access: none, fields: Number, [];
+                Throw, "throw", *, Terminator, mirror: none, inverse: none, gives: any, calls: Throw, access: none, fields: Tag, [];
+                ThrowRef, "throw_ref", 1, Terminator, mirror: none, inverse: none, gives: any, calls: ThrowRef, access: none, fields: None, [];
+                Try, "try", 0, Terminator, mirror: none, inverse: none, gives: any, calls: none, access: none, fields: None, [];
                 Trap, "trap", 0, Terminator, mirror: none, inverse: none, gives: any, calls: none, access: none, fields: Trap, [];
             }
         }
@@ -557,7 +571,7 @@ impl Op {
             family::Family::Convert(_) | family::Family::Reference(_) | family::Family::Simd(_) => false,
             family::Family::Load(_) | family::Family::Store(_) | family::Family::Memory(_) => false,
             family::Family::Global(_) | family::Family::Table(_) | family::Family::Call(_) => false,
-            family::Family::Accounting(_) | family::Family::Terminator(_) => false,
+            family::Family::Exception(_) | family::Family::Accounting(_) | family::Family::Terminator(_) => false,
         }
     }
 
@@ -582,6 +596,12 @@ impl Op {
     #[inline]
     pub const fn calls_function(self) -> bool {
         matches!(self.calls(), Calls::Function)
+    }
+
+    /// Whether `result` reads results of it.
+    #[inline]
+    pub const fn has_results(self) -> bool {
+        self.calls_function() || matches!(self, Op::Catch)
     }
 
     /// Whether it is a tail call.
@@ -629,6 +649,9 @@ pub fn vector_opcode(code: u32) -> Option<Opcode> {
     op.lanes().is_some().then_some(op)
 }
 
+/// In place of the tag of a `catch`: it catches all exceptions.
+pub const NO_TAG: u32 = u32::MAX;
+
 /// The meaning of an operation's `aux` and `imm`. A field without meaning is 0.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Fields {
@@ -664,6 +687,10 @@ pub enum Fields {
     Indirect,
     /// `aux` is the type index.
     Type,
+    /// `aux` is the tag.
+    Tag,
+    /// `imm` is the index of a handler's branch entry, `aux` its tag or [`NO_TAG`].
+    Handler,
     /// `aux` is the code of a [`weir_bytecode::Trap`].
     Trap,
     /// `aux` is the code of a vector instruction, `imm` its lane if it has one.

@@ -7,7 +7,7 @@
 
 use super::func::Func;
 use super::index::{Block, Value};
-use super::ops::{Fields, Op, Type};
+use super::ops::{Fields, NO_TAG, Op, Type};
 use super::probability::Probability;
 use bumpalo::Bump;
 use weir_bytecode::{Opcode, Trap};
@@ -278,6 +278,11 @@ impl Pending {
             }
             Fields::ElemSegment => self.imm = cursor.elem()?.into(),
             Fields::Type => self.aux = cursor.index("t", "a type such as `t0`")?,
+            Fields::Tag => self.aux = cursor.tag()?,
+            Fields::Handler => {
+                self.imm = cursor.index("handler", "a handler such as `handler1`")?.into();
+                self.aux = if cursor.at_index("tag") { cursor.tag()? } else { NO_TAG };
+            }
             Fields::Vector => {
                 let found = cursor.rest;
                 let shape = cursor.word();
@@ -462,6 +467,10 @@ impl<'t> Cursor<'t> {
 
     fn table(&mut self) -> Result<u32, ParseError> {
         self.index("table", "a table such as `table0`")
+    }
+
+    fn tag(&mut self) -> Result<u32, ParseError> {
+        self.index("tag", "a tag such as `tag0`")
     }
 
     fn elem(&mut self) -> Result<u32, ParseError> {

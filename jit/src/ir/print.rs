@@ -20,7 +20,7 @@
 use super::family::Family;
 use super::func::Func;
 use super::index::{Block, Value};
-use super::ops::{Fields, Op, Type, vector_opcode};
+use super::ops::{Fields, NO_TAG, Op, Type, vector_opcode};
 use std::fmt::{self, Display, Formatter, Write};
 use weir_bytecode::Trap;
 use weir_contract::Entry;
@@ -159,6 +159,9 @@ fn write_fields(f: &mut Formatter<'_>, func: &Func<'_>, value: Value) -> fmt::Re
         Fields::Func => write!(f, " f{aux}"),
         Fields::Indirect => write!(f, " t{aux} table{imm}"),
         Fields::Type => write!(f, " t{aux}"),
+        Fields::Tag => write!(f, " tag{aux}"),
+        Fields::Handler if aux == NO_TAG => write!(f, " handler{imm}"),
+        Fields::Handler => write!(f, " handler{imm} tag{aux}"),
         Fields::Vector => {
             match vector_opcode(aux) {
                 Some(op) => write!(f, " {}", op.mnemonic())?,

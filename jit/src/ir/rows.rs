@@ -129,9 +129,10 @@ fn effects_and_calls_are_those_of_the_family() {
             Family::Load(_) => (Effect::ReadTrap, Calls::None),
             Family::Store(_) => (Effect::Write, Calls::None),
             Family::Call(_) => (Effect::Write, Calls::Function),
+            Family::Exception(_) => (Effect::Write, Calls::None),
             Family::Terminator(_) => {
                 let tail = op.name().starts_with("return_call");
-                (Effect::Terminator, if tail { Calls::Tail } else { Calls::None })
+                (Effect::Terminator, if tail { Calls::Tail } else { helper().unwrap_or(Calls::None) })
             }
             Family::Accounting(Accounting::Fuel | Accounting::OsrTick | Accounting::OsrStore) => (Effect::Write, Calls::None),
             Family::Accounting(Accounting::OsrTarget) => (Effect::Write, helper().expect("there is one")),
@@ -189,6 +190,8 @@ fn fields_are_those_of_the_name() {
             Family::Simd(_) => Fields::Vector,
             Family::Accounting(op) if op != Accounting::Poll => Fields::Number,
             Family::Terminator(Terminator::OsrExit) => Fields::Number,
+            Family::Exception(_) => Fields::Handler,
+            Family::Terminator(Terminator::Throw) => Fields::Tag,
             Family::Call(_) | Family::Terminator(_) if name.ends_with("call_indirect") => Fields::Indirect,
             Family::Call(_) | Family::Terminator(_) if name.ends_with("call_ref") => Fields::Type,
             Family::Call(_) | Family::Terminator(_) if name.ends_with("call") => Fields::Func,

@@ -118,7 +118,7 @@ fn unary(func: &Func<'_>, op: Op, result: Type, a: Value) -> Option<(Kind, Rewri
         },
         Family::Leaf(_) | Family::Integer(_) | Family::Float(_) | Family::FloatCompare(_) | Family::Simd(_) => None,
         Family::Reference(_) | Family::Load(_) | Family::Store(_) | Family::Memory(_) | Family::Global(_) => None,
-        Family::Table(_) | Family::Call(_) | Family::Accounting(_) | Family::Terminator(_) => None,
+        Family::Table(_) | Family::Call(_) | Family::Exception(_) | Family::Accounting(_) | Family::Terminator(_) => None,
     }
 }
 
@@ -182,7 +182,7 @@ fn sign_bits(op: Op) -> u32 {
         Family::Leaf(_) | Family::Integer(_) | Family::Compare(_) | Family::Convert(_) => ANY,
         Family::Float(_) | Family::FloatUnary(_) | Family::FloatCompare(_) | Family::Simd(_) => ANY,
         Family::Reference(_) | Family::Store(_) | Family::Memory(_) | Family::Global(_) | Family::Table(_) => ANY,
-        Family::Call(_) | Family::Accounting(_) | Family::Terminator(_) => ANY,
+        Family::Call(_) | Family::Exception(_) | Family::Accounting(_) | Family::Terminator(_) => ANY,
     }
 }
 
@@ -282,7 +282,7 @@ pub fn absorbs(op: Op, ty: Type, c: u64) -> bool {
         Family::Leaf(_) | Family::Bits(_) | Family::Compare(_) | Family::FloatCompare(_) | Family::Float(_) => false,
         Family::FloatUnary(_) | Family::Convert(_) | Family::Simd(_) | Family::Reference(_) => false,
         Family::Load(_) | Family::Store(_) | Family::Memory(_) | Family::Global(_) | Family::Table(_) => false,
-        Family::Call(_) | Family::Accounting(_) | Family::Terminator(_) => false,
+        Family::Call(_) | Family::Exception(_) | Family::Accounting(_) | Family::Terminator(_) => false,
     }
 }
 
@@ -338,6 +338,6 @@ fn associates(op: Op) -> bool {
         Family::Leaf(_) | Family::Bits(_) | Family::Compare(_) | Family::FloatCompare(_) | Family::Float(_) => false,
         Family::FloatUnary(_) | Family::Convert(_) | Family::Simd(_) | Family::Reference(_) => false,
         Family::Load(_) | Family::Store(_) | Family::Memory(_) | Family::Global(_) | Family::Table(_) => false,
-        Family::Call(_) | Family::Accounting(_) | Family::Terminator(_) => false,
+        Family::Call(_) | Family::Exception(_) | Family::Accounting(_) | Family::Terminator(_) => false,
     }
 }

@@ -1,6 +1,6 @@
 //! A small self-contained [`World`], in which tests run functions before and after a pass to compare the results.
 
-use super::eval::{Callee, World};
+use super::eval::{Callee, Caught, World};
 use weir_bytecode::Trap;
 
 /// Bytes of a page.
@@ -28,6 +28,10 @@ pub struct Sandbox {
     pub fuel: Option<u64>,
     /// The number of polls before one interrupts.
     pub polls: Option<u64>,
+    /// The tags and payloads of the exceptions that were thrown. A reference to one is its index and 1.
+    pub exceptions: Vec<(u32, Vec<u128>)>,
+    /// The index of the exception that is being thrown.
+    pub in_flight: Option<usize>,
     /// The calls that were made.
     pub calls: Vec<(Callee, Vec<u128>)>,
     /// The results of a call: by default, four numbers computed from callee and arguments.
@@ -46,6 +50,8 @@ impl Default for Sandbox {
             elems: Vec::new(),
             fuel: None,
             polls: None,
+            exceptions: Vec::new(),
+            in_flight: None,
             calls: Vec::new(),
             call_results: mix,
         }
@@ -58,6 +64,7 @@ impl PartialEq for Sandbox {
         (&self.memories, &self.globals, &self.data) == (&other.memories, &other.globals, &other.data)
             && (&self.tables, &self.elems) == (&other.tables, &other.elems)
             && (self.fuel, self.polls, &self.calls) == (other.fuel, other.polls, &other.calls)
+            && (&self.exceptions, self.in_flight) == (&other.exceptions, other.in_flight)
     }
 }
 
@@ -218,6 +225,27 @@ impl World for Sandbox {
     fn call(&mut self, callee: Callee, args: &[u128]) -> Result<Vec<u128>, Trap> {
         self.calls.push((callee, args.to_vec()));
         (self.call_results)(callee, args)
+    }
+
+    /// The failure is a trap, as is that of an exception without a handler.
+    fn throw(&mut self, tag: u32, payload: &[u128]) -> Trap {
+        self.exceptions.push((tag, payload.to_vec()));
+        self.in_flight = Some(self.exceptions.len() - 1);
+        Trap::UnreachableCodeReached
+    }
+
+    fn throw_ref(&mut self, reference: u64) -> Trap {
+        self.in_flight = Some((reference as usize).wrapping_sub(1)).filter(|&index| index < self.exceptions.len());
+        Trap::UnreachableCodeReached
+    }
+
+    fn catch(&mut self, failure: Trap, handlers: &[Caught]) -> Result<(usize, Vec<u128>), Trap> {
+        let Some(index) = self.in_flight else { return Err(failure) };
+        let (tag, payload) = &self.exceptions[index];
+        let found = handlers.iter().position(|handler| handler.tag.is_none_or(|other| other == *tag)).ok_or(failure)?;
+        self.in_flight = None;
+        let payload = handlers[found].tag.map_or(&[][..], |_| payload);
+        Ok((found, payload.iter().copied().chain([index as u128 + 1]).collect()))
     }
 
     fn fuel(&mut self, cost: u64) -> Result<(), Trap> {

@@ -120,7 +120,11 @@ impl<I: Inst> regalloc::Client for Client<'_, I> {
     }
 
     fn is_return(&self, inst: usize) -> bool {
-        self.code.insts[inst].control() == Control::Leave
+        match self.code.insts[inst].control() {
+            Control::Leave => true,
+            Control::Throw => self.code.lists[self.code.insts[inst].list().unwrap_or(0) as usize].handlers.is_empty(),
+            Control::Next | Control::Jump | Control::Branch | Control::Table(_) | Control::Try => false,
+        }
     }
 
     fn operands(&self, inst: usize) -> &[Operand] {

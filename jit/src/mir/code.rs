@@ -158,7 +158,7 @@ pub struct MachineCode<I> {
     pub pinned_base: Option<Reg>,
     /// Whether the code contains calls.
     pub calls: bool,
-    /// Whether a call may return with another instance in the pinned register.
+    /// Whether the frame has the instance: a call may return with another one in the pinned register, or there are landings.
     pub restores: bool,
     /// Whether the code must trap by a call, not by a fault: see [`Options::signals`](crate::request::Options::signals).
     pub raises: bool,
@@ -197,6 +197,7 @@ impl<I: Inst> MachineCode<I> {
         match self.block_insts(block).last().map(Inst::control) {
             Some(Control::Table(table)) => self.tables[table as usize].len() > I::COMPARED_ENTRIES + 1,
             Some(Control::Next | Control::Jump | Control::Branch | Control::Leave) | None => false,
+            Some(Control::Try | Control::Throw) => false,
         }
     }
 

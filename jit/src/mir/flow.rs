@@ -6,7 +6,7 @@ use super::list::Blocks;
 use crate::analysis::Cfg;
 use crate::graph::loops::Loops;
 use crate::graph::order::Order;
-use crate::ir::{Block, Func};
+use crate::ir::{Block, Func, Op, Type};
 use smallvec::SmallVec;
 use std::ops::Range;
 
@@ -70,7 +70,10 @@ impl Flow {
                     continue;
                 }
                 let mut target = node[succ.index()];
-                if succs.len() > 1 && incoming[succ.index()] > 1 {
+                // The results of a call that ends its block are defined on its normal edge.
+                let has_results = k + 1 == succs.len() && defines_results(func, block);
+                let branches = succs.len() > 1 || func.exceptional_edges(block) > 0;
+                if branches && incoming[succ.index()] > 1 || has_results {
                     target = flow.add(Origin::Edge(block, k as u32));
                     flow.succs[target as usize].push(node[succ.index()]);
                     flow.targets[target as usize].push(0);
@@ -113,6 +116,14 @@ impl Flow {
             self.loops = ranges;
             self.renumber(&order);
         }
+    }
+}
+
+/// Whether `block` ends with a call that has results and whose exceptions have handlers.
+fn defines_results(func: &Func<'_>, block: Block) -> bool {
+    match func.block(block).insts[..] {
+        [.., call, last] => func.op(last) == Op::Try && func.ty(call) != Type::Void,
+        _ => false,
     }
 }
 

@@ -1,7 +1,7 @@
 //! Block frequencies, estimated from loops and branch probabilities, and which blocks are cold.
 //!
 //! A loop is assumed to iterate `LOOP_TRIPS` times, and a cold block to be executed `COLD_FACTOR` times less often than
-//! its surroundings. A block is cold if it leads only to traps, or if branch probabilities show that it is rare. A
+//! its surroundings. A block is cold if it leads only to traps or throws, if it is reached only by exceptions, or if branch probabilities show that it is rare. A
 //! profile only decides which blocks are cold: frequencies in proportion to the profile made as many programs slower as
 //! faster (`fib` by a third, `chacha20` by 8 %), and so did observed trip counts. Cost: linear in blocks and edges,
 //! times a logarithm of the loop depth.
@@ -18,9 +18,10 @@ const COLD_FACTOR: f32 = 256.0;
 /// A block with a lower frequency than this, relative to its surroundings, is cold.
 const COLD_SHARE: f32 = 1.0 / 64.0;
 
-/// Sets [`CodeBlock::frequency`] and [`CodeBlock::cold`]. `traps` says whether a block ends with a trap.
-pub fn estimate<I>(code: &mut MachineCode<I>, traps: impl Fn(usize) -> bool) {
-    find_traps(&mut code.blocks, traps);
+/// Sets [`CodeBlock::frequency`] and [`CodeBlock::cold`]. `rare` says whether a block ends with a trap or a throw, or begins with the
+/// landing of an exception.
+pub fn estimate<I>(code: &mut MachineCode<I>, rare: impl Fn(usize) -> bool) {
+    find_traps(&mut code.blocks, rare);
     let mut depth = vec![0i32; code.blocks.len() + 1];
     for range in &code.loops {
         depth[range.start as usize] += 1;
@@ -59,6 +60,9 @@ fn relative_frequencies(blocks: &[CodeBlock], loops: &[Range<u32>]) -> Vec<f32> 
     for (i, block) in (0..).zip(blocks) {
         while open.pop_if(|last| last.0.end <= i).is_some() {}
         let mut frequency = sums[i as usize].unwrap_or(1.0).min(1.0);
+        if block.cold {
+            frequency = 0.0;
+        }
         if let Some(head) = loops.next_if(|next| next.start == i) {
             open.push((head, frequency));
             frequency = 1.0;

@@ -16,6 +16,11 @@ pub enum Control {
     Branch,
     /// To a successor, by the jump table with this index.
     Table(u32),
+    /// From a call to the last successor, or, if it throws an exception, to one of the others. Those edges leave from the call, and
+    /// the registers that it preserves have the values from before it.
+    Try,
+    /// To one of the successors, by an exception as above, or out of the function.
+    Throw,
     /// Out of the function, or into a trap.
     Leave,
 }

@@ -23,6 +23,8 @@ pub struct RegList {
     pub target: Target,
     /// Whether the pinned register must be restored after it.
     pub restore: bool,
+    /// The branch entries of the handlers to which exceptional edges lead: those of the block's first successors.
+    pub handlers: Vec<u32>,
 }
 
 /// The callee of a call.

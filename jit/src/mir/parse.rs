@@ -178,21 +178,20 @@ impl<I: Inst> Parser<I> {
         let lists = &mut self.code.lists;
         let mut inst = I::named(name, lists.len() as u32).ok_or_else(|| format!("no instruction `{name}`"))?.at(pc);
         if inst.list().is_some() {
-            let list = list::<I>(left, line)?;
+            let list = list::<I>(left, &mut line)?;
             let destroyed = if inst.is_call() { I::CALLER_SAVED } else { RegSet::EMPTY };
             let clobbers = list.defs.iter().fold(destroyed, |set, &(_, place)| set.without(place));
             lists.push(RegList { clobbers, ..list });
+            if matches!(inst.control(), Control::Try | Control::Throw) {
+                block.block.succs = successors(&mut line)?;
+            }
             block.insts.push(inst);
-            return Ok(());
+            return line.end();
         }
         let dst = left.map(|left| Line::new(left).reg(I::register_name)).transpose()?;
         inst.read(dst, &mut line)?;
         if matches!(inst.control(), Control::Jump | Control::Branch | Control::Table(_)) {
-            let mut succs = Blocks::new();
-            while line.starts_with('b') {
-                succs.push(line.numbered("b")?);
-            }
-            block.block.succs = succs;
+            block.block.succs = successors(&mut line)?;
             block.block.args = parenthesised::<I>(&mut line)?;
         }
         block.insts.push(inst);
@@ -267,6 +266,14 @@ fn is_block(word: &str) -> bool {
     word.strip_prefix('b').is_some_and(|digits| !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
+fn successors(line: &mut Line<'_>) -> Result<Blocks, String> {
+    let mut succs = Blocks::new();
+    while is_block(line.clone().word()) {
+        succs.push(line.numbered("b")?);
+    }
+    Ok(succs)
+}
+
 /// Registers in parentheses, if there are any.
 fn parenthesised<I: Inst>(line: &mut Line<'_>) -> Result<Regs, String> {
     let mut regs = Regs::new();
@@ -278,9 +285,16 @@ fn parenthesised<I: Inst>(line: &mut Line<'_>) -> Result<Regs, String> {
     Ok(regs)
 }
 
-/// Parses `defs = name target uses restore`, without the name; clobbers stay empty.
-fn list<I: Inst>(left: Option<&str>, mut line: Line<'_>) -> Result<RegList, String> {
-    let mut list = RegList { uses: Vec::new(), defs: Vec::new(), clobbers: RegSet::EMPTY, target: Target::None, restore: false };
+/// Parses `defs = name target uses restore handlers`, without the name, up to the successors; clobbers stay empty.
+fn list<I: Inst>(left: Option<&str>, line: &mut Line<'_>) -> Result<RegList, String> {
+    let mut list = RegList {
+        uses: Vec::new(),
+        defs: Vec::new(),
+        clobbers: RegSet::EMPTY,
+        target: Target::None,
+        restore: false,
+        handlers: Vec::new(),
+    };
     let mut defs = Line::new(left.unwrap_or(""));
     while !defs.is_empty() {
         list.defs.push(pair::<I>(&mut defs)?);
@@ -297,15 +311,21 @@ fn list<I: Inst>(left: Option<&str>, mut line: Line<'_>) -> Result<RegList, Stri
         },
     };
     if let Some(target) = target {
-        (list.target, line) = (target, ahead);
+        (list.target, *line) = (target, ahead);
     }
-    while !line.is_empty() {
-        match line.eat("restore") {
-            true => list.restore = true,
-            false => list.uses.push(pair::<I>(&mut line)?),
+    loop {
+        let word = line.clone().word();
+        if line.is_empty() || is_block(word) {
+            return Ok(list);
+        }
+        if line.eat("restore") {
+            list.restore = true;
+        } else if word.starts_with("handler") {
+            list.handlers.push(line.numbered("handler")?);
+        } else {
+            list.uses.push(pair::<I>(line)?);
         }
     }
-    Ok(list)
 }
 
 /// Parses `v0:rdi`, or `rdi` for a register that is already in its place.

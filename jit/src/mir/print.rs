@@ -144,10 +144,11 @@ fn write_block<I: Inst>(f: &mut fmt::Formatter<'_>, code: &MachineCode<I>, numbe
 fn write_inst<I: Inst>(line: &mut String, code: &MachineCode<I>, block: &CodeBlock, inst: &I) -> fmt::Result {
     line.push_str("    ");
     if let Some(list) = inst.list() {
-        return write_list(line, inst, &code.lists[list as usize]);
+        write_list(line, inst, &code.lists[list as usize])?;
+    } else {
+        inst.write(line)?;
     }
-    inst.write(line)?;
-    if matches!(inst.control(), Control::Jump | Control::Branch | Control::Table(_)) {
+    if !matches!(inst.control(), Control::Next | Control::Leave) {
         block.succs.iter().try_for_each(|succ| write!(line, " b{succ}"))?;
         line.push_str(&parenthesised::<I>(&block.args));
     }
@@ -179,6 +180,7 @@ fn write_list<I: Inst>(line: &mut String, inst: &I, list: &RegList) -> fmt::Resu
     if list.restore {
         line.push_str(" restore");
     }
+    list.handlers.iter().try_for_each(|handler| write!(line, " handler{handler}"))?;
     Ok(())
 }
 

@@ -81,6 +81,8 @@ impl Inst for Jump {
             Control::Branch => "branch".into(),
             Control::Table(table) => format!("table{table}"),
             Control::Leave => "leave".into(),
+            Control::Try => "try".into(),
+            Control::Throw => "throw".into(),
         }
     }
 
@@ -90,6 +92,8 @@ impl Inst for Jump {
             "jump" => Control::Jump,
             "branch" => Control::Branch,
             "leave" => Control::Leave,
+            "try" => Control::Try,
+            "throw" => Control::Throw,
             _ => Control::Table(name.strip_prefix("table")?.parse().ok()?),
         }))
     }

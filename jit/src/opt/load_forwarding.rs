@@ -308,6 +308,6 @@ fn extraction(op: Op, ty: Type, from: Type, width: u32) -> Option<Extraction> {
         Family::Leaf(_) | Family::Integer(_) | Family::Bits(_) | Family::Compare(_) | Family::FloatCompare(_) => None,
         Family::Float(_) | Family::FloatUnary(_) | Family::Convert(_) | Family::Simd(_) | Family::Reference(_) => None,
         Family::Store(_) | Family::Memory(_) | Family::Global(_) | Family::Table(_) => None,
-        Family::Call(_) | Family::Accounting(_) | Family::Terminator(_) => None,
+        Family::Call(_) | Family::Exception(_) | Family::Accounting(_) | Family::Terminator(_) => None,
     }
 }

@@ -85,6 +85,7 @@ fn constant_successor(func: &Func<'_>, block: Block) -> Option<usize> {
         Terminator::Branch | Terminator::BrTable => {}
         Terminator::Jump | Terminator::Return | Terminator::ReturnCall | Terminator::ReturnCallIndirect => return None,
         Terminator::ReturnCallRef | Terminator::OsrExit | Terminator::Trap => return None,
+        Terminator::Throw | Terminator::ThrowRef | Terminator::Try => return None,
     }
     if succs.iter().any(|succ| *succ != succs[0]) {
         return None;
@@ -114,7 +115,7 @@ fn merge_chains(func: &mut Func<'_>, cx: &Context<'_>) -> u32 {
         if follows_its_pred(func, block) {
             continue;
         }
-        while let [next] = func.block(block).succs[..]
+        while let Some(next) = jump_target(func, block)
             && func.block(next).preds.len() == 1
             && next != block
             && cx.spend()
@@ -141,8 +142,16 @@ fn merge_chains(func: &mut Func<'_>, cx: &Context<'_>) -> u32 {
 /// Whether `block` has one predecessor, and that has no other successor.
 fn follows_its_pred(func: &Func<'_>, block: Block) -> bool {
     match func.block(block).preds[..] {
-        [pred] => pred != block && func.block(pred).succs.len() == 1,
+        [pred] => pred != block && jump_target(func, pred).is_some(),
         _ => false,
+    }
+}
+
+/// The only successor of `block`, unless it is a landing block.
+fn jump_target(func: &Func<'_>, block: Block) -> Option<Block> {
+    match func.block(block).succs[..] {
+        [next] => (func.exceptional_edges(block) == 0).then_some(next),
+        _ => None,
     }
 }
 

@@ -1,7 +1,8 @@
 //! The interface between an allocator and the code it allocates for.
 //!
 //! Code is a sequence of instructions cut into blocks, in SSA form over virtual registers with block parameters.
-//! Critical edges are split, and only a block with a single successor passes arguments to it.
+//! Critical edges are split, and only a block with a single successor passes arguments to it. A block may end with a call, which destroys
+//! registers: then each of its successors has one predecessor, and no parameters.
 
 use std::ops::Range;
 

@@ -277,7 +277,8 @@ impl Collector {
             let early = operand.position == Position::Early;
             let start = match operand.constraint {
                 Constraint::Fixed(fixed) => {
-                    let from = if early { Point::early(inst) } else { Point::late(inst) };
+                    // What is defined early in a given register is there already when the copies in the gap are executed.
+                    let from = if early { Point::gap(inst) } else { Point::late(inst) };
                     self.claim(fixed, from, Point::gap(inst + 1));
                     self.define(operand.reg, Origin::Fixed(fixed), Point::gap(inst + 1));
                     self.relate(operand.reg, fixed, from, frequency);

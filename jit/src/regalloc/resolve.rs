@@ -169,10 +169,11 @@ impl<C: Client> Resolver<'_, C> {
         }
     }
 
-    /// No edge leads from a block with several successors to one with several predecessors.
+    /// No edge leads from a block with several successors, or one that ends with a call, to one with several predecessors.
     fn copy_along(&mut self, edge: Edge, from: Place, to: Place) {
+        let last = self.client.insts(edge.from).end - 1;
         match self.client.succs(edge.from).len() {
-            1 => self.copy(self.client.insts(edge.from).end - 1, Phase::EdgeOut, from, to),
+            1 if self.client.clobbers(last as usize).is_empty() => self.copy(last, Phase::EdgeOut, from, to),
             _ => self.copy(self.client.insts(edge.to).start, Phase::EdgeIn, from, to),
         }
     }

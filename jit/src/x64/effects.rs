@@ -75,12 +75,20 @@ fn instance(op: Asm, width: Width) -> Inst {
 
 /// Emits `inst` in a block of its own that then returns.
 fn emitted(inst: &Inst, raises: bool) -> Compiled {
-    let list = RegList { uses: vec![], defs: vec![], clobbers: RegSet::EMPTY, target: Target::Cell(1), restore: false };
+    let list = RegList {
+        uses: vec![],
+        defs: vec![],
+        clobbers: RegSet::EMPTY,
+        target: Target::Cell(1),
+        restore: false,
+        handlers: Vec::new(),
+    };
     let succs: &[u32] = match inst.control() {
         Control::Jump => &[1],
         Control::Branch => &[2, 1],
         Control::Table(_) => &[1, 2],
-        Control::Leave | Control::Next => &[],
+        Control::Try => &[2, 1],
+        Control::Leave | Control::Next | Control::Throw => &[],
     };
     let ret = Inst::new(Asm::Ret, Width::Q).imm(0);
     let block = |insts, succs: &[u32]| CodeBlock { insts, succs: succs.into(), ..CodeBlock::default() };
@@ -152,7 +160,7 @@ fn flags(inst: &Inst, observed: &Observed) -> Flags {
 
 /// Whether control leaves the function or returns from a call: the effects elsewhere cannot be observed in these bytes.
 fn leaves(op: Asm) -> bool {
-    matches!(op, Asm::Call | Asm::TailCall | Asm::Ret)
+    matches!(op, Asm::Call | Asm::TryCall | Asm::Throw | Asm::TailCall | Asm::Ret)
 }
 
 /// Records the row if the table's value differs from that of the bytes.
@@ -260,7 +268,14 @@ fn control_and_bytes(inst: &Inst) -> (Control, usize) {
     let mut code = Code::new(None);
     code.insts = vec![*inst, marker(Asm::Popcnt), ret, marker(Asm::Lzcnt), ret];
     code.blocks = vec![block(0..1, &[2, 1]), block(1..3, &[]), block(3..5, &[])];
-    code.lists = vec![RegList { uses: vec![], defs: vec![], clobbers: RegSet::EMPTY, target: Target::Cell(1), restore: false }];
+    code.lists = vec![RegList {
+        uses: vec![],
+        defs: vec![],
+        clobbers: RegSet::EMPTY,
+        target: Target::Cell(1),
+        restore: false,
+        handlers: Vec::new(),
+    }];
     code.tables = vec![vec![0, 0, 0, 0, 1]];
     code.allocation = Some(Allocation::default());
     code.layout = Some(Layout { blocks: vec![0, 1, 2], targets: vec![0, 1, 2], packed: vec![None; 3], replicas: vec![None; 3] });
@@ -281,7 +296,9 @@ fn control_and_bytes(inst: &Inst) -> (Control, usize) {
         {
             Control::Table(inst.imm as u32)
         }
+        FlowControl::Call | FlowControl::IndirectCall if inst.op == Asm::TryCall => Control::Try,
         FlowControl::Next | FlowControl::ConditionalBranch | FlowControl::Call | FlowControl::IndirectCall => Control::Next,
+        FlowControl::Exception if inst.op == Asm::Throw => Control::Throw,
         FlowControl::Return | FlowControl::Exception | FlowControl::IndirectBranch => Control::Leave,
         other @ (FlowControl::UnconditionalBranch | FlowControl::Interrupt | FlowControl::XbeginXabortXend) => {
             panic!("{inst:?} ends in {other:?}")

@@ -16,7 +16,7 @@ use super::insts::{Asm, Cond, Encoding, ExpectedBytes, Flags, FloatEquality, Ins
 use crate::mir::{FlagSet, Inst as _, Layout, Target};
 use crate::regalloc::{Class, Move, Place, Reg};
 use crate::request::{
-    Backend, CompileStats, Compiled, Inlining, Options, PadAt, Padding, Refusal, Reloc, RelocTarget, TrapEntry,
+    Backend, CompileStats, Compiled, Inlining, Landing, Options, PadAt, Padding, Refusal, Reloc, RelocTarget, TrapEntry,
 };
 use dynasmrt::{DynamicLabel, DynasmApi, DynasmLabelApi, dynasm};
 use std::mem::offset_of;
@@ -217,6 +217,8 @@ struct Emitter<'c> {
     relocs: Vec<Reloc>,
     traps: Vec<TrapEntry>,
     calls: Vec<(u32, u32)>,
+    /// Exceptional edges: the handler, the return offset of the call, and the block.
+    landings: Vec<(u32, u32, u32)>,
     /// See [`Compiled::lines`].
     lines: Option<Vec<(u32, u32)>>,
     padding: Padding,
@@ -250,6 +252,7 @@ impl<'c> Emitter<'c> {
             relocs: Vec::new(),
             traps: Vec::with_capacity(insts / 4),
             calls: Vec::new(),
+            landings: Vec::new(),
             lines: None,
             padding: Padding::default(),
             unused_starts: u32::MAX,
@@ -643,6 +646,31 @@ impl<'c> Emitter<'c> {
         dynasm!(self.out.asm; .arch x64; ud2);
     }
 
+    /// A call that ends its block, with the edges to landings.
+    fn try_call(&mut self, inst: &Inst, block: usize, next: Option<u32>) {
+        self.call(inst);
+        self.landings(inst, block);
+        let normal = self.code.blocks[block].succs.last().copied();
+        self.jump_unless_next(normal.expect("a call returns"), next);
+    }
+
+    /// A call of a helper that throws.
+    fn throw(&mut self, inst: &Inst, block: usize) {
+        self.call(inst);
+        self.landings(inst, block);
+        // The return address, by which the frame is found, must belong to the function.
+        dynasm!(self.out.asm; .arch x64; ud2);
+    }
+
+    /// Records the edges from the call that has just been emitted to landings.
+    fn landings(&mut self, inst: &Inst, block: usize) {
+        let call = self.calls.last().expect("it has just been added").0;
+        let handlers = &self.code.lists[inst.imm as usize].handlers;
+        for (&handler, &succ) in handlers.iter().zip(&self.code.blocks[block].succs) {
+            self.landings.push((handler, call, self.layout.targets[succ as usize]));
+        }
+    }
+
     /// Adds code after the function that does not return; returns its label.
     fn push_cold(&mut self, case: Rare, inst: &Inst) -> DynamicLabel {
         self.push_cold_with_return(case, inst).0
@@ -692,8 +720,12 @@ impl<'c> Emitter<'c> {
         self.traps.sort_unstable_by_key(|trap| trap.offset);
         let (relocs, traps, calls, stats) = (self.relocs, self.traps, self.calls, CompileStats::default());
         let lines = self.lines.unwrap_or_default();
-        let (headers, landings, inlining) = (Vec::new(), Vec::new(), Inlining::default());
-        Ok(Ok(Compiled { backend: Backend::Native, code, relocs, traps, calls, headers, landings, inlining, lines, stats }))
+        let offset = |block: u32| self.offsets[block as usize].expect("all blocks are emitted") as u32;
+        let edges = self.landings.into_iter().map(|(entry, call, block)| Landing { entry, call, offset: offset(block) });
+        let landings = Landing::shared(edges.collect());
+        let (headers, inlining, frame) = (Vec::new(), Inlining::default(), self.frame.layout());
+        let backend = Backend::Native;
+        Ok(Ok(Compiled { backend, code, relocs, traps, calls, headers, landings, frame, inlining, lines, stats }))
     }
 }
 

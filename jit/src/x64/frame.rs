@@ -14,7 +14,8 @@ use super::insts::{Inst, Mem, Width};
 use crate::mir::Allocation;
 use crate::regalloc::{Class, Reg, SlotWidth};
 use crate::request::{Backend, Refusal};
-use weir_contract::{MAX_NATIVE_FRAME, UNCHECKED_LEAF_FRAME};
+use weir_contract::code::FrameLayout;
+use weir_contract::{MAX_NATIVE_FRAME, PRESERVED_REGS, UNCHECKED_LEAF_FRAME};
 
 /// The layout of a function's frame.
 #[derive(Debug)]
@@ -57,6 +58,19 @@ impl Frame {
             slots,
             checked: code.calls || aligned > UNCHECKED_LEAF_FRAME,
         })
+    }
+
+    /// The layout for the stack walker.
+    pub fn layout(&self) -> FrameLayout {
+        let mut preserved = [0; PRESERVED_REGS.len()];
+        for (word, saved) in (1..).zip(&self.saved) {
+            if let Some(index) = PRESERVED_REGS.iter().position(|&reg| reg == saved.encoding()) {
+                preserved[index] = word;
+            }
+        }
+        let pushed = self.saved.len() + usize::from(self.keeps_instance);
+        let instance = if self.keeps_instance { pushed as u16 } else { 0 };
+        FrameLayout { bytes: 8 * pushed as u32 + self.spill_bytes as u32, preserved, instance, value_sp: 0 }
     }
 
     /// The address of the saved instance.

@@ -219,6 +219,10 @@ macro_rules! for_each_asm {
             CheckSignature, "check_signature", OneUse, flags: clobbers, traps: yes, clobbers: none, sequence(CheckSignature);
             Args, "args", List, flags: keeps, traps: no, clobbers: list, sequence(Args);
             Call, "call", List, flags: clobbers, traps: no, clobbers: list, sequence(Call);
+            // A call in a region with handlers. `Results` is the first instruction after it.
+            TryCall, "try_call", List, flags: clobbers, traps: no, clobbers: list, sequence(TryCall);
+            Results, "results", List, flags: keeps, traps: no, clobbers: list, sequence(Args);
+            Throw, "throw", List, flags: clobbers, traps: no, clobbers: list, sequence(Throw);
             TailCall, "tail_call", List, flags: clobbers, traps: no, clobbers: list, sequence(TailCall);
             Ret, "ret", List, flags: clobbers, traps: no, clobbers: list, sequence(Return);
             Ud2, "ud2", Trap, flags: keeps, traps: yes, clobbers: none, sequence(Trap);
@@ -421,6 +425,8 @@ pub enum ExpectedBytes {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum SequenceControl {
     Next,
+    Try,
+    Throw,
     Jump,
     Branch,
     Table,
@@ -448,6 +454,8 @@ macro_rules! define_sequences {
                     SequenceControl::Branch => Control::Branch,
                     SequenceControl::Table => Control::Table(index),
                     SequenceControl::Leave => Control::Leave,
+                    SequenceControl::Try => Control::Try,
+                    SequenceControl::Throw => Control::Throw,
                 }
             }
 
@@ -488,10 +496,14 @@ define_sequences! {
     TrapIf, control: Next, bytes: Fixed(7);
     /// A trap unless a signature is the expected one.
     CheckSignature, control: Next, bytes: Fixed(24);
-    /// The function's entry, which has no bytes.
+    /// The function's entry, or a call's results, which have no bytes.
     Args, control: Next, bytes: Fixed(0);
     /// A call.
     Call, control: Next, bytes: Fixed(16);
+    /// A call that ends its block.
+    TryCall, control: Try, bytes: Fixed(20);
+    /// A call that does not return.
+    Throw, control: Throw, bytes: Fixed(16);
     /// A tail call.
     TailCall, control: Leave, bytes: Fixed(20);
     /// A return.
@@ -1060,7 +1072,8 @@ impl Inst {
             Shape::List => {
                 let list = &mut lists[self.imm as usize];
                 list.uses.iter_mut().for_each(|(reg, fixed)| f(Field::Reg(reg), Fixed(*fixed), Use, Early));
-                list.defs.iter_mut().for_each(|(reg, fixed)| f(Field::Reg(reg), Fixed(*fixed), Def, Late));
+                let defined = if self.op == Asm::Results { Early } else { Late };
+                list.defs.iter_mut().for_each(|(reg, fixed)| f(Field::Reg(reg), Fixed(*fixed), Def, defined));
                 return;
             }
             Shape::Move | Shape::MoveImm | Shape::MoveRegister | Shape::RegisterImm => {

@@ -37,7 +37,7 @@ impl isa::Inst for Inst {
     }
 
     fn is_call(&self) -> bool {
-        self.op == Asm::Call
+        matches!(self.op, Asm::Call | Asm::TryCall | Asm::Throw)
     }
 
     fn is_tail_call(&self) -> bool {

@@ -9,7 +9,7 @@ use weir_tests::coverage::Coverage;
 use weir_tests::crossings;
 use weir_tests::damaged::{self, ModuleOutcome};
 use weir_tests::differential::{self, Agreement, Setup, Subject};
-use weir_tests::generate::{generate, switching};
+use weir_tests::generate::{generate, switching, throwing};
 use weir_tests::rng::Rng;
 use weir_tests::smith;
 
@@ -53,6 +53,9 @@ struct Compare {
     /// Compare programs of calls and loops, in which frames often change the engine under stress
     #[arg(long, conflicts_with = "smith")]
     switching: bool,
+    /// Compare programs that throw and catch exceptions, in both forms of the proposal
+    #[arg(long, conflicts_with_all = ["smith", "switching"])]
+    throwing: bool,
     /// Give every function a vector, so that the interpreter's slots have two words
     #[arg(long)]
     wide: bool,
@@ -242,7 +245,12 @@ fn fuzz(compare: &Compare) -> ExitCode {
     let (mut differences, mut long, mut total) = (0u64, 0u64, Agreement::default());
     let mut coverage = Coverage::default();
     for seed in options.seeds() {
-        let mut program = if compare.switching { switching(seed) } else { generate(seed) };
+        let program = match (compare.switching, compare.throwing) {
+            (true, _) => switching,
+            (_, true) => throwing,
+            (false, false) => generate,
+        };
+        let mut program = program(seed);
         if compare.wide {
             program.wasm = weir_spec::widen(program.wasm);
         }

@@ -71,7 +71,7 @@ pub fn may_change(write: Op, read: Op) -> bool {
     let reads = matches!(read.effect(), Effect::Read | Effect::ReadTrap);
     reads
         && match write.family() {
-            Family::Call(_) => true,
+            Family::Call(_) | Family::Exception(_) => true,
             // Two imported globals may be the same.
             Family::Global(op) => op == Global::GlobalSet && read == Op::GlobalGet,
             Family::Store(_) | Family::Memory(_) | Family::Table(_) => read != Op::GlobalGet,

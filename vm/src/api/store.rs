@@ -92,6 +92,7 @@ impl<T: 'static> Store<T> {
             stack: Box::into_raw(stack),
             failure: None,
             in_flight: InFlight::NONE,
+            landing: None,
             pending: ptr::null_mut(),
             outer_frames: ALL_FRAMES,
             invocations: 0,

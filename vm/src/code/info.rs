@@ -1,7 +1,7 @@
 //! The record of published code: the function that it belongs to, and the meaning of its traps and calls.
 
 use weir_contract::Entry;
-use weir_contract::code::{Backend, Inlining, TrapEntry};
+use weir_contract::code::{Backend, FrameLayout, Inlining, Landing, TrapEntry};
 
 /// Tag of regions that hold stubs.
 pub(super) const STUB: usize = 1;
@@ -27,8 +27,12 @@ pub(crate) struct NativeFrame {
     pub fp: usize,
     /// The address of the code.
     pub code: usize,
+    /// The offset in the code of the return address of its call.
+    pub call: u32,
     /// The landings of the code. They live as long as it.
-    pub landings: *const [(u32, u32)],
+    pub landings: *const [Landing],
+    /// The layout of the frame.
+    pub layout: FrameLayout,
 }
 
 /// The tables of a published function. The tag of the code's region is the address of this record.
@@ -52,8 +56,9 @@ pub(super) struct CodeInfo {
     pub(super) calls: Box<[(u32, u32)]>,
     /// Loop and offset of the entries at loops, ascending.
     pub(super) headers: Box<[(u32, u32)]>,
-    /// Branch entry and offset of the landings of handlers, ascending.
-    pub(super) landings: Box<[(u32, u32)]>,
+    /// Ascending.
+    pub(super) landings: Box<[Landing]>,
+    pub(super) frame: FrameLayout,
     pub(super) inlining: Inlining,
 }
 

@@ -12,13 +12,13 @@ mod stubs;
 mod tests;
 
 pub(crate) use crossings::{Crossing, Crossings, Runner};
-pub(crate) use info::NativeFrame;
+pub(crate) use info::{NativeFrame, Site};
 pub(crate) use map::{Cell, CodeError, CounterMemory};
-pub(crate) use stubs::{Assembly, Caught, Enter, Grown, Hooks, Stubs};
+pub(crate) use stubs::{Assembly, Enter, Grown, Hooks, Registers, Stubs};
 
 use crate::sys::lock::{Guard, Lock, Rank};
 use crossings::COUNTING_ENTRY;
-use info::{CodeInfo, ModuleKey, Site};
+use info::{CodeInfo, ModuleKey};
 use map::CodeArena;
 use std::collections::HashMap;
 use std::ops::ControlFlow;
@@ -282,7 +282,13 @@ impl CodeSpace {
             // SAFETY: this thread will return there, so the code has not been freed.
             let Some((info, offset)) = (unsafe { self.info_at(return_address) }) else { return };
             let Some(index) = info.call_at(offset) else { return };
-            let frame = NativeFrame { fp: fp.addr(), code: return_address - offset, landings: &raw const *info.landings };
+            let frame = NativeFrame {
+                fp: fp.addr(),
+                code: return_address - offset,
+                call: offset as u32,
+                landings: &raw const *info.landings,
+                layout: info.frame,
+            };
             let mut sites = info.sites(info.calls[index].1, info.inlining.of_call(index));
             if sites.try_for_each(|site| visit(site, frame)).is_break() {
                 return;
@@ -410,7 +416,7 @@ impl ModuleCode {
         counters: Option<u32>,
         unplaced: UnplacedCode<'_>,
     ) -> Result<*const u8, CodeError> {
-        let UnplacedCode { backend, code, relocs, traps, calls, headers, landings, inlining } = unplaced;
+        let UnplacedCode { backend, code, relocs, traps, calls, headers, landings, frame, inlining } = unplaced;
         let counting = self.space.crossings.as_ref().filter(|_| entry == Entry::Call).map(|&(_, stub)| stub);
         let before = if counting.is_some() { COUNTING_ENTRY } else { 0 };
         let info = CodeInfo {
@@ -426,6 +432,7 @@ impl ModuleCode {
             calls: calls.into(),
             headers: headers.into(),
             landings: landings.into(),
+            frame,
             inlining: inlining.clone(),
         };
         let info = NonNull::from(Box::leak(Box::new(info)));

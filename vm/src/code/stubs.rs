@@ -40,22 +40,26 @@ pub(crate) type Resume = unsafe extern "sysv64" fn(instance: *mut InstanceCtx, a
 
 /// Called before each unwinding, while the native frames are still there, so that it can take a backtrace (see
 /// [`super::CodeSpace::frames`]). `pc` is the instruction that trapped, or 0 if Rust code returned [`Status::Trap`] to
-/// a `to_rust` stub; `fp` is the trapping frame's `rbp`, or the stub's. The stub continues where the result says.
-pub(crate) type OnUnwind = unsafe extern "sysv64" fn(instance: *mut InstanceCtx, pc: usize, fp: usize) -> Caught;
+/// a `to_rust` stub; `fp` is the trapping frame's `rbp`, or the stub's. `preserved` are the values of the preserved registers. Returns
+/// whether a frame catches an exception. The stub then continues there, with these registers; otherwise it unwinds to the innermost
+/// boundary that is not passed.
+pub(crate) type OnUnwind =
+    unsafe extern "sysv64" fn(instance: *mut InstanceCtx, pc: usize, fp: usize, registers: &mut Registers) -> u32;
 
-/// The frame that catches an exception, in `rax` and `rdx`.
+/// The registers at the landing of an exception.
 #[repr(C)]
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Caught {
-    /// The address of the landing; 0 to unwind to the innermost boundary that is not passed.
-    pub target: usize,
+#[derive(Debug)]
+pub(crate) struct Registers {
+    /// Those of [`PRESERVED_REGS`](weir_contract::PRESERVED_REGS).
+    pub preserved: [u64; 4],
     /// The frame pointer.
-    pub frame: usize,
-}
-
-impl Caught {
-    /// No frame inside that boundary.
-    pub const NOWHERE: Caught = Caught { target: 0, frame: 0 };
+    pub rbp: usize,
+    /// The stack pointer.
+    pub rsp: usize,
+    /// The pinned register.
+    pub instance: *mut InstanceCtx,
+    /// The address of the landing.
+    pub target: usize,
 }
 
 /// Implements [`Helper::Throw`](weir_contract::Helper::Throw), given the tag, and
@@ -220,9 +224,18 @@ pub(super) fn common(arena: &CodeArena, hooks: Hooks) -> Result<Common, CodeErro
     let trap = asm.offset();
     dynasm!(asm
         ; .arch x64
+        ; push rax
+        ; push r15
+        ; push rsp
+        ; push rbp
+        ; push r14
+        ; push r13
+        ; push r12
+        ; push rbx
+        ; mov rcx, rsp
         ; mov rax, QWORD hooks.on_unwind as usize as i64
         ; call rax
-        ; test rax, rax
+        ; test eax, eax
         ; jnz >caught
         // The landing pad: unwinds to the innermost boundary that is not passed.
         ; mov rcx, [r15 + STACK]
@@ -237,8 +250,21 @@ pub(super) fn common(arena: &CodeArena, hooks: Hooks) -> Result<Common, CodeErro
         ; mov eax, Status::Trap as i32
     );
     leave_boundary(&mut asm);
-    // The hook has unlinked the boundaries inside the frame that catches, which sets its stack pointer itself.
-    dynasm!(asm; .arch x64; caught: ; mov rbp, rdx; jmp rax);
+    // The hook has unlinked the boundaries inside the frame that catches.
+    dynasm!(asm
+        ; .arch x64
+        ; caught:
+        ; pop rbx
+        ; pop r12
+        ; pop r13
+        ; pop r14
+        ; pop rbp
+        ; pop rcx
+        ; pop r15
+        ; pop rax
+        ; mov rsp, rcx
+        ; jmp rax
+    );
 
     // The trap site is the byte before the return address.
     let raise = asm.offset();

@@ -17,7 +17,7 @@ use std::mem::offset_of;
 use std::ops::ControlFlow;
 use std::process::Command;
 use weir_bytecode::{FuncBody, Trap, ValType};
-use weir_contract::code::{Backend, InlinedCall, Inlining, Reloc, RelocTarget, TrapEntry};
+use weir_contract::code::{Backend, FrameLayout, InlinedCall, Inlining, Reloc, RelocTarget, TrapEntry};
 use weir_contract::{
     Dispatch, HostCtx, INT_ARG_REGS, INT_RESULT_REGS, InstanceCtx, Outcome, Place, StackCtx, Status, param_places, result_places,
 };
@@ -55,7 +55,7 @@ unsafe extern "C" fn host(instance: *mut InstanceCtx, args: *mut u64) -> Status 
     unsafe { to_rust(instance, 1, args).status }
 }
 
-unsafe extern "sysv64" fn on_unwind(_: *mut InstanceCtx, pc: usize, fp: usize) -> Caught {
+unsafe extern "sysv64" fn on_unwind(_: *mut InstanceCtx, pc: usize, fp: usize, _: &mut Registers) -> u32 {
     let mut script = SCRIPT.take();
     if let Some(space) = &script.space {
         let mut frames = Vec::new();
@@ -70,7 +70,7 @@ unsafe extern "sysv64" fn on_unwind(_: *mut InstanceCtx, pc: usize, fp: usize) -
         script.backtraces.push(frames);
     }
     SCRIPT.set(script);
-    Caught::NOWHERE
+    0
 }
 
 /// The loop at which frames resume.
@@ -149,6 +149,7 @@ impl Code {
         let Code { relocs, traps, calls } = self;
         let stats = CompileStats::default();
         let (headers, landings, inlining, lines) = (Vec::new(), Vec::new(), Inlining::default(), Vec::new());
+        let frame = FrameLayout::default();
         Compiled {
             backend: Backend::Native,
             code: asm.finalize().unwrap(),
@@ -157,6 +158,7 @@ impl Code {
             calls,
             headers,
             landings,
+            frame,
             inlining,
             lines,
             stats,

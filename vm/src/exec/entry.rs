@@ -78,7 +78,7 @@ unsafe fn failed(store: *mut StoreRecord) -> Error {
             unsafe { (*store).pending = (*store).in_flight.object };
             error
         }
-        Failure::Throw(None) | Failure::Thrown(_) => unreachable!("the guest's exceptions are errors when they leave it"),
+        Failure::Throw(None) | Failure::Thrown => unreachable!("the guest's exceptions are errors when they leave it"),
         Failure::Host(error) => error,
         Failure::Panic(payload) => resume_unwind(payload),
     }

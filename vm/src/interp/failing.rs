@@ -21,8 +21,8 @@ pub(super) unsafe fn failed(state: &State) -> End {
         state.record_position();
         let mut failure = take_failure(store);
         failure.capture(store);
-        if let Failure::Thrown(landing) = &failure {
-            match land(store, (*(*state.scope).ctx).stack, landing) {
+        if let (Failure::Thrown, Some(landing)) = (&failure, (*store).landing) {
+            match land(store, (*(*state.scope).ctx).stack, &landing) {
                 Ok(Some(state)) => return End::Switch(state),
                 Ok(None) => {}
                 Err(other) => failure = other,

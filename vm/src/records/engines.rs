@@ -13,6 +13,7 @@ use std::fmt;
 use std::ops::ControlFlow;
 use std::ptr;
 use weir_bytecode::FuncType;
+use weir_contract::code::{FrameLayout, Landing};
 use weir_contract::{Helper, HelperAddress, InstanceCtx};
 
 /// The interpreter's next step after [`Engines::tier_up`].
@@ -37,8 +38,19 @@ pub(crate) struct NativeSite {
     pub fp: usize,
     /// The address of the code.
     pub code: usize,
-    /// The [landings](weir_contract::code::UnplacedCode::landings) of the code, which live as long as it.
-    pub landings: *const [(u32, u32)],
+    /// The offset in the code of the return address of its call.
+    pub call: u32,
+    /// The landings of the code, which live as long as it.
+    pub landings: *const [Landing],
+    /// The layout of the frame.
+    pub layout: FrameLayout,
+}
+
+impl NativeSite {
+    /// Returns the address of this word below the frame pointer: see [`FrameLayout`].
+    pub fn word(&self, word: u16) -> *const usize {
+        ptr::with_exposed_provenance::<usize>(self.fp).wrapping_sub(word.into())
+    }
 }
 
 /// The compiling engine, or its replacement where nothing is compiled. The default methods are those of an engine without native code.

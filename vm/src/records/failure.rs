@@ -2,7 +2,6 @@
 
 use crate::records::backtrace::WasmBacktrace;
 use crate::records::error::Error;
-use crate::records::exceptions::Landing;
 use crate::records::instance::InstanceRecord;
 use crate::records::mismatch;
 use std::any::Any;
@@ -19,8 +18,8 @@ pub(crate) enum Failure {
     /// An exception that was thrown, whose handler has not been looked for; with the error of the host function that threw it. The
     /// exception is in [`StoreRecord::in_flight`](crate::records::store::StoreRecord::in_flight).
     Throw(Option<Error>),
-    /// An exception on the way to this handler.
-    Thrown(Landing),
+    /// An exception on the way to the handler in [`StoreRecord::landing`](crate::records::store::StoreRecord::landing).
+    Thrown,
     /// A host function's panic, to be resumed in the Rust code that entered the guest.
     Panic(Box<dyn Any + Send>),
 }
@@ -51,7 +50,7 @@ impl Failure {
             Failure::Trap { frames: frames @ None, .. } => Some(frames.insert(WasmBacktrace::default())),
             Failure::Host(error) if error.wasm_backtrace().is_none() => Some(error.backtrace_mut()),
             Failure::Trap { .. } | Failure::Host(_) | Failure::Panic(_) => None,
-            Failure::Throw(_) | Failure::Thrown(_) => None,
+            Failure::Throw(_) | Failure::Thrown => None,
         }
     }
 }

@@ -16,7 +16,7 @@
 
 use crate::records::engine::Engine;
 use crate::records::error::{Error, Result};
-use crate::records::exceptions::{ExnRecord, InFlight, TagRecord};
+use crate::records::exceptions::{ExnRecord, InFlight, Landing, TagRecord};
 use crate::records::failure::Failure;
 use crate::records::instance::Owner;
 use crate::records::limiter::Limiter;
@@ -67,6 +67,8 @@ pub(crate) struct StoreRecord {
     pub failure: Option<Failure>,
     /// The exception that is being thrown.
     pub in_flight: InFlight,
+    /// The handler to which it is thrown, while the failure is [`Failure::Thrown`].
+    pub landing: Option<Landing>,
     /// The exception that the host has thrown or has received and not taken; null if there is none.
     pub pending: *mut ExnRecord,
     /// The frames of the guest around the innermost invocation are those at this address and above, on the native stack;

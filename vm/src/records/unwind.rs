@@ -22,7 +22,7 @@ use std::sync::atomic::Ordering;
 use weir_bytecode::sidetable::{BranchEntry, Handler, TryRegion, region_at};
 use weir_bytecode::types::ValType;
 use weir_bytecode::{FuncBody, Opcode};
-use weir_contract::{FRAME_HEADER, InstanceCtx, LANDING_FP, LANDING_INSTANCE};
+use weir_contract::{FRAME_HEADER, InstanceCtx, LANDING_FP, code};
 
 /// The deadline is checked after this many frames. A frame takes some tens of nanoseconds.
 const FRAMES_PER_POLL: u64 = 1024;
@@ -39,7 +39,10 @@ impl Failure {
         unsafe {
             if let Failure::Throw(error) = self {
                 *self = match find(store) {
-                    Ok(Some(landing)) => Failure::Thrown(landing),
+                    Ok(Some(landing)) => {
+                        (*store).landing = Some(landing);
+                        Failure::Thrown
+                    }
                     Ok(None) => uncaught(store, error.take()),
                     Err(other) => other,
                 };
@@ -118,7 +121,6 @@ unsafe fn is_due(store: *mut StoreRecord) -> bool {
 /// # Safety
 /// The frame is that of a live instance.
 unsafe fn in_interpreter(frame: &InterpFrame<'_>, tag: *const TagRecord, cost: &mut u64) -> Option<Landing> {
-    // The evaluator of SSA runs no function with handlers.
     let InterpFrame { module, func, activation, fp, body, scope, .. } = *frame;
     let source = module.bytecode().body(func)?;
     let at = match frame.pc {
@@ -137,18 +139,26 @@ unsafe fn in_interpreter(frame: &InterpFrame<'_>, tag: *const TagRecord, cost: &
 /// # Safety
 /// There is such a frame on this thread's stack.
 unsafe fn in_native_code(frame: &NativeFrame<'_>, tag: *const TagRecord, cost: &mut u64) -> Option<Landing> {
-    let NativeFrame { module, func, pc, boundary, site } = *frame;
-    let source = module.bytecode().body(func).filter(|source| !source.regions.is_empty())?;
-    // SAFETY: the caller's promise. A function with regions has landings, so the frame is as the contract says.
+    let NativeFrame { module, func, pc, boundary, site, unwound } = *frame;
+    // SAFETY: the caller's promise: the code is there while its frame is.
+    let landings = unsafe { &*site.landings };
+    if landings.is_empty() {
+        return None;
+    }
+    let source = module.bytecode().body(func)?;
+    // SAFETY: the caller's promise. The code has landings, so the frame is as the contract says.
     unsafe {
-        let at = |offset: i32| ptr::with_exposed_provenance::<u8>(site.fp).offset(offset as isize);
-        let instance: *mut InstanceCtx = at(LANDING_INSTANCE).cast::<*mut InstanceCtx>().read();
+        let instance = site.word(site.layout.instance).cast::<*mut InstanceCtx>().read();
         let (region, handler) = handler(source, pc, instance_of(instance), tag, cost)?;
-        let landings = &*site.landings;
-        let landing = landings.binary_search_by_key(&handler.entry, |landing| landing.0).ok()?;
-        let target = site.code + landings[landing].1 as usize;
-        let fp = at(LANDING_FP).cast::<*mut u64>().read();
-        Some(Landing { place: Place::Native { boundary, frame: site.fp, target }, fp, source, region, handler })
+        let offset = code::Landing::find(landings, handler.entry, site.call)?;
+        let (mut fp, mut value_sp) = (ptr::null_mut(), None);
+        if site.layout.value_sp != 0 {
+            fp = site.word((-LANDING_FP / 8) as u16).cast::<*mut u64>().read();
+            value_sp = Some(site.word(site.layout.value_sp).cast::<*mut u64>().read());
+        }
+        let (target, end) = (site.code + offset as usize, site.fp - site.layout.bytes as usize);
+        let place = Place::Native { boundary, frame: site.fp, end, target, instance, value_sp, unwound };
+        Some(Landing { place, fp, source, region, handler })
     }
 }
 
@@ -215,6 +225,33 @@ pub(crate) unsafe fn write_operands(store: *mut StoreRecord, landing: &Landing) 
         debug_assert_eq!(sp, first.add(keep as usize * words), "a label takes what its clause passes");
         (*store).in_flight = InFlight::NONE;
         Ok(sp)
+    }
+}
+
+/// Writes the payload, and the reference if the handler needs it, to the overflow slots, from which optimised code reads them. The
+/// exception is then no longer in flight.
+///
+/// # Errors
+/// The handler needs an object, and the store's limiter refuses it.
+///
+/// # Safety
+/// As for [`write_operands`].
+pub(crate) unsafe fn write_overflow(store: *mut StoreRecord, handler: Handler) -> Result<(), Failure> {
+    // SAFETY: the caller's promise. The slots have room for the parameters of any function, and more.
+    unsafe {
+        let needs_object = handler.reference || handler.saved.is_some();
+        let reference = if needs_object { object(store)? as u64 } else { 0 };
+        let InFlight { tag, object, .. } = (*store).in_flight;
+        let overflow = (*(*store).stack).ctx.overflow;
+        let words = if handler.tag.is_some() { (*tag).fields() * (*tag).words() } else { 0 };
+        if !object.is_null() {
+            ptr::copy_nonoverlapping((*object).payload().as_ptr(), overflow, words);
+        }
+        if needs_object {
+            overflow.add(words).write(reference);
+        }
+        (*store).in_flight = InFlight::NONE;
+        Ok(())
     }
 }
 

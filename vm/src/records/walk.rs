@@ -20,6 +20,7 @@
 use crate::records::backtrace::WasmBacktrace;
 use crate::records::body::Body;
 use crate::records::engines::NativeSite;
+use crate::records::exceptions::Unwound;
 use crate::records::header::{Header, header};
 use crate::records::instance::instance_of;
 use crate::records::module::{Module, ModuleRecord};
@@ -138,6 +139,8 @@ pub(crate) struct NativeFrame<'a> {
     pub boundary: usize,
     /// The machine frame.
     pub site: NativeSite,
+    /// What the frames inside have saved.
+    pub unwound: Unwound,
 }
 
 /// The pc of a frame of the interpreter. The interpreter saves the return address of a call; the call itself is found by decoding the
@@ -181,6 +184,7 @@ pub(crate) unsafe fn walk(store: *mut StoreRecord, end: usize, mut visit: impl F
         let StackCtx { activation, mut boundary, mut exit_fp, .. } = (*(*store).stack).ctx;
         let mut activation = activation.cast::<Activation>();
         let mut flow = ControlFlow::Continue(());
+        let mut unwound = Unwound::default();
         loop {
             if !activation.is_null() && (boundary == 0 || activation.addr() < boundary) {
                 if activation.addr() >= end {
@@ -188,22 +192,31 @@ pub(crate) unsafe fn walk(store: *mut StoreRecord, end: usize, mut visit: impl F
                 }
                 // An activation that has called nothing yet has no position and no frame to show.
                 if let Some(position) = (*activation).position.get().as_ref() {
-                    flow = walk_activation(activation.cast(), position, &mut visit);
+                    flow = walk_activation(activation.cast(), position, &mut visit).map_continue(|_| ());
                 }
                 activation = (*activation).prev.cast();
             } else if boundary != 0 && boundary < end {
                 (*store).engine.record().engines.native_frames(exit_fp, &mut |site| {
                     // Modules live while their code is on a stack.
                     let module = Module::from_running(site.module as *const ModuleRecord);
-                    flow = visit(Frame::Native(NativeFrame { module: &module, func: site.func, pc: site.pc, boundary, site }));
+                    let (func, pc) = (site.func, site.pc);
+                    flow = visit(Frame::Native(NativeFrame { module: &module, func, pc, boundary, site, unwound }));
+                    unwound.leave(&site);
                     flow
                 });
                 let at = ptr::with_exposed_provenance::<Boundary>(boundary);
                 let of: *const StackCtx;
                 Boundary { prev: boundary, stack: of, exit_fp } = ptr::read(at);
+                unwound = Unwound::default();
                 if flow.is_continue() && !ptr::eq(of, &raw const (*(*store).stack).ctx) {
                     // No frame there has a handler of exceptions, so none needs its activation.
-                    flow = walk_activation(ptr::null(), &*at.add(1).cast::<Position>(), &mut visit);
+                    flow = match walk_activation(ptr::null(), &*at.add(1).cast::<Position>(), &mut visit) {
+                        ControlFlow::Continue(base) => {
+                            unwound = Unwound::leave_immediate(exit_fp, base);
+                            ControlFlow::Continue(())
+                        }
+                        ControlFlow::Break(()) => ControlFlow::Break(()),
+                    };
                 }
             } else {
                 return;
@@ -215,7 +228,7 @@ pub(crate) unsafe fn walk(store: *mut StoreRecord, end: usize, mut visit: impl F
     }
 }
 
-/// Visits the frames of one activation, innermost first, until `visit` breaks.
+/// Visits the frames of one activation, innermost first, until `visit` breaks. Returns local 0 of the base frame.
 ///
 /// # Safety
 /// `position` is the recorded position of that activation.
@@ -223,7 +236,7 @@ unsafe fn walk_activation(
     activation: *const (),
     position: &Position,
     visit: &mut impl FnMut(Frame<'_>) -> ControlFlow<()>,
-) -> ControlFlow<()> {
+) -> ControlFlow<(), *mut u64> {
     // SAFETY: the caller's promise: the frames down to the base are intact, and their instances and functions live.
     unsafe {
         let at = position.pc.offset_from_unsigned((*position.scope).bytes) as u32;
@@ -233,15 +246,17 @@ unsafe fn walk_activation(
             visit(Frame::Interp(InterpFrame { module, func, pc, activation, fp, body, scope }))
         };
         show(position.scope, position.body, position.fp, at)?;
-        if position.fp.is_null() {
-            return ControlFlow::Continue(());
+        let mut fp = position.fp;
+        if fp.is_null() {
+            return ControlFlow::Continue(fp);
         }
-        let mut caller: Header = *header(position.fp, position.body, (*position.body).words());
+        let mut caller: Header = *header(fp, position.body, (*position.body).words());
         while !caller.is_base() {
-            show(caller.scope, caller.body, caller.fp(), Pc::Before(caller.pc))?;
-            caller = *header(caller.fp(), caller.body, (*caller.body).words());
+            fp = caller.fp();
+            show(caller.scope, caller.body, fp, Pc::Before(caller.pc))?;
+            caller = *header(fp, caller.body, (*caller.body).words());
         }
-        ControlFlow::Continue(())
+        ControlFlow::Continue(fp)
     }
 }
 

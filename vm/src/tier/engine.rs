@@ -3,7 +3,7 @@
 use super::publish::enter;
 use super::state::{EngineState, ModuleState, NativeModule, state_of};
 use super::tier_up::tier_up;
-use crate::code::{Crossings, NativeFrame};
+use crate::code::{Crossings, NativeFrame, Site};
 use crate::records::engines::{Engines, NativeSite, Next};
 use crate::records::error::{Error, Result};
 use crate::records::func_code::Enter;
@@ -88,8 +88,8 @@ impl Engines for EngineState {
         let Ok(space) = self.space() else { return };
         // SAFETY: the caller's promise.
         unsafe {
-            space.frames(exit_fp, |site, NativeFrame { fp, code, landings }| {
-                visit(NativeSite { module: site.module, func: site.func, pc: site.pc, fp, code, landings })
+            space.frames(exit_fp, |Site { module, func, pc, .. }, NativeFrame { fp, code, call, landings, layout }| {
+                visit(NativeSite { module, func, pc, fp, code, call, landings, layout })
             });
         }
     }

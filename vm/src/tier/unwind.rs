@@ -1,27 +1,33 @@
 //! The work between a trap in native code and its unwinding: determines the reason and takes the backtrace.
 
 use super::state::engine_of;
-use crate::code::{Caught, CodeSpace};
+use crate::code::{CodeSpace, Registers};
 use crate::records::exceptions::{Landing, Place};
 use crate::records::failure::Failure;
 use crate::records::instance::instance_of;
 use crate::records::module::Module;
 use crate::records::module::ModuleRecord;
 use crate::records::store::{StoreRecord, store_of};
-use crate::records::unwind::write_operands;
+use crate::records::unwind::{write_operands, write_overflow};
 use std::ptr;
 use weir_bytecode::{FuncBody, Trap};
-use weir_contract::{Boundary, FRAME_HEADER, InstanceCtx, LANDING_VALUE_SP, StackCtx, TrapSite};
+use weir_contract::{Boundary, FRAME_HEADER, InstanceCtx, StackCtx, TrapSite};
 
 /// Called by the landing pad before it unwinds. Stores the failure for a trap in native code, and takes the backtrace
-/// if there is none yet. If a frame inside the innermost boundary that is not passed catches an exception, the stub continues there.
-pub(crate) unsafe extern "sysv64" fn on_unwind(instance: *mut InstanceCtx, pc: usize, fp: usize) -> Caught {
+/// if there is none yet. If a frame inside the innermost boundary that is not passed catches an exception, sets the registers with which
+/// it continues, and returns 1.
+pub(crate) unsafe extern "sysv64" fn on_unwind(
+    instance: *mut InstanceCtx,
+    pc: usize,
+    fp: usize,
+    registers: &mut Registers,
+) -> u32 {
     // SAFETY: the stub's promise: native code of the store of `instance` is about to be unwound, its frames are still
     // there, and no other code uses the store.
     unsafe {
         let store = store_of(instance);
         let engine = (*store).engine.clone();
-        let Ok(space) = engine_of(engine.record()).space() else { return Caught::NOWHERE };
+        let Ok(space) = engine_of(engine.record()).space() else { return 0 };
         let mut failure = (*store).failure.take().unwrap_or_else(|| failure_at(space, instance, pc));
         if let Failure::Throw(_) = failure {
             // A host function or a helper threw, and `fp` is the frame of its stub.
@@ -38,51 +44,68 @@ pub(crate) unsafe extern "sysv64" fn on_unwind(instance: *mut InstanceCtx, pc: u
             frames.extend(store, limit);
         }
         let stack = (*instance).stack;
-        let caught = match &failure {
-            Failure::Thrown(landing) => catch(store, stack, landing),
-            Failure::Throw(_) | Failure::Trap { .. } | Failure::Host(_) | Failure::Panic(_) => Ok(Caught::NOWHERE),
+        let caught = match (&failure, &(*store).landing) {
+            (Failure::Thrown, Some(landing)) => catch(store, stack, landing, registers),
+            _ => Ok(false),
         };
         let caught = caught.unwrap_or_else(|other| {
             failure = other;
             failure.capture(store);
-            Caught::NOWHERE
+            false
         });
-        if caught.target == 0 {
+        if !caught {
             (*store).failure = Some(failure);
         }
         if let Some(crossings) = space.crossings() {
-            let end = if caught.target == 0 { landing_boundary(stack) } else { caught.frame };
+            let end = if caught { registers.rbp } else { landing_boundary(stack) };
             crossings.unwound((*stack).native_limit..end);
         }
-        caught
+        caught.into()
     }
 }
 
-/// Prepares the frame of a handler inside the innermost boundary of `stack` that is not passed. The boundaries inside the frame's
-/// segment are those of activations without a record, and are unlinked: nothing else of such an activation is linked, and the frame
-/// itself has everything that it needs.
+/// Prepares the frame of a handler inside the innermost boundary of `stack` that is not passed, and returns whether there is one. The
+/// boundaries inside the frame's segment are those of activations without a record, and are unlinked: nothing else of such an activation
+/// is linked.
 ///
 /// # Errors
 /// The handler needs an object, and the store's limiter refuses it.
 ///
 /// # Safety
-/// The exception of the live store is thrown to this handler, and the native frames inside are left now.
-unsafe fn catch(store: *mut StoreRecord, stack: *mut StackCtx, landing: &Landing) -> Result<Caught, Failure> {
-    let Place::Native { boundary, frame, target } = landing.place else { return Ok(Caught::NOWHERE) };
+/// The exception of the live store is thrown to this handler, and the native frames inside are left now. `registers` has the values of
+/// the preserved registers at the innermost of them.
+unsafe fn catch(
+    store: *mut StoreRecord,
+    stack: *mut StackCtx,
+    landing: &Landing,
+    registers: &mut Registers,
+) -> Result<bool, Failure> {
+    let Place::Native { boundary, frame, end, target, instance, value_sp, unwound } = landing.place else { return Ok(false) };
     // SAFETY: the caller's promise; the frame is as the contract says.
     unsafe {
         // Of two boundaries the one at the lower address is the inner one.
         if boundary > landing_boundary(stack) {
-            return Ok(Caught::NOWHERE);
+            return Ok(false);
         }
-        write_operands(store, landing)?;
+        match value_sp {
+            Some(at_entry) => {
+                write_operands(store, landing)?;
+                let source: &FuncBody = &*landing.source;
+                let slots = source.locals.len() + source.max_operands as usize;
+                let end = landing.fp.add(slots * source.words() + FRAME_HEADER as usize);
+                (*stack).value_sp = end.max(at_entry);
+            }
+            None => {
+                write_overflow(store, landing.handler)?;
+                (*stack).value_sp = unwound.value_sp.unwrap_or((*stack).value_sp);
+            }
+        }
         (*stack).boundary = boundary;
-        let source: &FuncBody = &*landing.source;
-        let slots = source.locals.len() + source.max_operands as usize;
-        let end = landing.fp.add(slots * source.words() + FRAME_HEADER as usize);
-        let at_entry = ptr::with_exposed_provenance::<*mut u64>(frame.wrapping_add_signed(LANDING_VALUE_SP as isize)).read();
-        (*stack).value_sp = end.max(at_entry);
-        Ok(Caught { target, frame })
+        for (value, &at) in registers.preserved.iter_mut().zip(&unwound.preserved).filter(|(_, at)| **at != 0) {
+            *value = ptr::with_exposed_provenance::<u64>(at).read();
+        }
+        (registers.rbp, registers.rsp, registers.instance, registers.target) = (frame, end, instance, target);
+        Ok(true)
     }
 }
 

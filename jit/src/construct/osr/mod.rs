@@ -13,11 +13,12 @@ mod peeled;
 pub(super) mod state;
 
 use super::builder::{Builder, Operand};
+use super::exceptions::region_of;
 use super::frames::{ElseEntry, Frame, Kind};
 use crate::request::Refusal;
 use weir_bytecode::instrs::Nesting;
 use weir_bytecode::walk::{BlockKind, OpenBlock, Walk};
-use weir_bytecode::{FuncBody, Instrs};
+use weir_bytecode::{FuncBody, Instr, Instrs, Module, Opcode};
 
 impl<'m> Builder<'_, 'm> {
     /// Sets up the state at the loop at `pc`. Returns the instructions to translate first.
@@ -32,7 +33,7 @@ impl<'m> Builder<'_, 'm> {
         let peeled = self.is_small(&loops);
         let first = if peeled { pc } else { loops[0] };
         let before = Walk::to(self.module, self.body, first).ok_or(Refusal::Untranslated { what: "entry into dead code" })?;
-        self.frames = before.blocks.iter().map(frame_of).collect();
+        self.frames = before.blocks.iter().map(|block| frame_of(self.module, self.body, block)).collect();
         self.stack = before.operands.into_iter().map(|ty| Operand::Slot(ty.into())).collect();
         let mut instrs = Instrs::new(self.module, first, self.body.end);
         if !peeled {
@@ -75,10 +76,12 @@ impl<'m> Builder<'_, 'm> {
 }
 
 /// The frame of a block around the entry, whose beginning is not translated.
-fn frame_of(block: &OpenBlock) -> Frame {
+fn frame_of(module: &Module, body: &FuncBody, block: &OpenBlock) -> Frame {
     let kind = match block.kind {
         BlockKind::Function => return Frame::function(),
-        BlockKind::Block | BlockKind::Catch => Kind::Block,
+        BlockKind::Block => Kind::Block,
+        BlockKind::Try { pc } => try_frame(module, body, pc),
+        BlockKind::Catch { pc, handlers } => Kind::Catch { region: region_of(body, pc), handlers },
         BlockKind::Loop { pc } => Kind::PeeledLoop { pc },
         BlockKind::If => Kind::If(ElseEntry::Dead),
     };
@@ -95,4 +98,13 @@ fn enclosing_loops(body: &FuncBody, pc: u32) -> Option<Vec<u32>> {
     }
     pcs.reverse();
     Some(pcs)
+}
+
+/// The kind of the `try_table` or `try` at `pc`.
+fn try_frame(module: &Module, body: &FuncBody, pc: u32) -> Kind {
+    let region = region_of(body, pc);
+    match Instrs::new(module, pc, body.end).next() {
+        Some(Instr { op: Opcode::TryTable, .. }) => Kind::TryTable { pc, region },
+        _ => Kind::Try { region },
+    }
 }

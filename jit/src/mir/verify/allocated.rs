@@ -2,7 +2,7 @@
 
 use crate::mir::code::{Allocation, MachineCode};
 use crate::mir::isa::Inst;
-use crate::regalloc::{Class, Constraint, Move, Operand, Place, Reg, RegSet, Role, SlotWidth};
+use crate::regalloc::{Class, Constraint, Move, Operand, Place, Position, Reg, RegSet, Role, SlotWidth};
 
 /// Checks allocated code: see [`super`].
 pub(super) fn check<I: Inst>(code: &MachineCode<I>, allocation: &Allocation) -> Result<(), String> {
@@ -12,6 +12,7 @@ pub(super) fn check<I: Inst>(code: &MachineCode<I>, allocation: &Allocation) -> 
     check_moves(code, allocation)?;
     check_constraints(code, allocation)?;
     check_saved(code, allocation)?;
+    check_first_defs(code, allocation)?;
     check_definitions(code, allocation)
 }
 
@@ -98,6 +99,24 @@ fn check_saved<I: Inst>(code: &MachineCode<I>, allocation: &Allocation) -> Resul
         each_inst(code, allocation, block, |_, moves, operands| {
             let defs = operands.iter().filter(|(operand, _)| operand.role == Role::Def).map(|&(_, place)| place);
             defs.chain(moves.iter().map(|m| m.to)).try_for_each(saved)
+        })
+    })
+}
+
+/// What an instruction defines early, in given registers, is there at the beginning of its block: no copy before it writes one of them.
+fn check_first_defs<I: Inst>(code: &MachineCode<I>, allocation: &Allocation) -> Result<(), String> {
+    (0..code.blocks.len()).try_for_each(|block| {
+        each_inst(code, allocation, block, |inst, moves, operands| {
+            let given = |operand: &Operand| {
+                operand.role == Role::Def
+                    && operand.position == Position::Early
+                    && matches!(operand.constraint, Constraint::Fixed(_))
+            };
+            let mut defs = operands.iter().filter(|(operand, _)| given(operand)).map(|&(_, place)| place);
+            match defs.any(|place| moves.iter().any(|m| m.to == place)) {
+                true => Err(format!("a copy before {inst:?} overwrites what it defines")),
+                false => Ok(()),
+            }
         })
     })
 }

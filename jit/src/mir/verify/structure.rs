@@ -34,6 +34,8 @@ fn check_blocks<I: Inst>(code: &MachineCode<I>) -> Result<(), String> {
             Control::Branch => succs == 2,
             Control::Table(_) => succs > 0,
             Control::Leave => succs == 0,
+            Control::Try => succs > 1 && handlers(code, last) == succs - 1,
+            Control::Throw => handlers(code, last) == succs,
         };
         if !fits {
             return Err(format!("b{number} ends with {last:?} and has {succs} successors"));
@@ -43,6 +45,11 @@ fn check_blocks<I: Inst>(code: &MachineCode<I>) -> Result<(), String> {
         true => Ok(()),
         false => Err("instructions outside of blocks".into()),
     }
+}
+
+/// The number of exceptional edges after an instruction.
+fn handlers<I: Inst>(code: &MachineCode<I>, inst: &I) -> usize {
+    inst.list().and_then(|list| code.lists.get(list as usize)).map_or(0, |list| list.handlers.len())
 }
 
 fn check_edges<I: Inst>(code: &MachineCode<I>) -> Result<(), String> {
@@ -66,7 +73,9 @@ fn check_edges<I: Inst>(code: &MachineCode<I>) -> Result<(), String> {
         if block.preds[..] != preds[..] {
             return Err(format!("b{number} has predecessors {preds:?} and lists {:?}", block.preds));
         }
-        if let Some(succ) = block.succs.iter().find(|&&succ| block.succs.len() > 1 && preds_of(code, succ) > 1) {
+        let throws = code.block_insts(number).last().is_some_and(|last| last.control() == Control::Throw);
+        let branches = block.succs.len() > 1 || throws;
+        if let Some(succ) = block.succs.iter().find(|&&succ| branches && preds_of(code, succ) > 1) {
             return Err(format!("the edge from b{number} to b{succ} is critical"));
         }
     }
@@ -111,7 +120,10 @@ fn check_lists<I: Inst>(code: &MachineCode<I>) -> Result<(), String> {
                 let list = list.ok_or_else(|| format!("{inst:?}: list {lists} is expected"))?;
                 lists += 1;
                 calls |= inst.is_call();
-                restores |= list.restore;
+                restores |= list.restore || !list.handlers.is_empty();
+                if !list.handlers.is_empty() && !matches!(inst.control(), Control::Try | Control::Throw) {
+                    return Err(format!("{inst:?}: handlers of no call that ends its block"));
+                }
                 if inst.is_call() && matches!(list.target, Target::None | Target::Address) {
                     return Err(format!("{inst:?}: a call without a target"));
                 }

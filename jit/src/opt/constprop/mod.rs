@@ -132,7 +132,8 @@ impl Rewriter<'_, '_, '_, '_> {
         }
         if !constants.is_empty() {
             // After the instructions that must be first in the block.
-            let leads = |&&value: &&Value| matches!(self.func.op(value), Op::Phi | Op::Param | Op::OsrSlot);
+            let leads =
+                |&&value: &&Value| matches!(self.func.op(value), Op::Phi | Op::Param | Op::OsrSlot | Op::Catch | Op::Result);
             let at = self.func.block(block).insts.iter().take_while(leads).count();
             self.func.insert(block, &constants.iter().map(|&constant| (at, constant)).collect::<Vec<_>>());
         }

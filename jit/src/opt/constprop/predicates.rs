@@ -246,7 +246,8 @@ fn canonical(op: Op) -> (Option<Op>, bool, bool) {
         Family::Leaf(_) | Family::Integer(_) | Family::Bits(_) | Family::Convert(_) => (None, false, false),
         Family::Float(_) | Family::FloatUnary(_) | Family::Simd(_) | Family::Reference(_) => (None, false, false),
         Family::Load(_) | Family::Store(_) | Family::Memory(_) | Family::Global(_) => (None, false, false),
-        Family::Table(_) | Family::Call(_) | Family::Accounting(_) | Family::Terminator(_) => (None, false, false),
+        Family::Table(_) | Family::Call(_) | Family::Exception(_) => (None, false, false),
+        Family::Accounting(_) | Family::Terminator(_) => (None, false, false),
     }
 }
 

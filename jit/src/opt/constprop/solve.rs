@@ -698,6 +698,6 @@ fn is_logic(op: Op) -> bool {
         Family::Leaf(_) | Family::Bits(_) | Family::Compare(_) | Family::FloatCompare(_) | Family::Float(_) => false,
         Family::FloatUnary(_) | Family::Convert(_) | Family::Simd(_) | Family::Reference(_) => false,
         Family::Load(_) | Family::Store(_) | Family::Memory(_) | Family::Global(_) | Family::Table(_) => false,
-        Family::Call(_) | Family::Accounting(_) | Family::Terminator(_) => false,
+        Family::Call(_) | Family::Exception(_) | Family::Accounting(_) | Family::Terminator(_) => false,
     }
 }

@@ -22,6 +22,8 @@ impl Emitter<'_> {
             Sequence::Branch => self.branch(inst.cond, block, next),
             Sequence::JumpTable => self.jump_table(inst, block, next),
             Sequence::Call => self.call(inst),
+            Sequence::TryCall => self.try_call(inst, block, next),
+            Sequence::Throw => self.throw(inst, block),
             Sequence::TailCall => self.tail_call(inst),
             Sequence::Return => {
                 self.epilogue();
@@ -350,6 +352,8 @@ fn changes_flags(sequence: Sequence) -> bool {
         | Sequence::FromUnsigned
         | Sequence::Truncation
         | Sequence::CheckSignature
+        | Sequence::TryCall
+        | Sequence::Throw
         | Sequence::Call => true,
         Sequence::Constant
         | Sequence::Zero

@@ -3,7 +3,7 @@
 use super::calls::CallBy;
 use super::numeric::Comparison;
 use super::selection::{Lower, width};
-use crate::ir::family::{Accounting, Call, Family, Global, Leaf, Reference, Simd, Store};
+use crate::ir::family::{Accounting, Call, Exception, Family, Global, Leaf, Reference, Simd, Store};
 use crate::ir::{Block, Entry, Op, Probability, Type, Value};
 use crate::mir::{CodeBlock, Flow, Origin, RegList, Regs, Target, frequency};
 use crate::regalloc::{Class, RegSet};
@@ -61,9 +61,12 @@ impl Lower<'_, '_> {
         self.code.order_lists();
         self.code.loops = flow.loops;
         let func = self.func;
+        let leaves = |op: Op| matches!(op, Op::Trap | Op::OsrExit | Op::Throw | Op::ThrowRef);
         frequency::estimate(&mut self.code, |node| match flow.origins[node] {
-            Origin::Block(block) => func.terminator(block).is_some_and(|last| matches!(func.op(last), Op::Trap | Op::OsrExit)),
-            Origin::Edge(..) => false,
+            Origin::Block(block) => {
+                func.catch(block).is_some() || func.terminator(block).is_some_and(|last| leaves(func.op(last)))
+            }
+            Origin::Edge(block, k) => (k as usize) < func.exceptional_edges(block),
         });
         self.code.raises = !self.request.options.signals;
         self.code.pc = self.request.module.body(self.func.index).map_or(0, |body| body.entry);
@@ -94,14 +97,21 @@ impl Lower<'_, '_> {
     fn lower_jump(&mut self, block: Block, k: usize) -> Regs {
         let func = self.func;
         let mut args = Regs::new();
-        let mut live = func.phis(func.block(block).succs[k]).filter(|&phi| self.info.is_live_phi(phi)).peekable();
+        let live = func.phis(func.block(block).succs[k]).filter(|&phi| self.info.is_live_phi(phi));
+        let live: SmallVec<[Value; 8]> = live.collect();
         // A block may have many predecessors to search.
-        let index = live.peek().map_or(0, |_| func.edge(block, k).1);
-        for phi in live.collect::<SmallVec<[Value; 8]>>() {
+        let index = if live.is_empty() { 0 } else { self.edge_index(block, k) };
+        for phi in live {
             self.reg(phi);
             args.push(self.reg(func.args(phi)[index]));
         }
         self.push(Inst::new(Asm::Jmp, Width::Q));
+        let terminator = func.terminator(block).map(|last| func.op(last));
+        if terminator == Some(Op::Try) && k + 1 == func.block(block).succs.len() {
+            let after = std::mem::take(&mut self.pending);
+            self.lower_protected_results(block);
+            self.pending.extend(after);
+        }
         args
     }
 
@@ -145,7 +155,14 @@ impl Lower<'_, '_> {
                 }
             }
         }
-        let list = RegList { uses: Vec::new(), defs, clobbers: RegSet::EMPTY, target: Target::None, restore: false };
+        let list = RegList {
+            uses: Vec::new(),
+            defs,
+            clobbers: RegSet::EMPTY,
+            target: Target::None,
+            restore: false,
+            handlers: Vec::new(),
+        };
         self.push_list(Asm::Args, list);
         extended.into_iter().for_each(|inst| self.push(inst));
         self.load_overflow(&overflow);
@@ -195,6 +212,7 @@ impl Lower<'_, '_> {
                 Call::CallIndirect => self.lower_call(value, CallBy::Element),
                 Call::CallRef => self.lower_call(value, CallBy::Reference),
             },
+            Family::Exception(Exception::Catch) => self.lower_catch(value),
             Family::Accounting(op) => match op {
                 Accounting::Fuel => self.lower_fuel(value),
                 Accounting::Poll => self.lower_poll(),

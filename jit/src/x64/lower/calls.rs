@@ -1,13 +1,13 @@
 //! Selection of calls, tail calls, returns and calls of the runtime's helpers.
 
 use super::selection::{Lower, class, width};
-use crate::ir::{Entry, Op, Type, Value};
+use crate::ir::{Block, Entry, Op, Type, Value};
 use crate::mir::{RegList, Target};
 use crate::regalloc::{Class, Reg, RegSet};
 use crate::x64::abi::{self, ArgLocation};
 use crate::x64::insts::{Asm, Cond, Inst, Mem, STORED, Width};
 use std::mem::offset_of;
-use weir_bytecode::{FuncType, Trap};
+use weir_bytecode::{FuncType, Trap, ValType};
 use weir_contract::{Helper, InstanceCtx, StackCtx};
 
 /// The way in which a call names its callee.
@@ -20,6 +20,9 @@ pub(super) enum CallBy {
     /// A reference among the operands.
     Reference,
 }
+
+/// Definitions of registers by a call, instructions that extend them, and values in overflow slots.
+pub(super) type Received = (Vec<(Reg, Reg)>, Vec<Inst>, Vec<(Value, u32)>);
 
 impl<'l> Lower<'l, '_> {
     pub(super) fn push_list(&mut self, op: Asm, list: RegList) {
@@ -56,7 +59,7 @@ impl<'l> Lower<'l, '_> {
     }
 
     /// The address of the overflow area.
-    fn overflow(&mut self) -> Reg {
+    pub(super) fn overflow(&mut self) -> Reg {
         let stack = self.field(abi::INSTANCE, offset_of!(InstanceCtx, stack));
         self.field(stack, offset_of!(StackCtx, overflow))
     }
@@ -71,13 +74,18 @@ impl<'l> Lower<'l, '_> {
                 ArgLocation::Reg(place) => uses.push((reg, place)),
                 ArgLocation::Overflow(slot) => {
                     let area = *overflow.get_or_insert_with(|| self.overflow());
-                    let op = if reg.class() == Class::Float { Asm::VmovTo } else { Asm::MovTo };
-                    let width = if reg.is_wide() { Width::X } else { Width::Q };
-                    self.push(Inst::new(op, width).src(reg).mem(Mem::at(area, 8 * slot as i32)));
+                    self.store_slot(reg, Mem::at(area, 8 * slot as i32));
                 }
             }
         }
         uses
+    }
+
+    /// Stores a register to a slot of the overflow area.
+    pub(super) fn store_slot(&mut self, reg: Reg, slot: Mem) {
+        let op = if reg.class() == Class::Float { Asm::VmovTo } else { Asm::MovTo };
+        let width = if reg.is_wide() { Width::X } else { Width::Q };
+        self.push(Inst::new(op, width).src(reg).mem(slot));
     }
 
     /// Loads values that were passed in slots of the overflow area.
@@ -95,17 +103,31 @@ impl<'l> Lower<'l, '_> {
         let (ty, target, reference, args) = self.callee(value, by);
         let mut uses = self.send(args, abi::params(&ty.params));
         uses.extend(reference.map(|reg| (reg, abi::CALLEE)));
-        let mut defs = Vec::new();
-        let mut clobbers = abi::CALLER_SAVED;
-        let mut extended = Vec::new();
-        let mut overflow = Vec::new();
-        for (result, place) in self.results(value).into_iter().zip(abi::results(&ty.results)) {
+        let restore = reference.is_some() || self.request.module.foreign_tail_calls;
+        self.code.calls = true;
+        self.code.restores |= restore;
+        let list = RegList { uses, defs: Vec::new(), clobbers: abi::CALLER_SAVED, target, restore, handlers: Vec::new() };
+        if self.func.op(self.following(self.block, self.position)) == Op::Try {
+            // The block of the normal edge has the results.
+            return self.push_protected(Asm::TryCall, list);
+        }
+        let (defs, extended, overflow) = self.receive(value, self.block, self.position, &ty.results);
+        let clobbers = defs.iter().fold(list.clobbers, |clobbers, &(_, place)| clobbers.without(place));
+        self.push_list(Asm::Call, RegList { defs, clobbers, ..list });
+        extended.into_iter().for_each(|inst| self.push(inst));
+        self.load_overflow(&overflow);
+    }
+
+    /// Receives the results, of these types, of a call in `block`: returns the definitions of registers, the instructions that extend
+    /// them, and the values in overflow slots.
+    pub(super) fn receive(&mut self, call: Value, block: Block, position: usize, types: &[ValType]) -> Received {
+        let (mut defs, mut extended, mut overflow) = (Vec::new(), Vec::new(), Vec::new());
+        for (result, place) in self.results(call, block, position).into_iter().zip(abi::results(types)) {
             let Some(result) = result else { continue };
             match place {
                 ArgLocation::Overflow(slot) => overflow.push((result, slot)),
                 ArgLocation::Reg(place) => {
                     let reg = self.reg(result);
-                    clobbers = clobbers.without(place);
                     if self.func.ty(result) == Type::I32 && self.info.upper[result.index()] {
                         let raw = self.code.new_reg(Class::Int);
                         defs.push((raw, place));
@@ -116,19 +138,20 @@ impl<'l> Lower<'l, '_> {
                 }
             }
         }
-        let restore = reference.is_some() || self.request.module.foreign_tail_calls;
-        self.code.calls = true;
-        self.code.restores |= restore;
-        self.push_list(Asm::Call, RegList { uses, defs, clobbers, target, restore });
-        extended.into_iter().for_each(|inst| self.push(inst));
-        self.load_overflow(&overflow);
+        (defs, extended, overflow)
     }
 
-    /// The results of the current call that are used, by index.
-    fn results(&self, call: Value) -> Vec<Option<Value>> {
+    /// The first instruction after the one at `position` that is not a result of it.
+    fn following(&self, block: Block, position: usize) -> Value {
+        let mut following = self.func.block(block).insts[position + 1..].iter().copied();
+        following.find(|&value| self.func.op(value) != Op::Result).expect("a block has a terminator")
+    }
+
+    /// The results of the call at `position` of `block` that are used, by index.
+    pub(super) fn results(&self, call: Value, block: Block, position: usize) -> Vec<Option<Value>> {
         let used = |value: Value| Some(value).filter(|value| !self.regs[value.index()].is_none());
         let mut results = vec![used(call)];
-        let following = &self.func.block(self.block).insts[self.position + 1..];
+        let following = &self.func.block(block).insts[position + 1..];
         for &value in following.iter().take_while(|&&value| self.func.op(value) == Op::Result) {
             let index = self.func.inst(value).imm as usize;
             results.resize(results.len().max(index + 1), None);
@@ -141,21 +164,27 @@ impl<'l> Lower<'l, '_> {
         let (ty, target, reference, args) = self.callee(value, by);
         let mut uses = self.send(args, abi::params(&ty.params));
         uses.extend(reference.map(|reg| (reg, abi::CALLEE)));
-        let list = RegList { uses, defs: Vec::new(), clobbers: RegSet::EMPTY, target, restore: false };
+        let list = RegList { uses, defs: Vec::new(), clobbers: RegSet::EMPTY, target, restore: false, handlers: Vec::new() };
         self.push_list(Asm::TailCall, list);
     }
 
     pub(super) fn lower_return(&mut self, value: Value) {
         let ty = self.request.module.func_type(self.func.index);
         let uses = self.send(self.func.args(value), abi::results(&ty.results));
-        let list = RegList { uses, defs: Vec::new(), clobbers: RegSet::EMPTY, target: Target::None, restore: false };
+        let list = RegList {
+            uses,
+            defs: Vec::new(),
+            clobbers: RegSet::EMPTY,
+            target: Target::None,
+            restore: false,
+            handlers: Vec::new(),
+        };
         self.push_list(Asm::Ret, list);
     }
 
     /// Calls a helper with the instance and these arguments; returns the register of its result.
     pub(super) fn call_helper(&mut self, helper: Helper, args: &[Reg]) -> Reg {
-        debug_assert_eq!(args.len(), helper.arity());
-        let uses = args.iter().copied().zip(abi::SYSTEM_V_ARGS[1..].iter().copied()).collect();
+        let uses = helper_args(helper, args);
         let result = self.code.new_reg(Class::Int);
         self.code.calls = true;
         self.push_list(
@@ -166,6 +195,7 @@ impl<'l> Lower<'l, '_> {
                 clobbers: abi::CALLER_SAVED.without(abi::RAX),
                 target: Target::Helper(helper),
                 restore: false,
+                handlers: Vec::new(),
             },
         );
         result
@@ -192,4 +222,10 @@ impl<'l> Lower<'l, '_> {
         self.push(Inst::new(Asm::Test, Width::D).src(status).reg(status));
         self.push(Inst::new(Asm::TrapIf, Width::Q).cond(Cond::NE).imm(STORED));
     }
+}
+
+/// The arguments of a helper after the instance, in their registers.
+pub(super) fn helper_args(helper: Helper, args: &[Reg]) -> Vec<(Reg, Reg)> {
+    debug_assert_eq!(args.len(), helper.arity());
+    args.iter().copied().zip(abi::SYSTEM_V_ARGS[1..].iter().copied()).collect()
 }

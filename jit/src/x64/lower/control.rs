@@ -31,6 +31,10 @@ impl Lower<'_, '_> {
             Terminator::ReturnCallIndirect => self.lower_tail_call(value, CallBy::Element),
             Terminator::ReturnCallRef => self.lower_tail_call(value, CallBy::Reference),
             Terminator::OsrExit => self.lower_osr_exit(value),
+            Terminator::Throw => self.lower_throw(value),
+            Terminator::ThrowRef => self.lower_throw_ref(value),
+            // The call ends the block.
+            Terminator::Try => {}
             // Its arguments are those of the edge.
             Terminator::Jump => self.push(Inst::new(Asm::Jmp, Width::Q)),
             Terminator::Trap => self.push(Inst::new(Asm::Ud2, Width::Q).imm(inst.aux.into())),

@@ -105,7 +105,7 @@ impl Lower<'_, '_> {
             Family::Leaf(_) | Family::Integer(_) | Family::Bits(_) | Family::Compare(_) | Family::FloatCompare(_) => None,
             Family::Float(_) | Family::FloatUnary(_) | Family::Convert(_) | Family::Simd(_) | Family::Reference(_) => None,
             Family::Load(_) | Family::Store(_) | Family::Memory(_) | Family::Global(_) | Family::Table(_) => None,
-            Family::Call(_) | Family::Accounting(_) | Family::Terminator(_) => None,
+            Family::Call(_) | Family::Exception(_) | Family::Accounting(_) | Family::Terminator(_) => None,
         }
     }
 
@@ -368,6 +368,6 @@ fn store_of_width(load: Op) -> Option<Op> {
         Family::Leaf(_) | Family::Integer(_) | Family::Bits(_) | Family::Compare(_) | Family::FloatCompare(_) => None,
         Family::Float(_) | Family::FloatUnary(_) | Family::Convert(_) | Family::Simd(_) | Family::Reference(_) => None,
         Family::Store(_) | Family::Memory(_) | Family::Global(_) | Family::Table(_) => None,
-        Family::Call(_) | Family::Accounting(_) | Family::Terminator(_) => None,
+        Family::Call(_) | Family::Exception(_) | Family::Accounting(_) | Family::Terminator(_) => None,
     }
 }

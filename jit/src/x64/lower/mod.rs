@@ -18,6 +18,7 @@ mod blocks;
 mod calls;
 mod control;
 mod division;
+mod exceptions;
 mod memory;
 mod numeric;
 mod osr;
@@ -34,6 +35,7 @@ use crate::mir::Flow;
 use crate::regalloc::Reg;
 use crate::request::{Refusal, Request};
 use selection::Lower;
+use std::collections::HashMap;
 use value_info::ValueInfo;
 use weir_contract::Layout;
 
@@ -63,6 +65,7 @@ pub fn lower(func: &Func<'_>, request: &Request<'_>) -> Result<Code, Refusal> {
         memory_base: pinned_base.unwrap_or(Reg::NONE),
         memory_records: vec![Reg::NONE; request.module.memories.len()],
         frame: Reg::NONE,
+        next_edges: HashMap::new(),
     };
     Ok(lower.run(Flow::of(func, &cfg)))
 }

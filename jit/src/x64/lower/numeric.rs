@@ -457,7 +457,7 @@ impl Lower<'_, '_> {
             Family::Leaf(_) | Family::Integer(_) | Family::Bits(_) | Family::Float(_) | Family::FloatUnary(_) => None,
             Family::Convert(_) | Family::Reference(Reference::NonNull | Reference::RefFunc) => None,
             Family::Load(_) | Family::Store(_) | Family::Memory(_) | Family::Global(_) | Family::Table(_) => None,
-            Family::Call(_) | Family::Accounting(_) | Family::Terminator(_) => None,
+            Family::Call(_) | Family::Exception(_) | Family::Accounting(_) | Family::Terminator(_) => None,
         }
     }
 

@@ -59,7 +59,14 @@ impl Lower<'_, '_> {
         let inst = self.func.inst(value);
         let (target, at, frame) = (self.reg(inst.args[0]), self.loop_argument(inst.imm), self.frame());
         let uses = vec![(frame, abi::RDI), (target, abi::RAX), (at, abi::CALLEE)];
-        let list = RegList { uses, defs: Vec::new(), clobbers: RegSet::EMPTY, target: Target::Address, restore: false };
+        let list = RegList {
+            uses,
+            defs: Vec::new(),
+            clobbers: RegSet::EMPTY,
+            target: Target::Address,
+            restore: false,
+            handlers: Vec::new(),
+        };
         self.push_list(Asm::TailCall, list);
     }
 

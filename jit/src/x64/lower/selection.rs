@@ -7,6 +7,7 @@ use crate::regalloc::{Class, Reg};
 use crate::request::Request;
 use crate::x64::code::Code;
 use crate::x64::insts::{Asm, Inst, Mem, Rm, Width};
+use std::collections::HashMap;
 use weir_contract::Layout;
 
 /// The state of selection.
@@ -43,6 +44,8 @@ pub struct Lower<'l, 'a> {
     pub memory_records: Vec<Reg>,
     /// The register with the interpreter's frame, if it is read.
     pub frame: Reg,
+    /// By landing block, the index of the predecessor whose edge was selected last.
+    pub next_edges: HashMap<Block, usize>,
 }
 
 /// The number of bits that a value takes in a register.
@@ -193,7 +196,7 @@ impl Lower<'_, '_> {
             Family::Leaf(_) | Family::Integer(_) | Family::Bits(_) | Family::Compare(_) | Family::FloatCompare(_) => false,
             Family::Float(_) | Family::FloatUnary(_) | Family::Convert(_) | Family::Simd(_) | Family::Reference(_) => false,
             Family::Store(_) | Family::Memory(_) | Family::Table(_) => false,
-            Family::Call(_) | Family::Accounting(_) | Family::Terminator(_) => false,
+            Family::Call(_) | Family::Exception(_) | Family::Accounting(_) | Family::Terminator(_) => false,
         };
         (whole && self.can_fold_load(value, ty)).then(|| self.fold(value))
     }

@@ -107,6 +107,6 @@ fn reads_upper<'f>(func: &Func<'_>, op: Op, args: &'f [Value]) -> &'f [Value] {
         Family::Leaf(_) | Family::Integer(_) | Family::Bits(_) | Family::Compare(_) | Family::FloatCompare(_) => &[],
         Family::Float(_) | Family::FloatUnary(_) | Family::Convert(_) | Family::Simd(_) | Family::Reference(_) => &[],
         Family::Memory(_) | Family::Global(_) | Family::Table(_) | Family::Call(_) => &[],
-        Family::Accounting(_) | Family::Terminator(_) => &[],
+        Family::Exception(_) | Family::Accounting(_) | Family::Terminator(_) => &[],
     }
 }

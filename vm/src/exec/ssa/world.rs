@@ -3,17 +3,19 @@
 use crate::exec::entry::dispatch;
 use crate::records::bulk;
 use crate::records::deadline::deadline_reached;
+use crate::records::exceptions::{ExnRecord, InFlight, Place, Site};
 use crate::records::failure::Failure;
 use crate::records::instance::{InstanceRecord, instance_of};
 use crate::records::stack::{read_slot, write_slot};
 use crate::records::store::{charge, store_of, take_failure};
+use crate::records::unwind::{throw_object, write_overflow};
 use crate::records::walk::Position;
 use std::cell::Cell;
 use std::ptr;
 use std::sync::atomic::Ordering;
 use weir_bytecode::{FuncType, Trap};
 use weir_contract::{FuncRef, InstanceCtx, Status, call_words, slot_words};
-use weir_jit::ir::{Callee, World};
+use weir_jit::ir::{Callee, Caught, World};
 
 /// A running instance.
 ///
@@ -193,6 +195,52 @@ impl World for Guest<'_> {
             match status {
                 Status::Return => Ok((0..ty.results.len()).map(|i| read_slot(at.add(i * result_words), result_words)).collect()),
                 _ => Err(take_failure(store_of(self.instance))),
+            }
+        }
+    }
+
+    fn throw(&mut self, tag: u32, payload: &[u128]) -> Failure {
+        // SAFETY: see the type; the overflow slots have room for the parameters of any function.
+        unsafe {
+            let tag = self.record.tag(tag);
+            let (words, slots) = ((*tag).words(), (*(*self.instance).stack).overflow);
+            for (i, &value) in payload.iter().enumerate() {
+                write_slot(slots.add(i * words), words, value);
+            }
+            let position = self.position.get();
+            let pc = position.pc.offset_from_unsigned((*position.scope).bytes) as u32;
+            let site = Site { instance: self.instance, pc };
+            (*store_of(self.instance)).in_flight = InFlight { tag, object: ptr::null_mut(), site };
+        }
+        Failure::Throw(None)
+    }
+
+    fn throw_ref(&mut self, reference: u64) -> Failure {
+        // SAFETY: see the type; the reference is one to an exception.
+        unsafe { throw_object(store_of(self.instance), reference as *mut ExnRecord) };
+        Failure::Throw(None)
+    }
+
+    fn catch(&mut self, mut failure: Failure, handlers: &[Caught]) -> Result<(usize, Vec<u128>), Failure> {
+        // SAFETY: see the type; the position is that of the call or throw.
+        unsafe {
+            let store = store_of(self.instance);
+            failure.capture(store);
+            let (Failure::Thrown, Some(landing)) = (&failure, (*store).landing) else { return Err(failure) };
+            let own = (*(*self.instance).stack).activation;
+            let found = handlers.iter().position(|handler| handler.entry == landing.handler.entry);
+            match (landing.place, found) {
+                (Place::Interp { activation, .. }, Some(found)) if activation == own => {
+                    let (tag, handler) = ((*store).in_flight.tag, landing.handler);
+                    write_overflow(store, handler)?;
+                    let payload = if handler.tag.is_some() { (*tag).fields() } else { 0 };
+                    let words = if handler.tag.is_some() { (*tag).words() } else { 1 };
+                    let refers = usize::from(handler.reference || handler.saved.is_some());
+                    let slots = (*(*self.instance).stack).overflow;
+                    let value = |i: usize| read_slot(slots.add(i * words), if i < payload { words } else { 1 });
+                    Ok((found, (0..payload + refers).map(value).collect()))
+                }
+                _ => Err(failure),
             }
         }
     }

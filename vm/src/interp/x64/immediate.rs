@@ -340,6 +340,7 @@ unsafe extern "sysv64" fn proceed_from() {
         "jmp rdx",
         // The stub's frame stays.
         "3:",
+        "mov rbx, [rsp + 8]",
         "lea rbp, [rsp + 16]",
         "jmp rdx",
         room = const size_of::<State>(),
