@@ -50,16 +50,19 @@ impl Costs {
     }
 
     /// The block that contains `point`.
+    #[inline]
     pub fn block(&self, point: Point) -> usize {
         self.block_of[point.inst() as usize] as usize
     }
 
     /// The frequency of the instruction at `point`.
+    #[inline]
     pub fn at(&self, point: Point) -> f32 {
         self.frequency[self.block(point)]
     }
 
-    /// The first gap of a block.
+    /// The first gap of a block, or the end of the code.
+    #[inline]
     pub fn start(&self, block: usize) -> Point {
         self.starts[block]
     }
@@ -80,14 +83,20 @@ impl Costs {
     }
 
     /// The cost of a copy in a gap.
+    #[inline]
     pub fn copy(&self, gap: Point) -> f32 {
         let block = self.block(gap);
         if self.starts[block] == gap { self.boundary[block] } else { self.frequency[block] }
     }
 
     /// The last of the cheapest gaps from `low` to `high`, both included.
+    #[inline]
     pub fn cheapest(&self, low: Point, high: Point) -> Point {
         debug_assert!(low.is_gap() && high.is_gap() && low <= high);
+        if self.starts[self.block(high)] < low { high } else { self.cheapest_boundary_or(low, high) }
+    }
+
+    fn cheapest_boundary_or(&self, low: Point, high: Point) -> Point {
         let last = self.block(high);
         let first = self.block(low) + usize::from(!self.is_boundary(low));
         if first > last {

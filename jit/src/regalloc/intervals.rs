@@ -9,6 +9,7 @@ use super::costs::Costs;
 use super::error::AllocationError;
 use super::point::{Point, Range};
 use crate::graph::liveness::LiveBlocks;
+use std::cmp::Reverse;
 
 /// A use or definition of a register.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -68,7 +69,7 @@ impl<T: Copy> Pairs<T> {
             *start = sum;
         }
         let mut items = vec![any; all.len()];
-        for (list, item) in all {
+        for &(list, item) in &all {
             let next = &mut starts[list as usize + 1];
             items[*next as usize] = item;
             *next += 1;
@@ -79,6 +80,7 @@ impl<T: Copy> Pairs<T> {
 
 impl<T: Copy> Lists<T> {
     /// The list with index `i`.
+    #[inline]
     pub fn get(&self, i: usize) -> &[T] {
         &self.items[self.starts[i] as usize..self.starts[i + 1] as usize]
     }
@@ -110,14 +112,17 @@ pub struct Intervals {
     pub origins: Vec<Origin>,
     /// The first point of each register.
     pub defs: Vec<Point>,
-    /// Registers in the order in which instructions and blocks define them.
-    pub defined: Vec<u32>,
+    /// Registers that have ranges, by the starts of these.
+    pub by_start: Vec<u32>,
     /// Live ranges, ascending.
     pub ranges: Lists<Range>,
     /// Uses and definitions, ascending.
     pub uses: Lists<UsePosition>,
     /// Related registers.
     pub relations: Lists<Relation>,
+    /// By physical register, the definitions of the values that an instruction requires there and that can be there from
+    /// their definitions on, ascending.
+    pub wanted: Lists<Point>,
     /// Ranges in which instructions claim or destroy physical registers, ascending.
     pub claims: Claims,
 }
@@ -149,6 +154,9 @@ struct Collector {
     uses: Pairs<UsePosition>,
     relations: Pairs<Relation>,
     claims: Pairs<Range>,
+    wanted: Pairs<Point>,
+    /// Instructions that destroy registers besides their definitions, from the current one on, last first.
+    destroyed: Vec<(u32, RegSet)>,
     /// Registers that all calls destroy.
     of_calls: RegSet,
     calls: Vec<Range>,
@@ -172,27 +180,34 @@ impl Intervals {
             uses: Pairs::new(regs, 3 * regs),
             relations: Pairs::new(regs, 2 * regs),
             claims: Pairs::new(Reg::PHYSICAL, client.num_insts()),
-            of_calls: destroyed_by_calls(client),
+            wanted: Pairs::new(Reg::PHYSICAL, client.num_insts()),
+            destroyed: Vec::new(),
+            of_calls: RegSet::EMPTY,
             calls: Vec::new(),
             last_claim: [None; Reg::PHYSICAL],
         };
+        collector.find_destroyed(client);
         for (block, &frequency) in costs.frequency.iter().enumerate() {
             collector.block(client, block, frequency);
         }
-        let Collector { regs: names, origins, defs, defined, uses, relations, claims, of_calls, calls, .. } = collector;
+        let Collector { regs: names, origins, defs, defined, uses, relations, claims, wanted, of_calls, calls, .. } = collector;
         let mut uses = uses.into_lists();
         for (reg, def) in defs.iter().enumerate() {
             let uses = uses.get_mut(reg);
-            if !uses.is_sorted_by_key(|position| position.at) {
+            let [first, rest @ ..] = uses else { continue };
+            let mut first = first.at;
+            if !rest.is_empty() && !uses.is_sorted_by_key(|position| position.at) {
                 uses.sort_unstable();
+                first = uses[0].at;
             }
-            if uses.first().is_some_and(|first| first.at < def.floor()) {
+            if first < def.floor() {
                 return Err(AllocationError(format!("register {reg} is read before it is written")));
             }
         }
         let ranges = live_ranges(client, costs, &defs, &uses);
+        let by_start = sorted(defined, &ranges);
         let (relations, claims) = (relations.into_lists(), Claims { own: claims.into_lists(), calls, of_calls });
-        Ok(Intervals { regs: names, origins, defs, defined, ranges, uses, relations, claims })
+        Ok(Intervals { regs: names, origins, defs, by_start, ranges, uses, relations, wanted: wanted.into_lists(), claims })
     }
 
     /// The uses before `point`, and those from `point` on.
@@ -234,6 +249,24 @@ fn first_from(uses: &[UsePosition], point: Point) -> usize {
 }
 
 impl Collector {
+    /// Finds the instructions that destroy registers, and the registers that every call destroys.
+    fn find_destroyed(&mut self, client: &impl Client) {
+        let mut all: Option<RegSet> = None;
+        for inst in 0..client.num_insts() {
+            let destroyed = client.clobbers(inst);
+            if destroyed == RegSet::EMPTY {
+                continue;
+            }
+            self.destroyed.push((inst as u32, destroyed));
+            // Most calls destroy the same registers.
+            if all != Some(destroyed) && is_call(destroyed) {
+                all = Some(all.map_or(destroyed, |all| all.intersection(destroyed)));
+            }
+        }
+        self.destroyed.reverse();
+        self.of_calls = all.unwrap_or(RegSet::EMPTY);
+    }
+
     fn block(&mut self, client: &impl Client, block: usize, frequency: f32) {
         let insts = client.insts(block);
         for &param in client.params(block) {
@@ -262,6 +295,7 @@ impl Collector {
             match operand.constraint {
                 Constraint::Fixed(fixed) => {
                     let end = if operand.position == Position::Early { Point::early(inst) } else { Point::late(inst) };
+                    self.want(fixed, self.defs[operand.reg.index()], inst);
                     self.claim(fixed, Point::setup(inst), end.next());
                     self.record_use(operand.reg, Point::gap(inst), false);
                     self.relate(operand.reg, fixed, Point::setup(inst), frequency);
@@ -296,10 +330,7 @@ impl Collector {
             self.define(operand.reg, Origin::Inst, start);
             self.record_use(operand.reg, Point::late(inst), true);
         }
-        let mut destroyed = client.clobbers(inst as usize);
-        if destroyed == RegSet::EMPTY {
-            return;
-        }
+        let Some((_, mut destroyed)) = self.destroyed.pop_if(|next| next.0 == inst) else { return };
         if is_call(destroyed) {
             self.calls.push(Range { start: Point::late(inst), end: Point::gap(inst + 1) });
             destroyed = destroyed.minus(self.of_calls);
@@ -323,6 +354,15 @@ impl Collector {
         self.relations.push(reg.index(), Relation { other, at, weight });
     }
 
+    /// Notes that the value defined at `def` is wanted in a register at `inst`, if nothing claims it in between.
+    fn want(&mut self, reg: Reg, def: Point, inst: u32) {
+        let claimed = self.last_claim[reg.number()].map_or(Point::default(), |last| self.claims.all[last as usize].1.end);
+        let destroyed = self.calls.last().filter(|_| self.of_calls.contains(reg)).map_or(Point::default(), |last| last.end);
+        if def >= claimed.max(destroyed) && def < Point::gap(inst) {
+            self.wanted.push(reg.number(), def);
+        }
+    }
+
     fn claim(&mut self, reg: Reg, start: Point, end: Point) {
         let last = &mut self.last_claim[reg.number()];
         match last.map(|last| &mut self.claims.all[last as usize].1) {
@@ -344,17 +384,27 @@ fn is_call(destroyed: RegSet) -> bool {
     destroyed.iter().count() >= MANY
 }
 
-/// The registers that every call destroys.
-fn destroyed_by_calls(client: &impl Client) -> RegSet {
-    let mut all: Option<RegSet> = None;
-    for inst in 0..client.num_insts() {
-        let destroyed = client.clobbers(inst);
-        // Most calls destroy the same registers.
-        if destroyed != RegSet::EMPTY && all != Some(destroyed) && is_call(destroyed) {
-            all = Some(all.map_or(destroyed, |all| all.intersection(destroyed)));
-        }
+/// Those of the defined registers that have ranges, by the starts of these. Of several block parameters, those that live
+/// longest are first, because they fit into the fewest registers.
+fn sorted(mut defined: Vec<u32>, ranges: &Lists<Range>) -> Vec<u32> {
+    let start = |reg: u32| ranges.get(reg as usize).first().map(|first| first.start);
+    let end = |reg: u32| ranges.get(reg as usize).last().map(|last| last.end);
+    let (mut last, mut is_sorted, mut has_equals) = (None, true, false);
+    defined.retain(|&reg| {
+        let Some(start) = start(reg) else { return false };
+        (is_sorted, has_equals) = (is_sorted && last <= Some(start), has_equals || last == Some(start));
+        last = Some(start);
+        true
+    });
+    if !is_sorted {
+        // Only the definitions of one instruction are in another order, which this algorithm makes use of.
+        defined.sort_by_key(|&reg| start(reg));
     }
-    all.unwrap_or(RegSet::EMPTY)
+    if has_equals || !is_sorted {
+        let equals = defined.chunk_by_mut(|&a, &b| start(a) == start(b)).filter(|equals| equals.len() > 1);
+        equals.for_each(|equals| equals.sort_by_key(|&reg| Reverse(end(reg))));
+    }
+    defined
 }
 
 /// Whether a definition reuses the register of a use.
@@ -392,25 +442,22 @@ fn live_ranges(client: &impl Client, costs: &Costs, defs: &[Point], uses: &Lists
 fn ranges_of(client: &impl Client, costs: &Costs, def: Point, uses: &[UsePosition], live: &mut LiveBlocks, out: &mut Vec<Range>) {
     let Some(last) = uses.last() else { return };
     let def_block = costs.block(def) as u32;
-    let def_block_end = Point::gap(client.insts(def_block as usize).end);
+    let def_block_end = costs.start(def_block as usize + 1);
     if last.at < def_block_end && uses[0].at.floor() >= def.floor() {
         return out.push(Range { start: def, end: last.at.next() });
     }
-    let first = out.len();
     let blocks = uses.iter().map(|position| costs.block(position.at) as u32);
     let preds = |block: u32| client.preds(block as usize).iter().copied();
+    let mut range = Range { start: def, end: def };
     live.explore(def_block, blocks, preds, |block, live_out| {
-        let insts = client.insts(block as usize);
-        let start = if block == def_block { def } else { Point::gap(insts.start) };
-        let end = if live_out {
-            Point::gap(insts.end)
-        } else {
-            let after = uses.partition_point(|position| position.at < Point::gap(insts.end));
-            uses[after - 1].at.next()
-        };
-        match out[first..].last_mut() {
-            Some(last) if last.end == start => last.end = end,
-            _ => out.push(Range { start, end }),
+        let start = if block == def_block { def } else { costs.start(block as usize) };
+        let block_end = costs.start(block as usize + 1);
+        let end = if live_out { block_end } else { uses[first_from(uses, block_end) - 1].at.next() };
+        if start != range.end {
+            out.push(range);
+            range.start = start;
         }
+        range.end = end;
     });
+    out.push(range);
 }

@@ -2,7 +2,7 @@
 
 use super::client::{Place, RegSet};
 use super::point::Point;
-use super::segments::{Location, Segment, Segments};
+use super::segments::{Location, NO_SEGMENT, Segment, Segments};
 
 /// The place of each virtual register, or its segments in order if there are several, and the slot of each interval.
 #[derive(Debug)]
@@ -26,8 +26,8 @@ impl<'a> Locations<'a> {
             Locations { all, only, segments: Vec::with_capacity(2 * (all.len() - regs.min(all.len()))), starts, slots };
         locations.starts.push(0);
         for reg in 0..regs {
-            let first = all.first(reg).map(|first| all.get(first));
-            let only = first.filter(|first| first.next.is_none()).map(|first| locations.place(first));
+            let first = all.first(reg);
+            let only = first.filter(|first| first.next == NO_SEGMENT).map(|first| locations.place(first));
             if only.is_none() {
                 locations.segments.extend(all.of_reg(reg));
             }

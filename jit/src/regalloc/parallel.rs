@@ -11,7 +11,7 @@ use super::copies::Copy;
 use super::intervals::Intervals;
 use super::locations::Locations;
 use super::point::{Point, Range};
-use super::segments::Location;
+use super::segments::{Location, Segment};
 
 /// Orders groups of copies, which ascend by key.
 pub fn sequence(copies: &[Copy], scratch: &mut Scratch<'_>) -> Vec<Move> {
@@ -118,8 +118,10 @@ pub struct Scratch<'a> {
     locations: &'a Locations<'a>,
     /// Registers that may be borrowed; callee-saved ones only if the function saves them anyway.
     usable: RegSet,
-    /// By register, the ranges in which it holds a segment; computed when first needed.
+    /// By register, the ranges in which it holds a segment; computed when the segments have been searched often.
     taken: Option<Vec<Vec<Range>>>,
+    /// The number of searches.
+    searches: usize,
     /// All slots, including those added here.
     slots: Vec<SlotWidth>,
     /// The width of a slot that can hold the contents of any vector register.
@@ -143,7 +145,18 @@ impl<'a> Scratch<'a> {
         let usable = client.preferred().union(client.others().intersection(locations.registers()));
         let float_width = if intervals.regs.iter().any(|reg| reg.is_wide()) { SlotWidth::Wide } else { SlotWidth::Word };
         let (taken, own_slots) = (None, [[None; 2]; 2]);
-        Scratch { intervals, locations, usable, taken, slots, float_width, own_slots, touched: RegSet::EMPTY, held: None }
+        Scratch {
+            intervals,
+            locations,
+            usable,
+            taken,
+            searches: 0,
+            slots,
+            float_width,
+            own_slots,
+            touched: RegSet::EMPTY,
+            held: None,
+        }
     }
 
     /// All slots, including those added here.
@@ -225,16 +238,36 @@ impl<'a> Scratch<'a> {
 
     /// A register that is free from before the gap of `inst` until after it, and that the group does not use.
     fn free(&mut self, inst: u32, class: Class) -> Option<Reg> {
-        let (start, end) = (Point::gap(inst).previous(), Point::gap(inst + 1));
-        let (intervals, locations) = (self.intervals, self.locations);
-        let taken = self.taken.get_or_insert_with(|| taken_ranges(intervals, locations));
-        let free_of =
-            |taken: &[Range]| taken.get(taken.partition_point(|range| range.end <= start)).is_none_or(|range| range.start >= end);
-        let is_free = |reg: &Reg| free_of(&taken[reg.number()]) && intervals.claims.of(*reg).into_iter().all(free_of);
+        let during = Range { start: Point::gap(inst).previous(), end: Point::gap(inst + 1) };
         let (touched, held) = (self.touched, self.held);
-        let usable = self.usable.iter().filter(|reg| reg.class() == class && !touched.contains(*reg) && held != Some(*reg));
-        usable.into_iter().find(is_free)
+        let usable = self.usable.filter(|reg| reg.class() == class && !touched.contains(reg) && held != Some(reg));
+        let untaken = self.untaken(usable, during);
+        untaken.iter().find(|&reg| self.intervals.claims.of(reg).into_iter().all(|claims| is_free(claims, during)))
     }
+
+    /// Those of these registers that hold no segment during a range.
+    fn untaken(&mut self, regs: RegSet, during: Range) -> RegSet {
+        const FEW: usize = 16;
+        let (intervals, locations) = (self.intervals, self.locations);
+        self.searches += 1;
+        if self.searches > FEW {
+            let taken = self.taken.get_or_insert_with(|| taken_ranges(intervals, locations));
+            return regs.filter(|reg| is_free(&taken[reg.number()], during));
+        }
+        let is_there = |segment: &&Segment| {
+            let (start, end) = (segment.start.max(during.start), segment.end.min(during.end));
+            start < end && intervals.ranges_within(segment.reg as usize, start, end).next().is_some()
+        };
+        locations.all().iter().filter(is_there).fold(regs, |regs, segment| match segment.location {
+            Location::Reg(reg) => regs.without(reg),
+            Location::Slot | Location::Pending => regs,
+        })
+    }
+}
+
+/// Whether none of these ascending ranges overlaps `during`.
+fn is_free(ranges: &[Range], during: Range) -> bool {
+    ranges.get(ranges.partition_point(|range| range.end <= during.start)).is_none_or(|range| range.start >= during.end)
 }
 
 /// By register, all ranges in which it holds a segment, ascending.

@@ -8,8 +8,8 @@
 pub struct Point(u32);
 
 impl Point {
-    /// After all code.
-    pub const NEVER: Point = Point(u32::MAX);
+    /// After all code. Points are below 2³¹, so that they can be compared as signed numbers, too.
+    pub const NEVER: Point = Point(i32::MAX as u32);
 
     /// Before instruction `inst`.
     pub const fn gap(inst: u32) -> Point {
@@ -29,6 +29,11 @@ impl Point {
     /// When `inst` writes.
     pub const fn late(inst: u32) -> Point {
         Point(4 * inst + 3)
+    }
+
+    /// The point as a signed number, in the same order.
+    pub const fn signed(self) -> i32 {
+        self.0 as i32
     }
 
     /// The instruction that the point belongs to.

@@ -1,36 +1,32 @@
-//! The queue of the scan: segments without a location, ordered by their starts. Those of whole intervals are sorted at
-//! the beginning; only the rests of split segments, which are few, are in a heap.
+//! The queue of the scan: segments without a location, ordered by their starts. Those of whole intervals are in the order
+//! of their definitions; only the rests of split segments, which are few, are in a heap.
 
+use super::intervals::Intervals;
 use super::point::Point;
 use super::segments::Segments;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-fn sort(entries: &mut [(Point, u32)]) {
-    entries.sort_unstable_by_key(|&entry| Reverse(entry));
-}
-
 /// The queue.
-pub struct Queue {
-    /// Segments of whole intervals, last first.
-    whole: Vec<(Point, u32)>,
+pub struct Queue<'a> {
+    /// Virtual registers whose segments do not exist yet, by the starts of their intervals.
+    whole: &'a [u32],
+    /// The start of the first of them.
+    next: Point,
     /// Rests of segments.
     rests: BinaryHeap<Reverse<(Point, u32)>>,
 }
 
-impl Queue {
-    /// The queue of all segments, which are those of whole intervals; `defined` has the virtual registers in the order of their
-    /// definitions.
-    pub fn of(segments: &Segments, defined: &[u32]) -> Queue {
-        let entry = |segment: u32| (segments.get(segment).start, segment);
-        let mut whole: Vec<(Point, u32)> =
-            defined.iter().rev().filter_map(|&reg| segments.first(reg as usize).map(entry)).collect();
-        // Only the definitions of one instruction may be in another order.
-        whole.chunk_by_mut(|a, b| a.0.inst() == b.0.inst()).filter(|chunk| chunk.len() > 1).for_each(sort);
-        if !whole.is_sorted_by(|a, b| a > b) {
-            sort(&mut whole);
-        }
-        Queue { whole, rests: BinaryHeap::new() }
+impl<'a> Queue<'a> {
+    /// The queue of all intervals.
+    pub fn of(intervals: &'a Intervals) -> Queue<'a> {
+        let mut queue = Queue { whole: &intervals.by_start, next: Point::NEVER, rests: BinaryHeap::new() };
+        queue.find_next(intervals);
+        queue
+    }
+
+    fn find_next(&mut self, intervals: &Intervals) {
+        self.next = self.whole.first().map_or(Point::NEVER, |&reg| intervals.ranges.get(reg as usize)[0].start);
     }
 
     /// Adds the rest of a segment.
@@ -38,12 +34,15 @@ impl Queue {
         self.rests.push(Reverse((start, segment)));
     }
 
-    /// Removes the segment that starts first; of several, the one that was made first.
-    pub fn pop(&mut self) -> Option<u32> {
-        let whole = self.whole.last();
-        match self.rests.peek() {
-            Some(Reverse(rest)) if whole.is_none_or(|whole| rest < whole) => self.rests.pop().map(|Reverse(rest)| rest.1),
-            _ => self.whole.pop().map(|entry| entry.1),
+    /// Removes the segment that starts first; of several, the one that was made first. Makes that of a whole interval.
+    #[inline]
+    pub fn pop(&mut self, intervals: &Intervals, segments: &mut Segments) -> Option<u32> {
+        if self.rests.peek().is_some_and(|Reverse(rest)| rest.0 < self.next) {
+            return self.rests.pop().map(|Reverse(rest)| rest.1);
         }
+        let (&reg, whole) = self.whole.split_first()?;
+        self.whole = whole;
+        self.find_next(intervals);
+        Some(segments.add_whole(intervals, reg))
     }
 }

@@ -88,7 +88,9 @@ impl<'a> Timeline<'a> {
             self.taken.pop();
         }
         for claims in &mut self.claims {
-            *claims = not_over(claims, now);
+            if claims.first().is_some_and(|first| first.end <= now) {
+                *claims = not_over(claims, now);
+            }
         }
         self.find_front();
     }
@@ -159,13 +161,13 @@ impl<'a> Timeline<'a> {
 #[inline]
 fn at_or_after(points: &[Point; Reg::PHYSICAL], class: Class, point: Point) -> RegSet {
     const COUNT: usize = Reg::OF_CLASS;
-    let points: &[Point; COUNT] = points[COUNT * class as usize..][..COUNT].try_into().expect("a part");
-    let flags: [u8; COUNT] = std::array::from_fn(|i| u8::from(points[i] >= point));
-    // Multiplied by this number, the lowest bits of eight bytes come together in the highest byte.
-    const GATHER: u64 = 0x0102_0408_1020_4080;
-    let (eights, _) = flags.as_chunks::<8>();
-    let bytes = eights.iter().map(|&eight| u64::from_le_bytes(eight).wrapping_mul(GATHER) >> 56);
-    RegSet::of_class(class, bytes.rev().fold(0, |mask, byte| mask << 8 | byte as u16))
+    let points: &[Point; COUNT] = &points.as_chunks().0[class as usize];
+    const LANES: usize = 4;
+    let mut bits = [0i32; LANES];
+    for i in 0..COUNT {
+        bits[i % LANES] |= -i32::from(points[i].signed() >= point.signed()) & 1 << i;
+    }
+    RegSet::of_class(class, bits.into_iter().fold(0, |mask, bit| mask | bit) as u16)
 }
 
 /// The timelines of all physical registers. The first entry of each is also in an array, so that the registers that are
@@ -176,6 +178,8 @@ pub struct RegisterFile<'a> {
     first: [Point; Reg::PHYSICAL],
     /// By register, the point at which one of its first entries is over.
     stale: [Point; Reg::PHYSICAL],
+    /// By class, a point before which no entry is over.
+    soonest: [Point; 2],
     timelines: Vec<Timeline<'a>>,
 }
 
@@ -183,7 +187,8 @@ impl<'a> RegisterFile<'a> {
     /// Registers with these claims, and no segments.
     pub fn new(claims: &'a Claims) -> RegisterFile<'a> {
         let timelines = Reg::all_physical().map(|reg| Timeline::new(claims.of(reg))).collect();
-        let mut file = RegisterFile { first: [Point::NEVER; Reg::PHYSICAL], stale: [Point::NEVER; Reg::PHYSICAL], timelines };
+        let (first, stale) = ([Point::NEVER; Reg::PHYSICAL], [Point::NEVER; Reg::PHYSICAL]);
+        let mut file = RegisterFile { first, stale, soonest: [Point::NEVER; 2], timelines };
         (0..Reg::PHYSICAL).for_each(|reg| file.note_front(reg));
         file
     }
@@ -191,15 +196,20 @@ impl<'a> RegisterFile<'a> {
     fn note_front(&mut self, reg: usize) {
         let Front { stale, first } = self.timelines[reg].front;
         (self.first[reg], self.stale[reg]) = (first.at, stale);
+        let soonest = &mut self.soonest[reg / Reg::OF_CLASS];
+        *soonest = stale.min(*soonest);
     }
 
     /// Removes what ends at or before `now` from the timelines of these registers of `class`.
     #[inline]
     pub fn advance_all(&mut self, class: Class, regs: RegSet, now: Point) {
-        let stale = regs.minus(at_or_after(&self.stale, class, now.next()));
-        if !stale.is_empty() {
-            stale.iter().for_each(|reg| self.advance(reg, now));
+        if now < self.soonest[class as usize] {
+            return;
         }
+        let stale = regs.minus(at_or_after(&self.stale, class, now.next()));
+        stale.iter().for_each(|reg| self.advance(reg, now));
+        let of_class = &self.stale[Reg::OF_CLASS * class as usize..][..Reg::OF_CLASS];
+        self.soonest[class as usize] = of_class.iter().fold(Point::NEVER, |soonest, &stale| soonest.min(stale));
     }
 
     /// Removes what ends at or before `now` from a register's timeline.

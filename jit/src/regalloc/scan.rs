@@ -1,6 +1,7 @@
 //! The linear scan: segments get their locations in the order of their starts.
 //!
-//! 1. A segment gets a register that is free for all its ranges, if there is one, preferably that of a related value.
+//! 1. A segment gets a register that is free for all its ranges, if there is one, preferably that of a related value. A
+//!    register in which another value will be wanted while the segment lives is taken last.
 //! 2. Otherwise the cheapest choice is made: a register that is free for a while, with the rest of the segment split
 //!    off; a register whose segment is evicted; or no register until the next use that needs one. If the function must
 //!    save a register, the cost of saving it counts.
@@ -14,7 +15,8 @@
 //! next use.
 //!
 //! Cost: each placement compares one point of every register of the class, and where it matters a bounded number of
-//! ranges. The costs of evictions, which are most of the work, are computed only where a lower bound does not decide.
+//! ranges. The costs of evictions, which are most of the work, are computed for few registers, those with the lowest
+//! bounds, and only where a bound does not decide.
 
 use super::client::{Class, Client, Reg, RegSet};
 use super::costs::Costs;
@@ -32,6 +34,10 @@ const SAVE_COST: f32 = 1.5;
 const MEMORY_OPERAND_COST: f32 = 0.75;
 /// The cost of a copy between registers, in copies to or from memory.
 const REGISTER_COPY_COST: f32 = 0.3;
+/// The cost of taking a register in which another value will be wanted, in executions of the segment's start.
+const SPARING_COST: f32 = 0.2;
+/// The number of evictions of which the costs are computed.
+const MAX_EVICTIONS: usize = 4;
 /// The number of unallocated, copy-related values that are considered as hints.
 const MAX_PENDING: usize = 3;
 /// The number of copy-related values that are looked up for a hint.
@@ -51,7 +57,7 @@ enum Choice {
 struct Hints {
     /// The registers that save copies.
     regs: RegSet,
-    /// By register, the copies that it saves.
+    /// By register in `regs`, the copies that it saves.
     saved: [f32; Reg::PHYSICAL],
     /// Values without a location, and the copies saved by sharing their future register.
     pending: [(u32, f32); MAX_PENDING],
@@ -62,9 +68,15 @@ struct Hints {
 }
 
 impl Hints {
+    fn clear(&mut self) {
+        (self.regs, self.num_pending, self.in_memory, self.elsewhere) = (RegSet::EMPTY, 0, 0.0, 0.0);
+    }
+
+    #[inline]
     fn add(&mut self, reg: Reg, weight: f32) {
+        let saved = &mut self.saved[reg.number()];
+        *saved = if self.regs.contains(reg) { *saved + weight } else { weight };
         self.regs = self.regs.with(reg);
-        self.saved[reg.number()] += weight;
     }
 
     fn add_pending(&mut self, value: u32, weight: f32) {
@@ -78,8 +90,9 @@ impl Hints {
         &self.pending[..self.num_pending]
     }
 
+    #[inline]
     fn score(&self, reg: Reg) -> f32 {
-        self.saved[reg.number()]
+        if self.regs.contains(reg) { self.saved[reg.number()] } else { 0.0 }
     }
 }
 
@@ -99,6 +112,38 @@ impl Best {
     }
 }
 
+/// A register whose segment may be evicted.
+#[derive(Clone, Copy)]
+struct Eviction {
+    /// A lower bound of its cost.
+    least: f32,
+    /// The part of the cost that does not depend on the evicted segment.
+    price: f32,
+    reg: Reg,
+    other: u32,
+}
+
+impl Eviction {
+    const NONE: Eviction = Eviction { least: f32::INFINITY, price: 0.0, reg: Reg::NONE, other: 0 };
+}
+
+/// Evictions, of which the one with the lowest bound is next.
+struct Evictions {
+    all: [Eviction; Reg::OF_CLASS],
+    count: usize,
+}
+
+impl Evictions {
+    fn next(&mut self) -> Option<Eviction> {
+        let least = |best: usize, i: usize| if self.all[i].least < self.all[best].least { i } else { best };
+        let next = (0..self.count).reduce(least)?;
+        let eviction = self.all[next];
+        self.all.copy_within(next + 1..self.count, next);
+        self.count -= 1;
+        Some(eviction)
+    }
+}
+
 /// The cost of the rest of a segment that is in memory after `until`.
 #[derive(Default)]
 struct Rest {
@@ -113,7 +158,7 @@ struct Scan<'a> {
     segments: Segments,
     file: RegisterFile<'a>,
     /// Segments without a location.
-    queue: Queue,
+    queue: Queue<'a>,
     /// By virtual register, whether some segment of it is in memory.
     stored: Vec<bool>,
     /// By class, the registers.
@@ -122,6 +167,12 @@ struct Scan<'a> {
     preferred: RegSet,
     /// Callee-saved registers that have not been used yet.
     unsaved: RegSet,
+    /// By register, the definitions in [`Intervals::wanted`] that are not over.
+    wanted: [&'a [Point]; Reg::PHYSICAL],
+    /// By virtual register without a location, the register of a related value in which it would fit, if there is one.
+    likely: Vec<Reg>,
+    /// By register, the related value of one that was in the register that is defined next. Its definition may be over.
+    awaited: [Option<u32>; Reg::PHYSICAL],
 }
 
 /// Gives every segment of every interval a location.
@@ -129,47 +180,52 @@ struct Scan<'a> {
 /// # Errors
 /// [`AllocationError`] if an instruction needs more registers than there are.
 pub fn scan(client: &impl Client, intervals: &Intervals, costs: &Costs) -> Result<Segments, AllocationError> {
-    let segments = Segments::of(intervals);
     let all = client.preferred().union(client.others());
     let mut scan = Scan {
         stored: vec![false; intervals.regs.len()],
         intervals,
         costs,
-        queue: Queue::of(&segments, &intervals.defined),
-        segments,
+        queue: Queue::of(intervals),
+        segments: Segments::new(intervals.regs.len()),
         file: RegisterFile::new(&intervals.claims),
         registers: [Class::Int, Class::Float].map(|class| all.filter(|reg| reg.class() == class)),
         preferred: client.preferred(),
         unsaved: client.others(),
+        wanted: std::array::from_fn(|reg| intervals.wanted.get(reg)),
+        likely: vec![Reg::NONE; intervals.regs.len()],
+        awaited: [None; Reg::PHYSICAL],
     };
-    while let Some(segment) = scan.queue.pop() {
-        scan.place(segment)?;
+    let mut hints = Hints::default();
+    while let Some(segment) = scan.queue.pop(intervals, &mut scan.segments) {
+        scan.place(segment, &mut hints)?;
     }
     Ok(scan.segments)
 }
 
 impl Scan<'_> {
-    fn place(&mut self, segment: u32) -> Result<(), AllocationError> {
+    fn place(&mut self, segment: u32, hints: &mut Hints) -> Result<(), AllocationError> {
         let (start, reg) = (self.segments.get(segment).start, self.reg(segment));
         // No copy is possible in the middle of an instruction; only a value that is in memory anyway continues there.
         if !start.is_gap() && start != self.intervals.defs[reg] {
             self.keep_in_memory(segment, start);
             return Ok(());
         }
-        let hints = self.hints(segment);
-        if hints.in_memory > hints.elsewhere && self.belongs_in_memory(segment, &hints) {
+        self.find_hints(segment, hints);
+        let hints = &*hints;
+        if hints.in_memory > hints.elsewhere && self.belongs_in_memory(segment, hints) {
             self.keep_in_memory(segment, start);
             return Ok(());
         }
-        if let Some(reg) = self.obvious(segment, &hints) {
+        if let Some(reg) = self.obvious(segment, hints) {
             self.take(segment, reg, None, Point::NEVER);
+            self.prefer(reg, start, hints);
             return Ok(());
         }
         let free = self.find_free(segment);
-        let choice = match self.best_free(free, &hints) {
+        let choice = match self.best_free(segment, free, hints) {
             Some((reg, 0.0)) => Choice::Take { reg, evict: None, until: Point::NEVER },
             best => {
-                let (cost, choice) = self.cheapest(segment, free, &hints);
+                let (cost, choice) = self.cheapest(segment, free, hints);
                 match best {
                     Some((reg, price)) if cost > price => Choice::Take { reg, evict: None, until: Point::NEVER },
                     _ if cost < f32::INFINITY => choice,
@@ -179,9 +235,46 @@ impl Scan<'_> {
         };
         match choice {
             Choice::Memory => self.keep_in_memory(segment, start),
-            Choice::Take { reg, evict, until } => self.take(segment, reg, evict, until),
+            Choice::Take { reg, evict, until } => {
+                self.take(segment, reg, evict, until);
+                self.prefer(reg, start, hints);
+            }
         }
         Ok(())
+    }
+
+    /// Notes that values without a location, which are copied to or from a value that is in `reg` from `start` on, are best
+    /// in this register, too.
+    fn prefer(&mut self, reg: Reg, start: Point, hints: &Hints) {
+        for &(value, _) in hints.pending() {
+            let value = value as usize;
+            if self.likely[value].is_none() && self.file.is_free(reg, self.intervals.ranges.get(value)) {
+                self.likely[value] = reg;
+            }
+            let (def, awaited) = (self.intervals.defs[value], &mut self.awaited[reg.number()]);
+            let known = awaited.map(|awaited| self.intervals.defs[awaited as usize]);
+            if known.is_none_or(|known| known < start || def < known) {
+                *awaited = Some(value as u32);
+            }
+        }
+    }
+
+    /// Those of these registers in which no other value is wanted that begins while the segment lives, or together with it.
+    fn unwanted(&mut self, segment: u32, regs: RegSet) -> RegSet {
+        if regs.first().is_none_or(|first| regs.without(first).is_empty()) {
+            return regs;
+        }
+        let Segment { reg: value, start, end, .. } = *self.segments.get(segment);
+        let is_wanted = |reg: &Reg| {
+            let wanted = &mut self.wanted[reg.number()];
+            while wanted.first().is_some_and(|&def| def <= start) {
+                *wanted = &wanted[1..];
+            }
+            let awaited = self.awaited[reg.number()].filter(|&awaited| awaited != value);
+            let awaited = awaited.map(|awaited| self.intervals.defs[awaited as usize]);
+            wanted.first().is_some_and(|&def| def < end) || awaited.is_some_and(|def| start <= def && def < end)
+        };
+        regs.iter().filter(is_wanted).fold(regs, RegSet::without)
     }
 
     /// Whether a block parameter is better in memory although a register may be free: where it comes from and goes to memory, such as
@@ -208,6 +301,9 @@ impl Scan<'_> {
     fn obvious(&mut self, segment: u32, hints: &Hints) -> Option<Reg> {
         let mut best: Option<(Reg, f32)> = None;
         let mut others = 0.0f32;
+        if hints.regs.is_empty() {
+            return None;
+        }
         for reg in hints.regs.iter() {
             let weight = hints.score(reg);
             match best {
@@ -239,6 +335,7 @@ impl Scan<'_> {
     }
 
     /// The first conflict of a segment with the contents of a register that is not free for it.
+    #[inline]
     fn conflict(&self, segment: u32, reg: Reg) -> Conflict {
         let first = self.file.first_conflict(reg, self.segments.get(segment).start);
         if first.at < self.segments.first_end(self.intervals, segment) {
@@ -266,14 +363,16 @@ impl Scan<'_> {
 
     /// The best of the registers that are free for the whole segment, and its price. A register that saves copies is best, then
     /// one that need not be saved.
-    fn best_free(&self, free: RegSet, hints: &Hints) -> Option<(Reg, f32)> {
+    fn best_free(&mut self, segment: u32, free: RegSet, hints: &Hints) -> Option<(Reg, f32)> {
+        let unwanted = self.unwanted(segment, free);
         let mut candidates = free;
         let mut expected = [(RegSet::EMPTY, 0.0); MAX_PENDING];
         if hints.pending().is_empty() {
             // All others are alike, except that some must be saved.
             let others = free.minus(hints.regs);
             let alike = [others.minus(self.unsaved), others.intersection(self.unsaved)];
-            candidates = alike.into_iter().filter_map(|set| self.first_of(set)).fold(free.intersection(hints.regs), RegSet::with);
+            let first = |set: RegSet| self.first_of(set.intersection(unwanted)).or(self.first_of(set));
+            candidates = alike.into_iter().filter_map(first).fold(free.intersection(hints.regs), RegSet::with);
             // One of these, which needs no saving, is the first.
             if hints.regs.is_empty() {
                 return self
@@ -290,7 +389,9 @@ impl Scan<'_> {
             let expected: f32 = expected.iter().filter(|(regs, _)| regs.contains(reg)).map(|expected| expected.1).sum();
             // A value that is copied there next would need the register saved too.
             let price = if self.unsaved.contains(reg) && expected == 0.0 { SAVE_COST } else { 0.0 };
-            let score = hints.score(reg) + expected - price;
+            let spared =
+                if unwanted.contains(reg) { 0.0 } else { SPARING_COST * self.costs.at(self.segments.get(segment).start) };
+            let score = hints.score(reg) + expected - price - spared;
             if best.is_none_or(|(_, other, _)| score > other) {
                 best = Some((reg, score, price));
             }
@@ -324,11 +425,11 @@ impl Scan<'_> {
     }
 
     /// Register hints: the copies that each choice saves.
-    fn hints(&self, segment: u32) -> Hints {
-        let (start, reg) = (self.segments.get(segment).start, self.reg(segment));
-        let mut hints = Hints::default();
+    fn find_hints(&self, segment: u32, hints: &mut Hints) {
+        let (Segment { start, previous, .. }, reg) = (*self.segments.get(segment), self.reg(segment));
+        hints.clear();
         // A reloaded value is best in its previous register, where other paths still have it.
-        if let Some(previous) = self.segments.get(segment).previous {
+        if !previous.is_none() {
             hints.add(previous, self.costs.at(start));
         }
         for relation in self.intervals.relations.get(reg).iter().take(MAX_RELATIONS) {
@@ -348,15 +449,21 @@ impl Scan<'_> {
                     hints.elsewhere += relation.weight;
                     let beyond = self.intervals.relations.get(other).iter().take(MAX_RELATIONS);
                     let fixed = beyond.filter(|beyond| beyond.other.is_physical());
-                    fixed.for_each(|beyond| hints.add(beyond.other, beyond.weight / 2.0));
+                    let mut any_fixed = false;
+                    fixed.for_each(|beyond| {
+                        hints.add(beyond.other, beyond.weight / 2.0);
+                        any_fixed = true;
+                    });
                     let def = self.intervals.defs[other];
                     if def > start && self.intervals.ranges_within(reg, def, def.next()).next().is_none() {
                         hints.add_pending(other as u32, relation.weight);
+                        if !self.likely[other].is_none() && !any_fixed {
+                            hints.add(self.likely[other], relation.weight);
+                        }
                     }
                 }
             }
         }
-        hints
     }
 
     /// The cheapest choice for a segment for which no register is free, and its cost. If several are equally cheap, it is the one
@@ -376,7 +483,12 @@ impl Scan<'_> {
         let registers = self.registers[class as usize];
         let mut rest = Rest::default();
         let idle = self.file.free_until(class, needed).intersection(registers);
-        for reg in self.in_order(idle) {
+        // Of the registers that save no copies and are alike in price, the one that is free for longest is best.
+        let others = idle.minus(hints.regs);
+        let longest = [others.minus(self.unsaved), others.intersection(self.unsaved)];
+        let longest = longest.into_iter().filter_map(|alike| self.longest(segment, alike));
+        let candidates = longest.fold(idle.intersection(hints.regs), RegSet::with);
+        for reg in self.in_order(candidates) {
             let price = self.price(reg, hints);
             if price > best.cost {
                 continue;
@@ -386,13 +498,13 @@ impl Scan<'_> {
                 best.consider(price + rest, until, Choice::Take { reg, evict: None, until });
             }
         }
-        for reg in self.in_order(registers.minus(idle)) {
-            let conflict = self.conflict(segment, reg);
-            let Some(other) = conflict.segment.filter(|_| conflict.at < needed) else { continue };
-            let price = self.price(reg, hints);
-            if price + self.least_eviction_cost(other, start) > best.cost {
-                continue;
+        let mut evictions = self.evictions(segment, registers.minus(idle), needed, hints);
+        let mut computed = 0;
+        while let Some(Eviction { least, reg, other, price }) = evictions.next() {
+            if least > best.cost || computed >= MAX_EVICTIONS && best.cost < f32::INFINITY {
+                break;
             }
+            computed += 1;
             let price = price + self.eviction_cost(other, start);
             if price > best.cost {
                 continue;
@@ -407,6 +519,43 @@ impl Scan<'_> {
             }
         }
         (best.cost, best.choice)
+    }
+
+    /// The possible evictions from these registers for a segment that needs one until `needed`.
+    fn evictions(&self, segment: u32, regs: RegSet, needed: Point, hints: &Hints) -> Evictions {
+        let start = self.segments.get(segment).start;
+        let mut evictions = Evictions { all: [Eviction::NONE; Reg::OF_CLASS], count: 0 };
+        for reg in self.in_order(regs) {
+            let conflict = self.conflict(segment, reg);
+            let Some(other) = conflict.segment.filter(|_| conflict.at < needed) else { continue };
+            let price = self.price(reg, hints);
+            let least = price + self.least_eviction_cost(other, start);
+            evictions.all[evictions.count] = Eviction { least, price, reg, other };
+            evictions.count += 1;
+        }
+        evictions
+    }
+
+    /// The first of these registers, in the order of preference, of those that are free for the longest time from a segment's
+    /// start on.
+    fn longest(&self, segment: u32, regs: RegSet) -> Option<Reg> {
+        let Some(first) = regs.first().filter(|&first| !regs.without(first).is_empty()) else { return regs.first() };
+        let beyond = self.file.free_until(first.class(), self.segments.first_end(self.intervals, segment)).intersection(regs);
+        let latest = |until: &dyn Fn(Reg) -> Point, regs: RegSet| {
+            let mut latest: Option<(Reg, Point)> = None;
+            for reg in self.in_order(regs) {
+                let until = until(reg);
+                if latest.is_none_or(|latest| until > latest.1) {
+                    latest = Some((reg, until));
+                }
+            }
+            latest.map(|latest| latest.0)
+        };
+        match beyond.is_empty() {
+            true => latest(&|reg| self.file.first(reg), regs),
+            false if beyond.without(beyond.first()?).is_empty() => beyond.first(),
+            false => latest(&|reg| self.conflict(segment, reg).at, beyond),
+        }
     }
 
     /// The cost of taking a register, less the copies that it saves.
@@ -503,9 +652,12 @@ impl Scan<'_> {
     /// The best point to reload, for a use, a value that is in memory at `now`.
     fn reload_point(&self, position: UsePosition, now: Point) -> Point {
         let (low, high) = (now.next_gap(), position.at.floor());
+        let block = self.costs.block(now);
+        if high < self.costs.start(block + 1) {
+            return high;
+        }
         let best = self.costs.cheapest(low.min(high), high);
         // A value that was spilled in a rare block is reloaded in that block, not on the common path.
-        let block = self.costs.block(now);
         let last = self.costs.start(block + 1).previous().floor();
         if (low..best).contains(&last) && self.costs.frequency[block] < self.costs.copy(best) { last } else { best }
     }

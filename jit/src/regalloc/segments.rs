@@ -26,41 +26,43 @@ pub struct Segment {
     pub end: Point,
     /// Its location.
     pub location: Location,
-    /// The interval's next segment.
-    pub next: Option<u32>,
-    /// The last register of the interval before this segment.
-    pub previous: Option<Reg>,
+    /// The interval's next segment, or [`NO_SEGMENT`].
+    pub next: u32,
+    /// The last register of the interval before this segment, or [`Reg::NONE`].
+    pub previous: Reg,
     /// The first of the interval's ranges that does not end before the segment.
     first_range: u32,
 }
+
+/// The number of no segment.
+pub const NO_SEGMENT: u32 = u32::MAX;
 
 /// All segments.
 #[derive(Debug)]
 pub struct Segments {
     all: Vec<Segment>,
-    /// By virtual register, its first segment.
-    first: Vec<Option<u32>>,
+    /// By virtual register, its first segment, or [`NO_SEGMENT`].
+    first: Vec<u32>,
     /// By virtual register, the segment that was made last; most queries concern it.
-    latest: Vec<Option<u32>>,
+    latest: Vec<u32>,
 }
 
 impl Segments {
-    /// One segment for every interval.
-    pub fn of(intervals: &Intervals) -> Segments {
-        let regs = intervals.regs.len();
-        let mut segments = Segments { all: Vec::with_capacity(regs), first: Vec::with_capacity(regs), latest: Vec::new() };
-        for reg in 0..regs {
-            let ranges = intervals.ranges.get(reg);
-            let segment = ranges.first().zip(ranges.last()).map(|(first, last)| {
-                let (start, end) = (first.start, last.end);
-                let location = Location::Pending;
-                segments.all.push(Segment { reg: reg as u32, start, end, location, next: None, previous: None, first_range: 0 });
-                segments.all.len() as u32 - 1
-            });
-            segments.first.push(segment);
-        }
-        segments.latest = segments.first.clone();
-        segments
+    /// No segments of this many virtual registers.
+    pub fn new(regs: usize) -> Segments {
+        Segments { all: Vec::with_capacity(regs + regs / 4), first: vec![NO_SEGMENT; regs], latest: vec![NO_SEGMENT; regs] }
+    }
+
+    /// Adds the segment of a whole interval, which has ranges.
+    #[inline]
+    pub fn add_whole(&mut self, intervals: &Intervals, reg: u32) -> u32 {
+        let ranges = intervals.ranges.get(reg as usize);
+        let (start, end) = (ranges[0].start, ranges[ranges.len() - 1].end);
+        let (location, segment) = (Location::Pending, self.all.len() as u32);
+        self.all.push(Segment { reg, start, end, location, next: NO_SEGMENT, previous: Reg::NONE, first_range: 0 });
+        self.first[reg as usize] = segment;
+        self.latest[reg as usize] = segment;
+        segment
     }
 
     /// The number of segments.
@@ -69,8 +71,9 @@ impl Segments {
     }
 
     /// The first segment of a virtual register that is live somewhere.
-    pub fn first(&self, reg: usize) -> Option<u32> {
-        self.first[reg]
+    #[inline]
+    pub fn first(&self, reg: usize) -> Option<&Segment> {
+        self.all.get(self.first[reg] as usize)
     }
 
     /// All segments.
@@ -79,6 +82,7 @@ impl Segments {
     }
 
     /// A segment.
+    #[inline]
     pub fn get(&self, segment: u32) -> &Segment {
         &self.all[segment as usize]
     }
@@ -90,18 +94,25 @@ impl Segments {
 
     /// All segments of a virtual register, in order.
     pub fn of_reg(&self, reg: usize) -> impl Iterator<Item = &Segment> {
-        let first = self.first[reg].map(|first| self.get(first));
-        std::iter::successors(first, |segment| segment.next.map(|next| self.get(next)))
+        std::iter::successors(self.first(reg), |segment| self.all.get(segment.next as usize))
     }
 
     /// The location of a register at `point`, as far as it is decided and cheap to find.
+    #[inline]
     pub fn find(&self, reg: usize, point: Point) -> Location {
         const EFFORT: usize = 16;
-        let latest = self.latest[reg].map(|latest| self.get(latest)).filter(|latest| latest.start <= point);
-        let from = latest.or(self.first[reg].map(|first| self.get(first)));
-        let all = std::iter::successors(from, |segment| segment.next.map(|next| self.get(next)));
-        let found = all.take(EFFORT).find(|segment| segment.start <= point && point < segment.end);
-        found.map_or(Location::Pending, |segment| segment.location)
+        let Some(latest) = self.all.get(self.latest[reg] as usize) else { return Location::Pending };
+        let mut segment = if latest.start <= point { latest } else { self.get(self.first[reg]) };
+        for _ in 0..EFFORT {
+            if segment.start <= point && point < segment.end {
+                return segment.location;
+            }
+            match self.all.get(segment.next as usize) {
+                Some(next) => segment = next,
+                None => break,
+            }
+        }
+        Location::Pending
     }
 
     /// The end of a segment's first range.
@@ -130,13 +141,13 @@ impl Segments {
         let first_range = whole.first_range + skipped as u32;
         let second = self.all.len() as u32;
         let previous = match whole.location {
-            Location::Reg(reg) => Some(reg),
+            Location::Reg(reg) => reg,
             Location::Slot | Location::Pending => whole.previous,
         };
         self.all.push(Segment { start, location: Location::Pending, previous, first_range, ..whole });
         let first = &mut self.all[segment as usize];
-        (first.end, first.next) = (at, Some(second));
-        self.latest[whole.reg as usize] = Some(second);
+        (first.end, first.next) = (at, second);
+        self.latest[whole.reg as usize] = second;
         second
     }
 }

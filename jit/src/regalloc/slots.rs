@@ -19,9 +19,10 @@ const MAX_SEARCH: usize = 8;
 /// Returns the slot of each virtual register, and the slots.
 pub fn assign(intervals: &Intervals, segments: &Segments) -> (Vec<u32>, Vec<SlotWidth>) {
     let regs = intervals.regs.len();
-    let in_memory = |&reg: &usize| segments.of_reg(reg).any(|segment| segment.location == Location::Slot);
-    let mut spilled: Vec<usize> = (0..regs).filter(in_memory).collect();
-    spilled.sort_by_key(|&reg| intervals.defs[reg]);
+    let in_memory = segments.all().iter().filter(|segment| segment.location == Location::Slot);
+    let mut spilled: Vec<usize> = in_memory.map(|segment| segment.reg as usize).collect();
+    spilled.sort_unstable_by_key(|&reg| (intervals.defs[reg], reg));
+    spilled.dedup();
     let mut waiting = vec![false; regs];
     spilled.iter().for_each(|&reg| waiting[reg] = true);
     let mut assigner = Assigner {

@@ -22,73 +22,74 @@
 ;;      4  mov eax,edi
 ;;      6  mov rcx,[r15+10h]
 ;;      a  xor edx,edx                          @0x27
-;;      c  mov rsi,rdx                          @0x27
-;;      f  mov rdx,rax                          @0x27
-;;     12  mov rax,rsi                          @0x27
-;;     15  jmp short 1Ah                        @0x27
-;;     17  add edx,1                            @0x76
-;;     1a  movzx esi,byte [rcx+rdx]             @0x37
-;;     1e  cmp esi,5                            @0x3a
-;;     21  jae near 129h                        @0x3a
-;;     27  lea rdi,[rel 12Ch]                   @0x3a
-;;     2e  movsxd r8,[rdi+rsi*4]                @0x3a
-;;     33  add r8,rdi                           @0x3a
-;;     36  jmp r8                               @0x3a
+;;      c  jmp short 11h                        @0x27
+;;      e  add eax,1                            @0x76
+;;     11  movzx esi,byte [rcx+rax]             @0x37
+;;     15  cmp esi,5                            @0x3a
+;;     18  jae near 129h                        @0x3a
+;;     1e  lea rdi,[rel 130h]                   @0x3a
+;;     25  movsxd r8,[rdi+rsi*4]                @0x3a
+;;     2a  add r8,rdi                           @0x3a
+;;     2d  jmp r8                               @0x3a
+;;     30  nop word [rax+rax]                   @0x3a
 ;;     39  nop dword [rax]                      @0x3a
-;;     40  mov [rcx+rax+400h],edx               @0x6d
-;;     47  add edx,1                            @0x76
-;;     4a  movzx esi,byte [rcx+rdx]             @0x37
+;;     40  mov [rcx+rdx+400h],eax               @0x6d
+;;     47  add eax,1                            @0x76
+;;     4a  movzx esi,byte [rcx+rax]             @0x37
 ;;     4e  cmp esi,5                            @0x3a
 ;;     51  jae near 129h                        @0x3a
-;;     57  lea rdi,[rel 12Ch]                   @0x3a
+;;     57  lea rdi,[rel 130h]                   @0x3a
 ;;     5e  movsxd r8,[rdi+rsi*4]                @0x3a
 ;;     63  add r8,rdi                           @0x3a
 ;;     66  jmp r8                               @0x3a
 ;;     69  nop word [rax+rax]                   @0x3a
 ;;     72  nop word [rax+rax]                   @0x3a
 ;;     7b  nop dword [rax+rax]                  @0x3a
-;;     80  xor eax,[rcx+rax+200h]               @0x63
-;;     87  add edx,1                            @0x76
-;;     8a  movzx esi,byte [rcx+rdx]             @0x37
+;;     80  xor edx,[rcx+rdx+200h]               @0x63
+;;     87  add eax,1                            @0x76
+;;     8a  movzx esi,byte [rcx+rax]             @0x37
 ;;     8e  cmp esi,5                            @0x3a
 ;;     91  jae near 129h                        @0x3a
-;;     97  lea rdi,[rel 12Ch]                   @0x3a
+;;     97  lea rdi,[rel 130h]                   @0x3a
 ;;     9e  movsxd r8,[rdi+rsi*4]                @0x3a
 ;;     a3  add r8,rdi                           @0x3a
 ;;     a6  jmp r8                               @0x3a
 ;;     a9  nop word [rax+rax]                   @0x3a
 ;;     b2  nop word [rax+rax]                   @0x3a
 ;;     bb  nop dword [rax+rax]                  @0x3a
-;;     c0  imul eax,0Ah                         @0x55
-;;     c3  add edx,1                            @0x76
-;;     c6  movzx esi,byte [rcx+rdx]             @0x37
+;;     c0  imul edx,0Ah                         @0x55
+;;     c3  add eax,1                            @0x76
+;;     c6  movzx esi,byte [rcx+rax]             @0x37
 ;;     ca  cmp esi,5                            @0x3a
 ;;     cd  jae near 129h                        @0x3a
-;;     d3  lea rdi,[rel 12Ch]                   @0x3a
+;;     d3  lea rdi,[rel 130h]                   @0x3a
 ;;     da  movsxd r8,[rdi+rsi*4]                @0x3a
 ;;     df  add r8,rdi                           @0x3a
 ;;     e2  jmp r8                               @0x3a
 ;;     e5  nop word [rax+rax]                   @0x3a
 ;;     ee  nop word [rax+rax]                   @0x3a
 ;;     f7  nop word [rax+rax]                   @0x3a
-;;    100  add eax,[rcx+rdx+100h]               @0x4b
-;;    107  add edx,1                            @0x76
-;;    10a  movzx esi,byte [rcx+rdx]             @0x37
+;;    100  add edx,[rcx+rax+100h]               @0x4b
+;;    107  add eax,1                            @0x76
+;;    10a  movzx esi,byte [rcx+rax]             @0x37
 ;;    10e  cmp esi,5                            @0x3a
 ;;    111  jae near 129h                        @0x3a
-;;    117  lea rdi,[rel 12Ch]                   @0x3a
+;;    117  lea rdi,[rel 130h]                   @0x3a
 ;;    11e  movsxd r8,[rdi+rsi*4]                @0x3a
 ;;    123  add r8,rdi                           @0x3a
 ;;    126  jmp r8                               @0x3a
-;;    129  pop rbp                              @0x7f
-;;    12a  ret                                  @0x7f
-;;    12b  int3
-;;    12c  (bad)
-;;    12e  (bad)
-;;    130  xchg esp,eax
-;;    131  (bad)
-;;    133  call qword [rdi+rdi*8-1]
-;;    137  call qword [rdi+rdi*8]
+;;    129  mov rax,rdx                          @0x7f
+;;    12c  pop rbp                              @0x7f
+;;    12d  ret                                  @0x7f
+;;    12e  int3
+;;    12f  int3
+;;    130  sar bh,1
+;;    132  (bad)
+;;    134  nop
+;;    135  (bad)
+;;    137  call qword [rax-1]
 ;;    13a  (bad)
-;;    13c  jmp short 13Ch
+;;    13c  adc bh,bh
 ;;    13e  (bad)
+;;    140  fdivp st6
+;;    142  (bad)

@@ -91,13 +91,12 @@
 ;; trap 32 Trap(StackOverflow) @0x5f
 ;; call 24 @0x69
 ;;      0  test edi,edi                         @0x7a
-;;      2  jne short 8                          @0x7a
-;;      4  xor eax,eax                          @0x84
-;;      6  jmp short 0Bh                        @0x84
-;;      8  mov rax,rdi                          @0x7e
-;;      b  add eax,1                            @0x87
-;;      e  ret                                  @0x88
-;;      f  int3
+;;      2  jne short 6                          @0x7a
+;;      4  xor edi,edi                          @0x84
+;;      6  lea eax,[rdi+1]                      @0x87
+;;      9  ret                                  @0x88
+;;      a  int3
+;;      b  int3
 ;;      0  push rbp
 ;;      1  mov rbp,rsp
 ;;      4  push rbx

@@ -24,29 +24,27 @@
 ;;     rax = mov.d rdi
 ;;     rcx = mov.q [r15 + 16]
 ;;     rdx = mov_imm.q 0                        @0x27
-;;     rsi = copy rdx
-;;     rdx = copy rax
-;;     rax = copy rsi
 ;;     jmp b1                                   @0x27
 ;; b7: freq 8 dispatch 2
-;;     rdx = lea.d [rdx + 1]                    @0x76
+;;     rax = lea.d [rax + 1]                    @0x76
 ;;     jmp b1                                   @0x79
 ;; b1: loop to b7 freq 8 dispatch 1
-;;     rsi = movzx8.d [rcx + rdx * 1]!0x37      @0x37
+;;     rsi = movzx8.d [rcx + rax * 1]!0x37      @0x37
 ;;     rdi = jmp_table.d r8, rsi, 0 b6 b5 b4 b3 b2 b8 @0x3a
 ;; b3: freq 8 replicates b7
-;;     mov_to.d [rcx + rax * 1 + 1024]!0x6d, rdx @0x6d
+;;     mov_to.d [rcx + rdx * 1 + 1024]!0x6d, rax @0x6d
 ;;     jmp b7                                   @0x71
 ;; b4: freq 8 replicates b7
-;;     rax = xor.d rax, [rcx + rax * 1 + 512]!0x5f @0x63
+;;     rdx = xor.d rdx, [rcx + rdx * 1 + 512]!0x5f @0x63
 ;;     jmp b7                                   @0x66
 ;; b5: freq 8 replicates b7
-;;     rax = imul_imm.d rax, 10                 @0x55
+;;     rdx = imul_imm.d rdx, 10                 @0x55
 ;;     jmp b7                                   @0x58
 ;; b6: freq 8 replicates b7
-;;     rax = add.d rax, [rcx + rdx * 1 + 256]!0x47 @0x4b
+;;     rdx = add.d rdx, [rcx + rax * 1 + 256]!0x47 @0x4b
 ;;     jmp b7                                   @0x4e
 ;; b8:
+;;     rax = copy rdx
 ;;     ret rax                                  @0x7f
 ;; b2: freq 8 to b7
 ;;     jmp b7                                   @0x6d

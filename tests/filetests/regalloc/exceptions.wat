@@ -86,13 +86,12 @@
 ;;     test.d rdi, rdi                          @0x7a
 ;;     j_ne b2 b1                               @0x7a
 ;; b1:
-;;     rax = mov_imm.q 0                        @0x84
+;;     rdi = mov_imm.q 0                        @0x84
 ;;     jmp b3                                   @0x84
 ;; b2:
-;;     rax = copy rdi
 ;;     jmp b3                                   @0x7e
 ;; b3:
-;;     rax = lea.d [rax + 1]                    @0x87
+;;     rax = lea.d [rdi + 1]                    @0x87
 ;;     ret rax                                  @0x88
 ;; machine allocated pc 0x8d calls restores
 ;; saves rbx

@@ -103,3 +103,44 @@ fn deep_nests() {
     problem.block(&[], &[], &[], (0..values).map(|n| vec![used(int(n))]).collect());
     allocates_in_time(problem);
 }
+
+/// A loop of 500 parameters, each of which gets the value of the next one.
+#[test]
+fn many_parameters_of_a_loop() {
+    let mut problem = Problem::new(12, 4, 4);
+    let count = 500;
+    let [first, params, passed] = [0, 1, 2].map(|group| (group * count..(group + 1) * count).map(int).collect::<Vec<Reg>>());
+    let enter = first.iter().map(|&reg| vec![written(reg)]).chain([vec![]]).collect();
+    problem.block(&[1], &[], &first, enter);
+    let body = params.iter().zip(&passed).map(|(&param, &next)| vec![used(param), written(next)]).chain([vec![]]).collect();
+    problem.block(&[2, 3], &params, &[], body);
+    let rotated: Vec<Reg> = passed[1..].iter().chain(&passed[..1]).copied().collect();
+    problem.block(&[1], &[], &rotated, vec![vec![]]);
+    problem.block(&[], &[], &[], params.iter().map(|&reg| vec![used(reg)]).collect());
+    problem.frequencies(&[1.0, 8.0, 8.0, 1.0]);
+    allocates_in_time(problem);
+}
+
+/// A switch with 1,000 cases, each of which passes 50 values of its own to one block, around which 100 values live.
+#[test]
+fn many_cases_that_pass_values() {
+    let mut problem = Problem::new(12, 4, 4);
+    let (around, cases, passed) = (100, 1_000, 50);
+    let last = cases + 1;
+    let param = |n: u32| int(around + n);
+    problem.block(
+        &(1..last).collect::<Vec<u32>>(),
+        &[],
+        &[],
+        (0..around).map(|n| vec![written(int(n))]).chain([vec![]]).collect(),
+    );
+    for case in 0..cases {
+        let args: Vec<Reg> = (0..passed).map(|n| int(around + passed * (case + 1) + n)).collect();
+        let body = args.iter().map(|&arg| vec![written(arg), used(int(case % around))]).chain([vec![]]).collect();
+        problem.block(&[last], &[], &args, body);
+    }
+    let params: Vec<Reg> = (0..passed).map(param).collect();
+    let uses = params.iter().copied().chain((0..around).map(int)).map(|reg| vec![used(reg)]).collect();
+    problem.block(&[], &params, &[], uses);
+    allocates_in_time(problem);
+}
