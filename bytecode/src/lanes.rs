@@ -107,6 +107,24 @@ define_lane_ops! {
     Ternary: RelaxedMadd RelaxedNmadd RelaxedLaneselect RelaxedDotAddS;
 }
 
+impl LaneOp {
+    /// Whether a lane of the result depends only on the lanes of the operands at the same place, and on numbers, so that the
+    /// operation on a longer vector is the operation on its parts.
+    pub const fn is_lanewise(self) -> bool {
+        match self {
+            LaneOp::Whole(op) => !matches!(op, Whole::AnyTrue),
+            LaneOp::Lane(op) => matches!(op, Lane::Splat),
+            LaneOp::Integer(op) => !matches!(op, Integer::NarrowS | Integer::NarrowU | Integer::DotS | Integer::RelaxedDotS),
+            LaneOp::Shift(_) | LaneOp::IntegerUnary(_) | LaneOp::Compare(_) => true,
+            LaneOp::FloatUnary(_) | LaneOp::Float(_) | LaneOp::FloatCompare(_) => true,
+            LaneOp::Convert(op) => {
+                matches!(op, Convert::ConvertS | Convert::ConvertU | Convert::TruncSatS | Convert::TruncSatU)
+            }
+            LaneOp::Permute(_) | LaneOp::Test(_) | LaneOp::Widen(_) | LaneOp::Product(_) | LaneOp::Ternary(_) => false,
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -47,7 +47,8 @@ pub struct Finished<'a> {
 impl<'r, 'a> Unit<'r, 'a> {
     /// The function of `request`, in this form. `scratch` is memory for the passes, empty between them.
     pub fn new(request: &'r Request<'r>, form: Form<'a>, scratch: Bump) -> Unit<'r, 'a> {
-        let passes = opt::Context { module: Some(request.module), scratch, ..opt::Context::new(request.options) };
+        let long_vectors = request.backend == Backend::Native && x64::has_avx2();
+        let passes = opt::Context { module: Some(request.module), scratch, long_vectors, ..opt::Context::new(request.options) };
         Unit { form, stats: CompileStats::default(), stencils: Stencils::default(), request: Some(request), passes }
     }
 

@@ -5,7 +5,8 @@ use bumpalo::Bump;
 use std::collections::HashSet;
 use std::hash::Hash;
 use weir_jit::analysis::Cfg;
-use weir_jit::ir::{Block, Effect, Func, Op, Value, parse};
+use weir_jit::ir::sandbox::Sandbox;
+use weir_jit::ir::{Block, Effect, Func, Op, Outcome, Value, eval, parse};
 use weir_tests::dataflow::available::{self, Available};
 use weir_tests::dataflow::liveness::{LiveSets, Liveness};
 use weir_tests::dataflow::reaching::{Definition, Reaching};
@@ -165,6 +166,40 @@ fn possible_definitions(func: &Func<'_>) -> Vec<Definition> {
     found
 }
 
+/// Whether an operation may change what another one reads, by their names: the analysis has it by families.
+fn may_change(write: Op, read: Op) -> bool {
+    let reads = matches!(read.effect(), Effect::Read | Effect::ReadTrap);
+    let in_instance = |name: &str| !matches!(name, "global_get" | "fuel_left" | "epoch" | "deadline");
+    reads
+        && match write.name() {
+            "poll" | "call" | "call_indirect" | "call_ref" => true,
+            "global_set" => read.name() == "global_get",
+            "fuel" => read.name() == "fuel_left",
+            "data_drop" | "elem_drop" | "memory_grow" | "memory_fill" | "memory_copy" | "memory_init" => in_instance(read.name()),
+            name if name.starts_with("store") || name.starts_with("table_") => {
+                write.effect() == Effect::Write && in_instance(read.name())
+            }
+            _ => false,
+        }
+}
+
+/// What the host does in a poll decides what a load gives after it: no load is available across a poll.
+#[test]
+fn a_poll_changes_memory() {
+    let text =
+        "func 0 (i32) -> (i32, i32)\nb0:\n v0: i32 = param 0\n v1: i32 = load v0\n poll\n v2: i32 = load v0\n return v1, v2";
+    let arena = bumpalo::Bump::new();
+    let func = parse(&arena, text).unwrap();
+    let callback = |world: &mut Sandbox| {
+        world.memories[0][8] = 7;
+        Ok(())
+    };
+    let mut world = Sandbox { fuel: Some(5), due_at: vec![5], callback, ..Sandbox::default() };
+    assert_eq!(eval(&func, &mut world, &[8], 100), Ok(Outcome::Return(vec![0, 7])));
+    let loads = available::may_change(Op::Poll, Op::Load) && may_change(Op::Poll, Op::Load);
+    assert!(loads && available::may_change(Op::Poll, Op::GlobalGet) && !available::may_change(Op::Fuel, Op::Load));
+}
+
 #[test]
 fn available_expressions() {
     let mut found = 0;
@@ -176,8 +211,7 @@ fn available_expressions() {
                 if func.args(expression).contains(&value) {
                     return false;
                 }
-                let changed =
-                    func.op(value).effect() == Effect::Write && available::may_change(func.op(value), func.op(expression));
+                let changed = may_change(func.op(value), func.op(expression));
                 available.number(value) == available.number(expression) || holds && !changed
             });
             for &block in cfg.order() {

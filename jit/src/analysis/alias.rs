@@ -133,6 +133,7 @@ pub fn changes(func: &Func<'_>, value: Value) -> Changes {
         },
         // The callback of a poll may do anything, and so may that of a deadline during the search for a handler.
         Family::Call(_) | Family::Exception(_) | Family::Accounting(Accounting::Poll) => Changes::Everything,
+        Family::Accounting(Accounting::FuelLeft | Accounting::Epoch | Accounting::Deadline) => Changes::Nothing,
         Family::Accounting(Accounting::Fuel | Accounting::OsrTick | Accounting::OsrTarget | Accounting::OsrStore) => {
             Changes::Nothing
         }

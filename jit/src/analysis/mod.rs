@@ -8,6 +8,7 @@
 //! uses                  the pass simplify, instruction selection
 //! gates                 the pass constprop
 //! dataflow, alias       the pass load_forwarding
+//! counted               the pass vectorise
 //! verify                the driver, if the options ask for it
 //! ```
 //!
@@ -17,6 +18,7 @@
 
 pub mod alias;
 pub mod cfg;
+pub mod counted;
 pub mod dataflow;
 pub mod def_blocks;
 pub mod dom;

@@ -18,14 +18,16 @@
 //! 11. definitions dominate their uses; the argument of a phi dominates the end of the predecessor. The call before a `try`
 //!     and its results are defined on the normal edge only;
 //! 12. the edges of a `throw`, and those of a `try` except the last, lead to landing blocks, which begin with a `catch` after
-//!     their phis, each once; no other edge leads there; a `try` directly follows a call and its results.
+//!     their phis, each once; no other edge leads there; a `try` directly follows a call and its results;
+//! 13. a v256 is a phi, loaded, stored, or operand or result of an operation whose lanes do not cross; no
+//!     block in which one is live calls or polls.
 //!
 //! The first violation is reported.
 
 use super::cfg::Cfg;
 use super::dom::Dominators;
 use crate::ir::family::{Accounting, Exception, Family, Global, Leaf, Memory, Reference, Simd, Table, Terminator};
-use crate::ir::{Block, Effect, Fields, Func, Op, Type, Value, landings, print, vector_opcode};
+use crate::ir::{Block, Effect, Fields, Func, Op, Type, Value, landings, long_vectors, print, vector_opcode};
 use weir_bytecode::Opcode;
 use weir_bytecode::module::Module;
 use weir_bytecode::opcodes::Signature;
@@ -75,7 +77,7 @@ pub fn verify(func: &Func<'_>, module: Option<&Module>) -> Result<(), VerifyErro
             verifier.dominance(i, &dom)?;
         }
     }
-    Ok(())
+    verifier.long_vectors(&cfg)
 }
 
 /// The position of a value.
@@ -233,6 +235,14 @@ impl<'f, 'a> Verifier<'f, 'a> {
         Ok(())
     }
 
+    /// Rule 13, except for the operations on vectors.
+    fn long_vectors(&mut self, cfg: &Cfg) -> Checked {
+        let home = |value: Value| self.places[value.index()].map(|place| place.block);
+        let Err((block, inst, what)) = long_vectors::check(self.func, cfg.order(), home) else { return Ok(()) };
+        (self.block, self.inst) = (block, inst);
+        self.check(13, false, || what)
+    }
+
     /// Rule 3 for the number of successors.
     fn successors(&self, terminator: Terminator, succs: usize) -> Checked {
         let right = match terminator {
@@ -344,6 +354,10 @@ impl<'f, 'a> Verifier<'f, 'a> {
                 Reference::RefFunc => self.result(Type::Ref),
             },
             Family::Simd(Simd::Vector) => self.vector(),
+            Family::Simd(Simd::Half) => {
+                self.check(8, inst.imm < 2, || "there are two halves".into())?;
+                self.result(Type::V128).and_then(|()| self.args(&[ExpectedType::Is(Type::V256)]))
+            }
             Family::Load(_) | Family::Store(_) => self.access(self.addresses(inst.aux)),
             Family::Memory(op) => self.memory(op),
             Family::Global(op) => self.global(op),
@@ -362,6 +376,7 @@ impl<'f, 'a> Verifier<'f, 'a> {
         let in_osr_body = || self.check(9, matches!(self.func.entry, Entry::Osr(_)), || "only an OSR body is left".into());
         match op {
             Accounting::Fuel | Accounting::Poll => self.result(Type::Void),
+            Accounting::FuelLeft | Accounting::Epoch | Accounting::Deadline => self.result(Type::I64),
             Accounting::OsrTick | Accounting::OsrTarget => in_osr_body().and_then(|()| self.result(Type::I64)),
             Accounting::OsrStore => {
                 in_osr_body()?;
@@ -380,7 +395,7 @@ impl<'f, 'a> Verifier<'f, 'a> {
         let (func, void) = (self.func, Type::Void);
         let inst = func.inst(self.value());
         match leaf {
-            Leaf::Const => self.check(7, inst.ty != void, || "a constant has a type".into()),
+            Leaf::Const => self.check(7, !matches!(inst.ty, Type::Void | Type::V256), || "a constant has a type".into()),
             Leaf::Param => {
                 let ty = func.params.get(inst.imm as usize).copied();
                 self.check(7, ty == Some(inst.ty), || match ty {
@@ -506,10 +521,15 @@ impl<'f, 'a> Verifier<'f, 'a> {
         } else {
             operands.iter().map(|&ty| ExpectedType::Is(ty.into())).collect()
         };
-        self.args(&expected)?;
+        let long = inst.ty == Type::V256;
+        let vector = ExpectedType::Is(Type::V128);
+        let widened = |expected| if long && expected == vector { ExpectedType::Is(Type::V256) } else { expected };
+        self.args(&expected.into_iter().map(widened).collect::<Vec<_>>())?;
         let immediates = &inst.args[operands.len()..];
         self.check(7, immediates.iter().all(constant), || "operands in place of immediates are constant".into())?;
-        self.result(result.into())
+        let apart = op.lanes().is_some_and(|lanes| lanes.op.is_lanewise() && lanes.from.lane_bits() == lanes.shape.lane_bits());
+        self.check(13, !long || apart, || format!("the lanes of {} cross", op.mnemonic()))?;
+        self.result(if long { Type::V256 } else { result.into() })
     }
 
     /// Checks an operation whose types are in TABLE 2.
@@ -525,7 +545,8 @@ impl<'f, 'a> Verifier<'f, 'a> {
     fn access(&self, index: ExpectedType) -> Checked {
         let inst = self.func.inst(self.value());
         let ty = self.func.operand_type(self.value());
-        self.check(7, inst.op.opcode(ty, ty).is_some(), || format!("no {} of {ty}", inst.op))?;
+        let whole = ty != Type::V256 || matches!(inst.op, Op::Load | Op::Store);
+        self.check(7, whole && inst.op.opcode(ty, ty).is_some(), || format!("no {} of {ty}", inst.op))?;
         let load = inst.args.len() == 1;
         self.result(if load { ty } else { Type::Void })?;
         self.fits(inst.args[0], index)

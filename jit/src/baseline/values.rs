@@ -43,6 +43,7 @@ impl Kind {
             Type::V128 => Kind::V128,
             Type::Ref => Kind::Ref,
             Type::I64 | Type::Void => Kind::I64,
+            Type::V256 => unreachable!("no pass makes stencils"),
         }
     }
 

@@ -136,13 +136,24 @@ impl Translator<'_, '_> {
     }
 
     /// `if *epoch >= deadline { if poll() != 0 { trap } }`
-    pub(super) fn poll(&mut self) -> Option<clif::Value> {
+    /// A number of the store.
+    pub(super) fn store_field(&mut self, field: usize) -> clif::Value {
+        let store = self.store_ctx();
+        self.load_runtime(types::I64, store, field)
+    }
+
+    /// The epoch.
+    pub(super) fn epoch(&mut self) -> clif::Value {
         let store = self.store_ctx();
         let epoch = self.load_fixed(types::I64, store, offset_of!(StoreCtx, epoch));
         // Other threads write it. An ordinary load in a loop without stores could be hoisted.
         let flags = self.runtime_flags();
-        let now = self.b.ins().atomic_load(types::I64, flags, epoch);
-        let deadline = self.load_runtime(types::I64, store, offset_of!(StoreCtx, deadline));
+        self.b.ins().atomic_load(types::I64, flags, epoch)
+    }
+
+    pub(super) fn poll(&mut self) -> Option<clif::Value> {
+        let now = self.epoch();
+        let deadline = self.store_field(offset_of!(StoreCtx, deadline));
         let passed = self.b.ins().icmp(IntCC::UnsignedGreaterThanOrEqual, now, deadline);
         let [due, stop, on] = [(); 3].map(|()| self.b.create_block());
         self.b.ins().brif(passed, due, &[], on, &[]);

@@ -43,7 +43,7 @@ use std::collections::HashMap;
 use std::mem::offset_of;
 use unsupported::unsupported;
 use weir_bytecode::Trap;
-use weir_contract::{InstanceCtx, Layout, MAX_NATIVE_FRAME, PRESERVED_REGS, TrapSite, UNCHECKED_LEAF_FRAME};
+use weir_contract::{InstanceCtx, Layout, MAX_NATIVE_FRAME, PRESERVED_REGS, StoreCtx, TrapSite, UNCHECKED_LEAF_FRAME};
 
 /// The number of blocks of the largest function that is passed to Cranelift. Its time is quadratic in the length of
 /// chains of blocks that begin with a table or a sequence of branches: 0.6 s for 10,000 of them, 8.2 s for 40,000.
@@ -65,6 +65,9 @@ pub fn compile(func: &Func<'_>, request: &Request<'_>) -> Result<Compiled, Refus
             what: "the number of blocks for Cranelift",
             limit: MAX_BLOCKS,
         });
+    }
+    if values(func).any(|value| func.ty(value) == Type::V256) {
+        return Err(unsupported("vectors of 256 bits, for which Cranelift has no registers on x86-64".into()));
     }
     let is_leaf = !values(func).any(|value| func.op(value).is_call() || func.op(value) == Op::Poll);
     let compiled = attempt(func, &cfg, request, !is_leaf)?;
@@ -312,6 +315,7 @@ impl Translator<'_, '_> {
                 Reference::RefFunc => Some(self.ref_func(inst.aux)),
             },
             Family::Simd(Simd::Vector) => Some(self.vector(value)),
+            Family::Simd(Simd::Half) => return Err(unsupported("half of a vector of 256 bits".into())),
             Family::Load(op) => Some(self.load(op, value)),
             Family::Store(op) => self.store(op, value),
             Family::Memory(op) => self.memory(op, value),
@@ -329,6 +333,9 @@ impl Translator<'_, '_> {
             Family::Accounting(op) => match op {
                 Accounting::Fuel => self.charge(inst.imm),
                 Accounting::Poll => self.poll(),
+                Accounting::FuelLeft => Some(self.store_field(offset_of!(StoreCtx, fuel))),
+                Accounting::Deadline => Some(self.store_field(offset_of!(StoreCtx, deadline))),
+                Accounting::Epoch => Some(self.epoch()),
                 // Code of this back end does not leave a body: no ticks are taken, and there is no better code.
                 Accounting::OsrTick | Accounting::OsrTarget => Some(self.b.ins().iconst(clif_type(Type::I64), 0)),
                 Accounting::OsrStore => None,
@@ -344,7 +351,7 @@ impl Translator<'_, '_> {
             Type::F32 => self.b.ins().f32const(f32::from_bits(bits as u32)),
             Type::F64 => self.b.ins().f64const(f64::from_bits(bits)),
             Type::V128 => self.vector_constant(bits.into()),
-            Type::I32 | Type::I64 | Type::Ref | Type::Void => self.b.ins().iconst(clif_type(ty), bits as i64),
+            Type::I32 | Type::I64 | Type::Ref | Type::Void | Type::V256 => self.b.ins().iconst(clif_type(ty), bits as i64),
         }
     }
 

@@ -7,7 +7,7 @@ use cranelift_codegen::isa::CallConv;
 use weir_bytecode::{FuncType, ValType};
 use weir_contract::{Place, param_places, result_places};
 
-/// The CLIF type of a value of type `ty`; for void, CLIF's invalid type.
+/// The CLIF type of a value of type `ty`; for void and v256, which this back end refuses, CLIF's invalid type.
 pub(super) fn clif_type(ty: Type) -> clif::Type {
     match ty {
         Type::I32 => types::I32,
@@ -15,7 +15,7 @@ pub(super) fn clif_type(ty: Type) -> clif::Type {
         Type::F32 => types::F32,
         Type::F64 => types::F64,
         Type::V128 => types::I8X16,
-        Type::Void => types::INVALID,
+        Type::Void | Type::V256 => types::INVALID,
     }
 }
 

@@ -4,10 +4,11 @@
 //! [`weir_bytecode::semantics`]. The evaluator is simple rather than fast: one value per instruction and one match per
 //! step. The VM's tier `ssa` runs whole programs with it, with one call of [`eval()`] for each call of a function.
 
-use super::family::{self, Accounting, Exception, Family, Global, Leaf, Memory, Reference, Simd, Table, Terminator};
+use super::family::{self, Accounting, Exception, Family, Global, Leaf, Memory, Reference, Simd, Store, Table, Terminator};
 use super::func::{Func, Inst};
 use super::index::{Block, Value};
 use super::ops::{NO_TAG, Op, Type, vector_opcode};
+use rustc_hash::FxHashMap;
 use weir_bytecode::semantics::{self, vector};
 use weir_bytecode::{Opcode, Trap};
 
@@ -138,6 +139,15 @@ pub trait World {
     /// [`Trap::OutOfFuel`]
     fn fuel(&mut self, cost: u64) -> Result<(), Trap>;
 
+    /// The remaining fuel, negative if it is overdrawn; asked only where fuel is charged.
+    fn fuel_left(&mut self) -> i64;
+
+    /// The epoch.
+    fn epoch(&mut self) -> u64;
+
+    /// The epoch from which on a poll calls the host.
+    fn deadline(&mut self) -> u64;
+
     /// Polls for interruption.
     ///
     /// # Errors
@@ -217,14 +227,16 @@ pub enum EvalError<F = Trap> {
 /// # Panics
 /// If `func` is malformed or `args` has too few values.
 pub fn eval<W: World>(func: &Func<'_>, world: &mut W, args: &[u128], steps: u64) -> Result<Outcome, EvalError<W::Failure>> {
-    let mut machine = Machine { func, world, args, values: vec![0; func.num_values()], results: Vec::new() };
+    let (values, upper) = (vec![0; func.num_values()], FxHashMap::default());
+    let mut machine = Machine { func, world, args, values, upper, results: Vec::new() };
     let mut block = Block::ENTRY;
     let mut left = steps;
     loop {
         for &value in &func.block(block).insts {
             left = left.checked_sub(1).ok_or(EvalError::Steps)?;
             let inst = func.inst(value);
-            match machine.step(block, value, inst).or_else(|why| machine.catch(block, why, inst))? {
+            let next = if func.has_v256(value) { machine.step_halves(value, inst) } else { machine.step(block, value, inst) };
+            match next.or_else(|why| machine.catch(block, why, inst))? {
                 Next::Value(slot) => machine.values[value.index()] = truncate(slot, inst.ty),
                 Next::Edge(succ) => {
                     block = machine.take(block, succ);
@@ -240,8 +252,10 @@ struct Machine<'m, 'a, W> {
     func: &'m Func<'a>,
     world: &'m mut W,
     args: &'m [u128],
-    /// Wide slots, by value; the bits above a value's own are zero.
+    /// Wide slots, by value; the bits above a value's own are zero. For a v256, its lower half.
     values: Vec<u128>,
+    /// The upper halves of v256.
+    upper: FxHashMap<Value, u128>,
     /// Results of the last call or `catch`.
     results: Vec<u128>,
 }
@@ -275,14 +289,59 @@ impl<W: World> Machine<'_, '_, W> {
         values.iter().map(|&value| self.get(value)).collect()
     }
 
+    /// A half of a v256, or any other value.
+    fn half(&self, value: Value, upper: bool) -> u128 {
+        if upper && self.func.ty(value) == Type::V256 { self.upper[&value] } else { self.get(value) }
+    }
+
     /// Sets the phis of the target in parallel, and returns the target.
     fn take(&mut self, from: Block, succ: usize) -> Block {
         let (to, index) = self.func.edge(from, succ);
-        let new: Vec<(Value, u128)> = self.func.phis(to).map(|phi| (phi, self.get(self.func.args(phi)[index]))).collect();
-        for (phi, value) in new {
-            self.values[phi.index()] = value;
+        let halves = |phi: Value| [false, true].map(|upper| self.half(self.func.args(phi)[index], upper));
+        let new: Vec<(Value, [u128; 2])> = self.func.phis(to).map(|phi| (phi, halves(phi))).collect();
+        for (phi, [lower, upper]) in new {
+            self.values[phi.index()] = lower;
+            if self.func.ty(phi) == Type::V256 {
+                self.upper.insert(phi, upper);
+            }
         }
         to
+    }
+
+    /// Executes an instruction on a v256: on the upper halves of its arguments, and then on the lower ones.
+    fn step_halves(&mut self, value: Value, inst: &Inst<'_>) -> Result<Next, W::Failure> {
+        if inst.op == Op::Phi {
+            return Ok(Next::Value(self.get(value)));
+        }
+        let run = |machine: &mut Self, upper: bool| -> Result<u128, Trap> {
+            let mut args = [0; MAX_ARGS];
+            args.iter_mut().zip(inst.args.iter()).for_each(|(slot, &arg)| *slot = machine.half(arg, upper));
+            let args = &args[..inst.args.len().min(MAX_ARGS)];
+            Ok(match inst.op.family() {
+                Family::Leaf(_) => unreachable!("the verifier allows no v256 here"),
+                Family::Simd(Simd::Half) => machine.half(inst.args[0], inst.imm != 0),
+                Family::Simd(Simd::Vector) => machine.vector(value, inst, args),
+                // The upper half comes first: if it is in bounds, the lower one is, so that no store is done in part.
+                Family::Load(_) | Family::Store(Store::Store) => {
+                    machine.access_at(value, inst, args, if upper { 16 } else { 0 })?
+                }
+                Family::Store(_) | Family::Integer(_) | Family::Compare(_) | Family::Bits(_) | Family::Convert(_) => {
+                    unreachable!("the verifier allows no v256 here")
+                }
+                Family::Float(_) | Family::FloatUnary(_) | Family::FloatCompare(_) | Family::Reference(_) => {
+                    unreachable!("the verifier allows no v256 here")
+                }
+                Family::Memory(_) | Family::Global(_) | Family::Table(_) | Family::Call(_) | Family::Accounting(_) => {
+                    unreachable!("the verifier allows no v256 here")
+                }
+                Family::Exception(_) | Family::Terminator(_) => unreachable!("the verifier allows no v256 here"),
+            })
+        };
+        let upper = run(self, true)?;
+        if inst.ty == Type::V256 {
+            self.upper.insert(value, upper);
+        }
+        Ok(Next::Value(run(self, false)?))
     }
 
     /// Executes an instruction. The edge by which a block was entered has already set its phis.
@@ -298,6 +357,7 @@ impl<W: World> Machine<'_, '_, W> {
             Family::Integer(_) | Family::Compare(_) | Family::Bits(_) | Family::Convert(_) => self.numeric(inst, slots)?.into(),
             Family::Float(_) | Family::FloatUnary(_) | Family::FloatCompare(_) => self.numeric(inst, slots)?.into(),
             Family::Simd(Simd::Vector) => self.vector(value, inst, args),
+            Family::Simd(Simd::Half) => unreachable!("its argument is a v256"),
             Family::Load(_) | Family::Store(_) => self.access(value, inst, args)?,
             Family::Reference(op) => match op {
                 Reference::RefIsNull => (semantics::ref_is_null(slots[0] as i64) as u32).into(),
@@ -321,6 +381,9 @@ impl<W: World> Machine<'_, '_, W> {
                         self.world.at(inst.pc);
                         self.world.poll()?;
                     }
+                    Accounting::FuelLeft => return Ok(Next::Value((self.world.fuel_left() as u64).into())),
+                    Accounting::Epoch => return Ok(Next::Value(self.world.epoch().into())),
+                    Accounting::Deadline => return Ok(Next::Value(self.world.deadline().into())),
                     // The evaluator does not leave a body: no ticks are taken, and there is no better code.
                     Accounting::OsrTick | Accounting::OsrTarget | Accounting::OsrStore => {}
                 }
@@ -391,8 +454,14 @@ impl<W: World> Machine<'_, '_, W> {
 
     /// Executes a load, whose value is returned, or a store.
     fn access(&mut self, value: Value, inst: &Inst<'_>, args: &[u128]) -> Result<u128, Trap> {
-        let (memory, address, offset) = (inst.aux, args[0] as u64, inst.imm);
-        let ty = self.func.operand_type(value);
+        self.access_at(value, inst, args, 0)
+    }
+
+    /// Executes a load or store, or the half of one that begins `distance` bytes after it.
+    fn access_at(&mut self, value: Value, inst: &Inst<'_>, args: &[u128], distance: u64) -> Result<u128, Trap> {
+        let (memory, address) = (inst.aux, args[0] as u64);
+        let offset = inst.imm.checked_add(distance).ok_or(Trap::MemoryOutOfBounds)?;
+        let ty = self.func.operand_type(value).half();
         let width = inst.op.access_width(ty).expect("loads and stores have a width");
         if let Some(&stored) = args.get(1) {
             return self.world.store(memory, address, offset, width, stored).map(|()| 0);
@@ -508,6 +577,6 @@ fn truncate(slot: u128, ty: Type) -> u128 {
         Type::Void => 0,
         Type::I32 | Type::F32 => (slot as u32).into(),
         Type::I64 | Type::F64 | Type::Ref => (slot as u64).into(),
-        Type::V128 => slot,
+        Type::V128 | Type::V256 => slot,
     }
 }

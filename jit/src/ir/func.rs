@@ -325,6 +325,12 @@ impl<'a> Func<'a> {
         self.block(block).insts.iter().copied().take_while(|&value| self.op(value) == Op::Phi)
     }
 
+    /// Whether the value or an argument of the instruction is a v256.
+    pub fn has_v256(&self, value: Value) -> bool {
+        let inst = self.inst(value);
+        inst.ty == Type::V256 || inst.args.iter().any(|&arg| self.ty(arg) == Type::V256)
+    }
+
     /// The type of the operand that selects the Wasm instruction of a numeric operation or access: argument 0, or the stored
     /// value for a store, and the result for a load.
     pub fn operand_type(&self, value: Value) -> Type {

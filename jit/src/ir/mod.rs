@@ -12,6 +12,7 @@ pub mod func;
 mod index;
 pub mod landings;
 pub mod list;
+pub mod long_vectors;
 pub mod ops;
 pub mod parse;
 pub mod print;

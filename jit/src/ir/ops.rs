@@ -39,11 +39,16 @@ pub enum Type {
     F64,
     /// 128-bit vector.
     V128,
+    /// 256-bit vector: two of 128 bits. It exists only where the pass `vectorise` has made it: never in a signature, in an
+    /// argument, or across a call or poll.
+    V256,
     /// A reference: 8 bytes, null is 0.
     Ref,
 }
 
 impl Type {
+    const ALL: [Type; 8] = [Type::Void, Type::I32, Type::I64, Type::F32, Type::F64, Type::V128, Type::V256, Type::Ref];
+
     /// The type's name in the textual form.
     pub const fn name(self) -> &'static str {
         match self {
@@ -53,18 +58,27 @@ impl Type {
             Type::F32 => "f32",
             Type::F64 => "f64",
             Type::V128 => "v128",
+            Type::V256 => "v256",
             Type::Ref => "ref",
         }
     }
 
     /// The type with this name.
     pub fn from_name(name: &str) -> Option<Type> {
-        [Type::Void, Type::I32, Type::I64, Type::F32, Type::F64, Type::V128, Type::Ref].into_iter().find(|ty| ty.name() == name)
+        Type::ALL.into_iter().find(|ty| ty.name() == name)
     }
 
     /// Whether values of the type are in vector registers.
     pub const fn is_float(self) -> bool {
-        matches!(self, Type::F32 | Type::F64 | Type::V128)
+        matches!(self, Type::F32 | Type::F64 | Type::V128 | Type::V256)
+    }
+
+    /// The type of which [`Type::V256`] has two; any other type is its own.
+    pub const fn half(self) -> Type {
+        match self {
+            Type::V256 => Type::V128,
+            Type::Void | Type::I32 | Type::I64 | Type::F32 | Type::F64 | Type::V128 | Type::Ref => self,
+        }
     }
 
     /// Whether the type is one of numbers, which are represented by at most 64 bits.
@@ -221,8 +235,11 @@ macro_rules! for_each_op {
             Simd {
                 // aux is the code of the Wasm instruction, imm its lane. `v128.const` has its two halves as arguments instead
                 // of an immediate, the lower first, and `i8x16.shuffle` has its lanes as the third argument; all these are
-                // constants. A memory access of fewer than 16 bytes is a load or a store and one of these.
+                // constants. A memory access of fewer than 16 bytes is a load or a store and one of these. If the value is a
+                // v256, the instruction applies to each half of its vectors; lanes must not cross.
                 Vector, "vector", *, Pure, mirror: none, inverse: none, gives: any, calls: none, access: none, fields: Vector, [];
+                // The lower (imm 0) or upper (imm 1) half of a v256.
+                Half, "half", 1, Pure, mirror: none, inverse: none, gives: any, calls: none, access: none, fields: Number, [];
             }
             /// Loads: `[address]`; imm is the offset, aux the memory.
             Load {
@@ -280,19 +297,23 @@ macro_rules! for_each_op {
                 CallRef, "call_ref", *, Write, mirror: none, inverse: none, gives: any, calls: function, access: none, fields: Type, [];
             }
             /// The head of a *landing block*, to which exceptions lead, after its phis. imm is the index of the handler's branch
-            /// entry, aux its tag or `NO_TAG`. The value is the first of the payload and the reference that the handler passes on (void if there are none);
+            /// entry, aux its tag or [`NO_TAG`]. The value is the first of the payload and the reference that the handler passes on (void if there are none);
             /// `result` reads the others.
             Exception {
                 Catch, "catch", 0, Write, mirror: none, inverse: none, gives: any, calls: none, access: none, fields: Handler, [];
             }
             /// Accounting, as the contract defines it. `fuel`: imm is the cost. `osr_tick`: imm is the work, the value is the number of
             /// ticks that are left. `osr_target`: imm is the index of a loop, the value is the address at which the frame continues, or
-            /// 0. `osr_store`: imm is the frame slot, as of `osr_slot`; only before an `osr_exit`.
+            /// 0. `osr_store`: imm is the frame slot, as of `osr_slot`; only before an `osr_exit`. `fuel_left`: the fuel. `epoch` and
+            /// `deadline`: a poll calls the host if the first is not below the second.
             Accounting {
                 Fuel, "fuel", 0, Write, mirror: none, inverse: none, gives: any, calls: none, access: none, fields: Number, [];
                 Poll, "poll", 0, Write, mirror: none, inverse: none, gives: any, calls: poll, access: none, fields: None, [];
                 OsrTick, "osr_tick", 0, Write, mirror: none, inverse: none, gives: any, calls: none, access: none, fields: Number, [];
                 OsrTarget, "osr_target", 0, Write, mirror: none, inverse: none, gives: any, calls: OsrTarget, access: none, fields: Number, [];
+                FuelLeft, "fuel_left", 0, Read, mirror: none, inverse: none, gives: any, calls: none, access: none, fields: None, [];
+                Epoch, "epoch", 0, Read, mirror: none, inverse: none, gives: any, calls: none, access: none, fields: None, [];
+                Deadline, "deadline", 0, Read, mirror: none, inverse: none, gives: any, calls: none, access: none, fields: None, [];
                 OsrStore, "osr_store", 1, Write, mirror: none, inverse: none, gives: any, calls: none, access: none, fields: Number, [];
             }
             /// The ends of blocks; the successors belong to the block. `branch`: `[condition]`, successors [if non-zero, if
@@ -528,9 +549,10 @@ macro_rules! define_ops {
                 }
             }
 
-            /// The Wasm instruction that defines it at these types, if it is numeric or an access.
+            /// The Wasm instruction that defines it at these types, if it is numeric or an access; for v256, the one that defines
+            /// it for each half.
             pub const fn opcode(self, operand: Type, result: Type) -> Option<Opcode> {
-                match (self, operand, result) {
+                match (self, operand.half(), result.half()) {
                     $($($((Op::$name, Type::$operand, Type::$result) => Some(Opcode::$opcode),)*)*)*
                     _ => None,
                 }
@@ -637,6 +659,7 @@ impl Op {
             Access::All => Some(match ty {
                 Type::I32 | Type::F32 => 4,
                 Type::V128 => 16,
+                Type::V256 => 32,
                 Type::Void | Type::I64 | Type::F64 | Type::Ref => 8,
             }),
         }

@@ -213,7 +213,7 @@ pub fn write_bits(f: &mut impl Write, ty: Type, bits: u64) -> fmt::Result {
             }
         }
         Type::Ref if bits == 0 => f.write_str("null"),
-        Type::Void | Type::I32 | Type::F32 | Type::V128 | Type::Ref => write!(f, "{bits:#x}"),
+        Type::Void | Type::I32 | Type::F32 | Type::V128 | Type::V256 | Type::Ref => write!(f, "{bits:#x}"),
     }
 }
 

@@ -1,6 +1,6 @@
 //! Tests that compare the columns of TABLE 2 with the Wasm instructions of each row.
 
-use super::family::{Accounting, Family, Leaf, Reference, Terminator};
+use super::family::{Accounting, Family, Leaf, Reference, Simd, Terminator};
 use super::ops::{Calls, Effect, Fields, Op, Type};
 use weir_bytecode::{Opcode, Trap, semantics};
 use weir_contract::Helper;
@@ -15,7 +15,7 @@ fn samples(ty: Type) -> Vec<u64> {
         Type::I64 => vec![0, 1, 2, 3, 5, 63, 64, 0x80, 1 << 31, 1 << 32, i64::MAX as u64, 1 << 63, u64::MAX - 1, u64::MAX],
         Type::F32 => f32s.map(|value| value.to_bits().into()).to_vec(),
         Type::F64 => f64s.map(f64::to_bits).to_vec(),
-        Type::Void | Type::V128 | Type::Ref => Vec::new(),
+        Type::Void | Type::V128 | Type::V256 | Type::Ref => Vec::new(),
     }
 }
 
@@ -106,6 +106,7 @@ fn accesses_are_as_wide_as_their_instructions_say() {
                 bits.unwrap_or(match ty {
                     Type::I32 | Type::F32 => 32,
                     Type::V128 => 128,
+                    Type::V256 => 256,
                     Type::Void | Type::I64 | Type::F64 | Type::Ref => 64,
                 }) / 8
             });
@@ -135,6 +136,7 @@ fn effects_and_calls_are_those_of_the_family() {
                 (Effect::Terminator, if tail { Calls::Tail } else { helper().unwrap_or(Calls::None) })
             }
             Family::Accounting(Accounting::Fuel | Accounting::OsrTick | Accounting::OsrStore) => (Effect::Write, Calls::None),
+            Family::Accounting(Accounting::FuelLeft | Accounting::Epoch | Accounting::Deadline) => (Effect::Read, Calls::None),
             Family::Accounting(Accounting::OsrTarget) => (Effect::Write, helper().expect("there is one")),
             Family::Accounting(Accounting::Poll) => (Effect::Write, Calls::Poll),
             // Each calls the helper with its name, if there is one; otherwise it has inline code.
@@ -187,8 +189,12 @@ fn fields_are_those_of_the_name() {
             Family::Table(_) => Fields::Table,
             Family::Global(_) => Fields::Global,
             Family::Reference(Reference::RefFunc) => Fields::Func,
-            Family::Simd(_) => Fields::Vector,
-            Family::Accounting(op) if op != Accounting::Poll => Fields::Number,
+            Family::Simd(Simd::Vector) => Fields::Vector,
+            Family::Simd(Simd::Half) => Fields::Number,
+            Family::Accounting(Accounting::Poll | Accounting::FuelLeft | Accounting::Epoch | Accounting::Deadline) => {
+                Fields::None
+            }
+            Family::Accounting(_) => Fields::Number,
             Family::Terminator(Terminator::OsrExit) => Fields::Number,
             Family::Exception(_) => Fields::Handler,
             Family::Terminator(Terminator::Throw) => Fields::Tag,

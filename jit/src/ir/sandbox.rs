@@ -28,6 +28,14 @@ pub struct Sandbox {
     pub fuel: Option<u64>,
     /// The number of polls before one interrupts.
     pub polls: Option<u64>,
+    /// The amounts of fuel at which a poll calls `callback`.
+    pub due_at: Vec<u64>,
+    /// The amounts of fuel at which a poll has called `callback`.
+    pub called_at: Vec<u64>,
+    /// What the host does when it is called by a poll.
+    pub callback: fn(&mut Sandbox) -> Result<(), Trap>,
+    /// The number of accesses of 16 bytes.
+    pub wide_accesses: u64,
     /// The tags and payloads of the exceptions that were thrown. A reference to one is its index and 1.
     pub exceptions: Vec<(u32, Vec<u128>)>,
     /// The index of the exception that is being thrown.
@@ -50,6 +58,10 @@ impl Default for Sandbox {
             elems: Vec::new(),
             fuel: None,
             polls: None,
+            due_at: Vec::new(),
+            called_at: Vec::new(),
+            callback: |_| Ok(()),
+            wide_accesses: 0,
             exceptions: Vec::new(),
             in_flight: None,
             calls: Vec::new(),
@@ -58,12 +70,13 @@ impl Default for Sandbox {
     }
 }
 
-/// `call_results` is not compared.
+/// Functions, `due_at` and the number of wide accesses are not compared.
 impl PartialEq for Sandbox {
     fn eq(&self, other: &Sandbox) -> bool {
         (&self.memories, &self.globals, &self.data) == (&other.memories, &other.globals, &other.data)
             && (&self.tables, &self.elems) == (&other.tables, &other.elems)
             && (self.fuel, self.polls, &self.calls) == (other.fuel, other.polls, &other.calls)
+            && self.called_at == other.called_at
             && (&self.exceptions, self.in_flight) == (&other.exceptions, other.in_flight)
     }
 }
@@ -112,12 +125,14 @@ impl World for Sandbox {
     type Failure = Trap;
 
     fn load(&mut self, memory: u32, address: u64, offset: u64, width: u32) -> Result<u128, Trap> {
+        self.wide_accesses += u64::from(width == 16);
         let mut raw = [0; 16];
         raw[..width as usize].copy_from_slice(self.bytes(memory, address, offset, width.into())?);
         Ok(u128::from_le_bytes(raw))
     }
 
     fn store(&mut self, memory: u32, address: u64, offset: u64, width: u32, value: u128) -> Result<(), Trap> {
+        self.wide_accesses += u64::from(width == 16);
         self.bytes(memory, address, offset, width.into())?.copy_from_slice(&value.to_le_bytes()[..width as usize]);
         Ok(())
     }
@@ -256,7 +271,24 @@ impl World for Sandbox {
         Ok(())
     }
 
+    fn fuel_left(&mut self) -> i64 {
+        self.fuel.map_or(i64::MAX, |fuel| fuel as i64)
+    }
+
+    fn epoch(&mut self) -> u64 {
+        // Every poll that is counted calls the host.
+        (self.polls.is_some() || self.fuel.is_some_and(|fuel| self.due_at.contains(&fuel))).into()
+    }
+
+    fn deadline(&mut self) -> u64 {
+        1
+    }
+
     fn poll(&mut self) -> Result<(), Trap> {
+        if let Some(fuel) = self.fuel.filter(|fuel| self.due_at.contains(fuel)) {
+            self.called_at.push(fuel);
+            (self.callback)(self)?;
+        }
         self.polls = match self.polls {
             Some(polls) => Some(polls.checked_sub(1).ok_or(Trap::Interrupt)?),
             None => None,

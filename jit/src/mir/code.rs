@@ -213,7 +213,14 @@ impl<I: Inst> MachineCode<I> {
         reg
     }
 
-    /// A new virtual register for a vector.
+    /// A new virtual register for a vector of 256 bits.
+    pub fn new_long_reg(&mut self) -> Reg {
+        let reg = Reg::new_long(self.num_regs);
+        self.num_regs += 1;
+        reg
+    }
+
+    /// A new virtual register for a vector of 128 bits.
     pub fn new_wide_reg(&mut self) -> Reg {
         let reg = Reg::new_wide(self.num_regs);
         self.num_regs += 1;

@@ -86,6 +86,7 @@ impl<I: Inst> Parser<I> {
                     let width = match ahead.number::<u32>()? {
                         8 => SlotWidth::Word,
                         16 => SlotWidth::Wide,
+                        32 => SlotWidth::Long,
                         bytes => return Err(format!("a spill slot has 8 or 16 bytes and not {bytes}")),
                     };
                     self.allocation()?.slots.push(width);

@@ -51,6 +51,18 @@ impl Pool {
         (self.bytes.len() - width) as u32
     }
 
+    /// The offset of a constant of 32 bytes that are these 16, twice.
+    pub fn twice(&mut self, bits: u128) -> u32 {
+        let wanted = bits.to_le_bytes();
+        let chunks = self.bytes[..self.bytes.len().min(SEARCHED)].chunks_exact(16);
+        if let Some(found) = chunks.clone().zip(chunks.skip(1)).position(|pair| pair == (&wanted, &wanted)) {
+            return 16 * found as u32;
+        }
+        self.bytes.resize(self.bytes.len().next_multiple_of(16), 0);
+        self.bytes.extend_from_slice(&[wanted, wanted].concat());
+        self.bytes.len() as u32 - 32
+    }
+
     fn find(&mut self, wanted: &[u8]) -> Option<u32> {
         let key = |chunk: &[u8]| {
             let mut bits = [0; 16];

@@ -91,6 +91,7 @@ fn write_head<I: Inst>(f: &mut fmt::Formatter<'_>, code: &MachineCode<I>) -> fmt
         let bytes = allocation.slots.iter().map(|slot| match slot {
             SlotWidth::Word => 8,
             SlotWidth::Wide => 16,
+            SlotWidth::Long => 32,
         });
         writeln!(f, "slots {}", spaced(bytes))?;
     }

@@ -17,6 +17,7 @@ pub mod phis;
 pub mod simplify;
 pub mod simplify_cfg;
 pub mod threading;
+pub mod vectorise;
 
 use crate::ir::Func;
 pub use pass::{Analyses, Analysis, Changed, Context, Pass};

@@ -53,6 +53,8 @@ pub struct Context<'c> {
     pub fuel: Cell<Option<u64>>,
     /// Counters of the passes besides their rewrites.
     pub counters: Cell<Counters>,
+    /// Whether the back end has vectors of 256 bits.
+    pub long_vectors: bool,
     /// The analyses that are valid now.
     pub analyses: Analyses,
     /// Scratch memory for the running pass; it is emptied after each pass. It is worth reusing for the next function.
@@ -75,6 +77,7 @@ impl<'c> Context<'c> {
             options,
             fuel: options.rewrite_fuel.into(),
             counters: Cell::default(),
+            long_vectors: true,
             analyses: Analyses::default(),
             scratch: Bump::new(),
         }

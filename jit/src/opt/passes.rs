@@ -1,7 +1,7 @@
 //! The order of the passes, and the reasons for it.
 
 use super::pass::Pass;
-use super::{constprop, dce, gvn, load_forwarding, phis, simplify, simplify_cfg, threading};
+use super::{constprop, dce, gvn, load_forwarding, phis, simplify, simplify_cfg, threading, vectorise};
 
 /// The passes, first to last.
 pub const ORDER: &[&Pass] = &[
@@ -13,6 +13,7 @@ pub const ORDER: &[&Pass] = &[
     &simplify_cfg::PASS,
     &phis::PASS,
     &dce::PASS,
+    &vectorise::PASS,
 ];
 
 /// `(a, b, why)`: every run of `a` is before every run of `b`.
@@ -25,6 +26,7 @@ pub const BEFORE: &[(&str, &str, &str)] = &[
     ("simplify_cfg", "phis", "a phi that has lost arguments is often redundant"),
     ("gvn", "phis", "arguments of a phi that were found equal make it redundant"),
     ("phis", "dce", "only dead code is left to remove at the end, of all the others"),
+    ("dce", "vectorise", "the loops have only the instructions that they need, and no pass duplicates the vector loop's check"),
 ];
 
 /// The pass with this name.

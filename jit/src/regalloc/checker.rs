@@ -4,7 +4,7 @@
 //! The state records, for each place, the virtual registers whose values it holds. A copy gives its destination the
 //! values of its source. An instruction must find each operand that it reads in the place that the assignment gives. It
 //! destroys the places that it writes and leaves the new values there. Where paths meet, a place holds the values that
-//! it holds on all of them. A slot of 8 bytes never holds a wide value, whatever is copied there. A definition that is
+//! it holds on all of them. A slot never holds a value that is larger than it, whatever is copied there. A definition that is
 //! executed again in a loop is a new value, and the old one is lost everywhere. States only lose entries until the
 //! fixed point is reached; errors are reported there. Only entries about live values are kept between blocks, so time
 //! and memory grow with the number of values live at block entries.
@@ -65,7 +65,7 @@ pub fn check(client: &impl Client, assignment: &Assignment) -> Result<(), CheckE
         return Err(CheckError::Shape);
     }
     let usable = client.preferred().union(client.others());
-    let checker = Checker { client, assignment, usable, wide: wide_regs(client), live: live_in(client) };
+    let checker = Checker { client, assignment, usable, widths: widths(client), live: live_in(client) };
     for inst in 0..client.num_insts() {
         checker.constraints(inst)?;
     }
@@ -140,8 +140,8 @@ struct Checker<'a, C> {
     client: &'a C,
     assignment: &'a Assignment,
     usable: RegSet,
-    /// By virtual register, whether its value is wide.
-    wide: Vec<bool>,
+    /// By virtual register, the size of its values.
+    widths: Vec<SlotWidth>,
     /// By block, the registers live at its entry.
     live: Vec<Vec<u32>>,
 }
@@ -205,7 +205,7 @@ impl<C: Client> Checker<'_, C> {
                 if !self.is_possible(m) {
                     report(CheckError::Copy(*m))?;
                 }
-                state.copy(key(m.from), key(m.to), |reg| !self.wide[reg] || self.is_wide_copy(m));
+                state.copy(key(m.from), key(m.to), |reg| self.widths[reg] <= self.copied(m));
                 next += 1;
             }
             self.inst(inst, state, report)?;
@@ -226,13 +226,14 @@ impl<C: Client> Checker<'_, C> {
         between && exists(m.from) && exists(m.to)
     }
 
-    /// Whether the copy has all 128 bits.
-    fn is_wide_copy(&self, m: &Move) -> bool {
-        let is_wide = |place| match place {
-            Place::Reg(reg) => reg.class() == Class::Float,
-            Place::Slot(slot) => self.assignment.slots[slot as usize] == SlotWidth::Wide,
+    /// The width of the values that the copy preserves.
+    fn copied(&self, m: &Move) -> SlotWidth {
+        let width = |place| match place {
+            Place::Reg(reg) if reg.class() == Class::Float => SlotWidth::Long,
+            Place::Reg(_) => SlotWidth::Word,
+            Place::Slot(slot) => self.assignment.slots[slot as usize],
         };
-        is_wide(m.from) && is_wide(m.to)
+        width(m.from).min(width(m.to))
     }
 
     fn inst(
@@ -274,8 +275,8 @@ impl<C: Client> Checker<'_, C> {
                 (Constraint::Fixed(fixed), place) => place == Place::Reg(fixed),
                 (Constraint::Reuse(source), place) => place == places[source as usize] && matches!(place, Place::Reg(_)),
                 (Constraint::Any, Place::Slot(slot)) => match self.assignment.slots.get(slot as usize) {
-                    Some(SlotWidth::Wide) => true,
-                    width => width.is_some() && !operand.reg.is_wide(),
+                    Some(&width) => width >= SlotWidth::of(operand.reg),
+                    None => false,
                 },
                 (_, Place::Reg(reg)) => self.usable.contains(reg) && reg.class() == operand.reg.class(),
                 (_, Place::Slot(_)) => false,
@@ -300,13 +301,13 @@ impl<C: Client> Checker<'_, C> {
     }
 }
 
-/// By virtual register, whether it is wide.
-fn wide_regs(client: &impl Client) -> Vec<bool> {
-    let mut wide = vec![false; client.num_regs()];
-    let mut note = |reg: Reg| wide[reg.index()] = reg.is_wide();
+/// By virtual register, the size of its values.
+fn widths(client: &impl Client) -> Vec<SlotWidth> {
+    let mut widths = vec![SlotWidth::Word; client.num_regs()];
+    let mut note = |reg: Reg| widths[reg.index()] = SlotWidth::of(reg);
     (0..client.num_insts()).flat_map(|inst| client.operands(inst)).for_each(|operand| note(operand.reg));
     (0..client.num_blocks()).flat_map(|block| client.params(block)).for_each(|&param| note(param));
-    wide
+    widths
 }
 
 /// Returns, by block, the virtual registers that are live at its entry, without its parameters; each list is ascending.

@@ -17,8 +17,8 @@ pub enum Class {
 }
 
 /// A register that an instruction names: virtual before allocation, physical after it. Physical registers have numbers
-/// below 32, with the class in bit 4. In a virtual register bit 0 is the class, and bit 1 says that it is *wide*: its
-/// value takes all 128 bits of a vector register, and 16 bytes in memory.
+/// below 32, with the class in bit 4. The lower two bits of a virtual register are its kind: a general-purpose register, or
+/// a vector register whose value takes 8 bytes in memory, or 32, or 16.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Reg(u32);
 
@@ -52,9 +52,14 @@ impl Reg {
         Reg(Reg::FIRST_VIRTUAL + (n << 2 | class as u32))
     }
 
-    /// The `n`-th virtual register, which is wide.
+    /// The `n`-th virtual register, for a value of 128 bits.
     pub const fn new_wide(n: u32) -> Reg {
-        Reg(Reg::FIRST_VIRTUAL + (n << 2 | 2 | Class::Float as u32))
+        Reg(Reg::FIRST_VIRTUAL + (n << 2 | 3))
+    }
+
+    /// The `n`-th virtual register, for a value of 256 bits.
+    pub const fn new_long(n: u32) -> Reg {
+        Reg(Reg::FIRST_VIRTUAL + (n << 2 | 2))
     }
 
     /// All physical registers, by number.
@@ -97,13 +102,18 @@ impl Reg {
 
     /// The register's bank.
     pub const fn class(self) -> Class {
-        let float = if self.is_virtual() { self.0 & 1 != 0 } else { self.0 & Reg::OF_CLASS as u32 != 0 };
+        let float = if self.is_virtual() { self.0 & 3 != 0 } else { self.0 & Reg::OF_CLASS as u32 != 0 };
         if float { Class::Float } else { Class::Int }
     }
 
-    /// Whether this is a wide virtual register.
+    /// Whether this is a virtual register for a value of 128 bits.
     pub const fn is_wide(self) -> bool {
-        self.is_virtual() && self.0 & 2 != 0
+        self.is_virtual() && self.0 & 3 == 3
+    }
+
+    /// Whether this is a virtual register for a value of 256 bits.
+    pub const fn is_long(self) -> bool {
+        self.is_virtual() && self.0 & 3 == 2
     }
 }
 
@@ -113,6 +123,7 @@ impl std::fmt::Debug for Reg {
             (true, ..) => f.write_str("_"),
             (_, true, Class::Int) => write!(f, "v{}", self.index()),
             (_, true, Class::Float) if self.is_wide() => write!(f, "x{}", self.index()),
+            (_, true, Class::Float) if self.is_long() => write!(f, "y{}", self.index()),
             (_, true, Class::Float) => write!(f, "f{}", self.index()),
             (_, false, Class::Int) => write!(f, "int{}", self.encoding()),
             (_, false, Class::Float) => write!(f, "float{}", self.encoding()),
@@ -295,18 +306,33 @@ pub trait Client {
 }
 
 /// The size of a spill slot.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum SlotWidth {
     /// 8 bytes.
     Word,
     /// 16 bytes.
     Wide,
+    /// 32 bytes.
+    Long,
 }
 
 impl SlotWidth {
     /// The size of a slot that can hold a value of this virtual register.
     pub fn of(reg: Reg) -> SlotWidth {
-        if reg.is_wide() { SlotWidth::Wide } else { SlotWidth::Word }
+        match (reg.is_wide(), reg.is_long()) {
+            (true, _) => SlotWidth::Wide,
+            (_, true) => SlotWidth::Long,
+            (false, false) => SlotWidth::Word,
+        }
+    }
+
+    /// The number of bytes.
+    pub const fn bytes(self) -> usize {
+        match self {
+            SlotWidth::Word => 8,
+            SlotWidth::Wide => 16,
+            SlotWidth::Long => 32,
+        }
     }
 }
 

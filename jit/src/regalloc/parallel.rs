@@ -127,7 +127,7 @@ pub struct Scratch<'a> {
     /// The width of a slot that can hold the contents of any vector register.
     float_width: SlotWidth,
     /// Slots besides those of the intervals, by width: one to break cycles, one for the old value of a borrowed register.
-    own_slots: [[Option<u32>; 2]; 2],
+    own_slots: [[Option<u32>; 3]; 2],
     /// Registers that the current group reads or writes.
     touched: RegSet,
     /// The register that holds a value moved out of a cycle.
@@ -143,8 +143,8 @@ impl<'a> Scratch<'a> {
         slots: Vec<SlotWidth>,
     ) -> Scratch<'a> {
         let usable = client.preferred().union(client.others().intersection(locations.registers()));
-        let float_width = if intervals.regs.iter().any(|reg| reg.is_wide()) { SlotWidth::Wide } else { SlotWidth::Word };
-        let (taken, own_slots) = (None, [[None; 2]; 2]);
+        let float_width = intervals.regs.iter().map(|&reg| SlotWidth::of(reg)).max().unwrap_or(SlotWidth::Word);
+        let (taken, own_slots) = (None, [[None; 3]; 2]);
         Scratch {
             intervals,
             locations,
@@ -174,9 +174,9 @@ impl<'a> Scratch<'a> {
         class.unwrap_or(Class::Int)
     }
 
-    /// Whether the place is a slot of 16 bytes.
+    /// Whether the place is a slot of 16 bytes or more.
     fn is_wide(&self, place: Place) -> bool {
-        matches!(place, Place::Slot(slot) if self.slots[slot as usize] == SlotWidth::Wide)
+        matches!(place, Place::Slot(slot) if self.slots[slot as usize] >= SlotWidth::Wide)
     }
 
     /// The slot width for values that a register of `class` may hold.

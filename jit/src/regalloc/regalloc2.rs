@@ -30,12 +30,14 @@ pub fn allocate(client: &impl Client, verify: bool) -> Result<Assignment, Alloca
     Ok(assignment)
 }
 
-/// If there are wide values, widens every slot that is read or written through a vector register or as a wide operand.
+/// If there are vectors, widens every slot that is read or written through a vector register to the longest of them.
 /// The crate shares no slot between classes, and it does not distinguish widths.
 fn widen_slots(client: &impl Client, assignment: &mut Assignment) {
     let operands = || (0..client.num_insts()).flat_map(|inst| client.operands(inst));
     let params = (0..client.num_blocks()).flat_map(|block| client.params(block));
-    if !operands().map(|operand| operand.reg).chain(params.copied()).any(Reg::is_wide) {
+    let widths = operands().map(|operand| operand.reg).chain(params.copied()).map(SlotWidth::of);
+    let widest = widths.max().unwrap_or(SlotWidth::Word);
+    if widest == SlotWidth::Word {
         return;
     }
     let placed = operands().zip(&assignment.places).filter(|(operand, _)| operand.reg.class() == Class::Float);
@@ -43,7 +45,7 @@ fn widen_slots(client: &impl Client, assignment: &mut Assignment) {
     let moved = moved.filter(|(_, other)| matches!(other, Place::Reg(reg) if reg.class() == Class::Float));
     for place in placed.map(|(_, place)| *place).chain(moved.map(|(place, _)| place)) {
         if let Place::Slot(slot) = place {
-            assignment.slots[slot as usize] = SlotWidth::Wide;
+            assignment.slots[slot as usize] = widest;
         }
     }
 }

@@ -33,7 +33,7 @@ pub fn assign(intervals: &Intervals, segments: &Segments) -> (Vec<u32>, Vec<Slot
         timelines: Vec::new(),
         widths: Vec::new(),
         ends: Vec::new(),
-        free: [BinaryHeap::new(), BinaryHeap::new()],
+        free: [BinaryHeap::new(), BinaryHeap::new(), BinaryHeap::new()],
     };
     for reg in spilled {
         if assigner.waiting[reg] {
@@ -56,7 +56,7 @@ struct Assigner<'i> {
     /// By slot, the end of its last range.
     ends: Vec<Point>,
     /// By width, the slots ordered by the end of their last range; entries may be out of date.
-    free: [BinaryHeap<Reverse<(Point, u32)>>; 2],
+    free: [BinaryHeap<Reverse<(Point, u32)>>; 3],
 }
 
 impl Assigner<'_> {

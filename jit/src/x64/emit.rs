@@ -199,6 +199,9 @@ struct Emitter<'c> {
     moves: &'c [Move],
     frame: &'c Frame,
     layout: &'c Layout,
+    /// Whether the code has vectors of 256 bits. Then all copies between vector registers have 256 bits, and the upper halves are
+    /// cleared before each call, jump or return that leaves the code.
+    long: bool,
     /// The flags that are read after each instruction.
     flags_needed: &'c [Needed],
     /// The register whose value the zero and sign flags describe, as after `test`.
@@ -240,6 +243,7 @@ impl<'c> Emitter<'c> {
             moves,
             frame,
             layout,
+            long: code.insts.iter().any(|inst| inst.long),
             flags_needed,
             tested: None,
             expected,
@@ -323,15 +327,17 @@ impl<'c> Emitter<'c> {
         self.tested = self.tested.filter(|tested| to != Place::Reg(tested.reg));
         match (from, to) {
             (Place::Reg(src), Place::Reg(dst)) => {
-                self.out.copy(dst, src);
+                self.out.copy_of_length(dst, src, self.long);
             }
             (Place::Reg(src), Place::Slot(slot)) => {
                 let op = if src.class() == Class::Float { Asm::VmovTo } else { Asm::MovTo };
-                self.out.encode(&inst(op, self.frame.slot_width(slot, src.class())).src(src).mem(self.frame.slot(slot)));
+                let (width, long) = self.frame.slot_width(slot, src.class());
+                self.out.encode(&inst(op, width).long(long).src(src).mem(self.frame.slot(slot)));
             }
             (Place::Slot(slot), Place::Reg(dst)) => {
                 let op = if dst.class() == Class::Float { Asm::Vmov } else { Asm::Mov };
-                self.out.encode(&inst(op, self.frame.slot_width(slot, dst.class())).dst(dst).mem(self.frame.slot(slot)));
+                let (width, long) = self.frame.slot_width(slot, dst.class());
+                self.out.encode(&inst(op, width).long(long).dst(dst).mem(self.frame.slot(slot)));
             }
             (Place::Slot(_), Place::Slot(_)) => self.out.refuse("a copy from slot to slot"),
         }
@@ -420,6 +426,7 @@ impl<'c> Emitter<'c> {
 
     /// Preserves `r11`, the argument registers and the result registers.
     fn epilogue(&mut self) {
+        self.clear_upper_halves();
         if self.frame.absent {
             return;
         }
@@ -434,6 +441,13 @@ impl<'c> Emitter<'c> {
             dynasm!(self.out.asm; .arch x64; pop Rq(saved.encoding()));
         }
         dynasm!(self.out.asm; .arch x64; pop rbp);
+    }
+
+    /// Before code that may be the host's, which could have to wait for the upper halves of vectors of 256 bits.
+    fn clear_upper_halves(&mut self) {
+        if self.long {
+            dynasm!(self.out.asm; .arch x64; vzeroupper);
+        }
     }
 
     fn move_stack_pointer(&mut self, op: Asm, bytes: i32) {
@@ -555,6 +569,7 @@ impl<'c> Emitter<'c> {
 
     fn call(&mut self, inst: &Inst) {
         self.tested = None;
+        self.clear_upper_halves();
         let list = &self.code.lists[inst.imm as usize];
         match list.target {
             Target::Itself => {
@@ -634,6 +649,7 @@ impl<'c> Emitter<'c> {
             code => TrapSite::Trap(Trap::from_code(code as u8).expect("selection made it from a trap")),
         };
         if self.code.raises {
+            self.clear_upper_halves();
             dynasm!(self.out.asm
                 ; .arch x64
                 ; mov rax, [r15 + offset_of!(InstanceCtx, helpers) as i32]

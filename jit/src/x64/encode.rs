@@ -49,9 +49,11 @@ struct Legacy<'r> {
     immediate: Immediate,
 }
 
-/// An instruction with a VEX prefix, scalar or of 128 bits.
+/// An instruction with a VEX prefix.
 struct Vex<'r> {
     pp: u8,
+    /// Whether its vectors have 256 bits.
+    long: bool,
     map: u8,
     opcode: u8,
     wide: bool,
@@ -127,7 +129,7 @@ impl Bytes {
     /// Copies the bits of a float to a general-purpose register: 32 bits, with zeros above, or 64.
     pub fn float_bits(&mut self, dst: Reg, src: Reg, width: Width) {
         let (reg, rm, immediate) = (src.encoding(), Rm::Reg(dst), Immediate::NONE);
-        self.vex(&Vex { pp: 1, map: 1, opcode: 0x7E, wide: width == Width::Q, reg, left: 0, rm: &rm, immediate });
+        self.vex(&Vex { pp: 1, long: false, map: 1, opcode: 0x7E, wide: width == Width::Q, reg, left: 0, rm: &rm, immediate });
     }
 
     /// Records that an instruction has no bytes, and the reason.
@@ -211,7 +213,7 @@ impl Bytes {
             Rm::Mem(mem) => (high(mem.index), high(mem.base)),
             Rm::None | Rm::Slot(_) => return self.refuse_operand(inst.rm),
         };
-        let last = (!inst.left & 15) << 3 | inst.pp;
+        let last = (!inst.left & 15) << 3 | u8::from(inst.long) << 2 | inst.pp;
         let r = !inst.reg >> 3 << 7;
         let mut line = self.line();
         if x == 0 && b == 0 && !inst.wide && inst.map == 1 {
@@ -353,7 +355,7 @@ impl Bytes {
     fn encode_lane_shift(&mut self, inst: &Inst, extension: u8) {
         let opcode = 0x70 + inst.width as u8;
         let (left, rm, immediate) = (inst.dst.encoding(), &inst.rm, Immediate::new(inst.imm, 1));
-        self.vex(&Vex { pp: 1, map: 1, opcode, wide: false, reg: extension, left, rm, immediate });
+        self.vex(&Vex { pp: 1, long: inst.long, map: 1, opcode, wide: false, reg: extension, left, rm, immediate });
     }
 
     fn encode_extract(&mut self, inst: &Inst) {
@@ -361,7 +363,7 @@ impl Bytes {
         let dst = Rm::Reg(inst.dst);
         let rm = if inst.op.shape() == Shape::StoreLane { &inst.rm } else { &dst };
         let (reg, wide, immediate) = (inst.src.encoding(), inst.width == Width::Q, Immediate::new(inst.imm, 1));
-        self.vex(&Vex { pp: 1, map: 3, opcode, wide, reg, left: 0, rm, immediate });
+        self.vex(&Vex { pp: 1, long: false, map: 3, opcode, wide, reg, left: 0, rm, immediate });
     }
 
     #[inline(always)]
@@ -460,7 +462,7 @@ impl Bytes {
     #[inline(always)]
     fn encode_vex(&mut self, inst: &Inst, pp: u8, map: u8, opcode: u8) {
         // For packed floats, the width gives the size of the lanes and does not select the encoding.
-        let wide = inst.width == Width::Q && inst.op.shape() != Shape::ThreeRegister;
+        let wide = inst.width == Width::Q && inst.op.shape() != Shape::ThreeRegister && inst.op != Asm::PermuteHalves;
         self.encode_shape(inst, pp, map, opcode, wide);
     }
 
@@ -473,14 +475,15 @@ impl Bytes {
             false => (inst.dst, inst.src.encoding()),
         };
         let immediate = Immediate::new(inst.imm, immediate_bytes(shape));
-        self.vex(&Vex { pp, map, opcode, wide, reg: reg.encoding(), left, rm: &inst.rm, immediate });
+        let long = inst.long || inst.op == Asm::PermuteHalves;
+        self.vex(&Vex { pp, long, map, opcode, wide, reg: reg.encoding(), left, rm: &inst.rm, immediate });
     }
 
     fn encode_scalar(&mut self, inst: &Inst, map: u8, opcode: u8) {
         let pp = if inst.width == Width::X { 0 } else { 2 + double(inst) };
         let shape = inst.op.shape();
         if let (Shape::Move, Rm::Reg(src)) = (shape, inst.rm) {
-            return self.copy(inst.dst, src);
+            return self.copy_of_length(inst.dst, src, inst.long);
         }
         let (reg, left) = match shape == Shape::Store {
             true => (inst.src, 0),
@@ -488,7 +491,7 @@ impl Bytes {
             false => (inst.dst, inst.src.encoding()),
         };
         let (reg, rm, immediate) = (reg.encoding(), &inst.rm, Immediate::NONE);
-        self.vex(&Vex { pp, map, opcode, wide: false, reg, left, rm, immediate });
+        self.vex(&Vex { pp, long: inst.long, map, opcode, wide: false, reg, left, rm, immediate });
     }
 
     /// The upper part of the result comes from a register: the operand itself, or the destination, which is cleared first.
@@ -501,7 +504,7 @@ impl Bytes {
             inst.dst
         };
         let (reg, left) = (inst.dst.encoding(), left.encoding());
-        self.vex(&Vex { pp, map, opcode, wide: false, reg, left, rm: &inst.rm, immediate });
+        self.vex(&Vex { pp, long: false, map, opcode, wide: false, reg, left, rm: &inst.rm, immediate });
     }
 
     /// Sets a register to zero. For a general-purpose register this destroys the flags.
@@ -510,20 +513,25 @@ impl Bytes {
         match reg.class() {
             Class::Int => self.plain(0x33, false, n, &rm, immediate),
             Class::Float => {
-                self.vex(&Vex { pp: 0, map: 1, opcode: 0x57, wide: false, reg: n, left: n, rm: &rm, immediate });
+                self.vex(&Vex { pp: 0, long: false, map: 1, opcode: 0x57, wide: false, reg: n, left: n, rm: &rm, immediate });
             }
         }
     }
 
     /// Copies all 64 or 128 bits of a register.
     pub fn copy(&mut self, dst: Reg, src: Reg) {
+        self.copy_of_length(dst, src, false);
+    }
+
+    /// Copies all 64 bits of a register, or 128 bits of a vector, or all 256.
+    pub fn copy_of_length(&mut self, dst: Reg, src: Reg, long: bool) {
         let (reg, rm) = (dst.encoding(), Rm::Reg(src));
         match dst.class() {
             Class::Int => self.encode_known(&Inst::new(Asm::Mov, Width::Q).dst(dst).rm(rm)),
             // Of the two directions, the one in which `reg` is the register that needs a bit of REX is shorter.
             Class::Float => {
                 let immediate = Immediate::NONE;
-                self.vex(&Vex { pp: 0, map: 1, opcode: 0x28, wide: false, reg, left: 0, rm: &rm, immediate });
+                self.vex(&Vex { pp: 0, long, map: 1, opcode: 0x28, wide: false, reg, left: 0, rm: &rm, immediate });
             }
         }
     }
@@ -673,6 +681,8 @@ mod tests {
             let found = decoded.op_register(i as u32);
             assert_eq!((found != Register::None).then(|| found.number()), expected, "{inst:?}: {decoded}");
         }
+        let long = (0..2).any(|i| decoded.op_register(i).is_ymm());
+        assert_eq!(long, inst.long || inst.op == Asm::PermuteHalves, "{inst:?}: {decoded}");
         if matches!(inst.rm, Rm::Mem(_)) {
             assert_eq!((decoded.memory_base(), decoded.memory_index()), (Register::R9, Register::R10), "{inst:?}: {decoded}");
             assert_eq!((decoded.memory_displacement64(), decoded.memory_index_scale()), (0x40, 4), "{inst:?}: {decoded}");
@@ -701,7 +711,10 @@ mod tests {
     #[test]
     fn vectors_are_read_as_they_were_written() {
         let mut forms = 0;
-        let on_vectors = |op: &&Asm| **op as u8 >= Asm::Pand as u8 && **op as u8 <= Asm::DoubleToSingle as u8;
+        let on_vectors = |op: &&Asm| {
+            op.is_on_halves() && op.shape() != Shape::Fill
+                || **op as u8 >= Asm::Pand as u8 && **op as u8 <= Asm::DoubleToSingle as u8
+        };
         for &op in Asm::ALL.iter().filter(on_vectors) {
             let widths: &[(Width, &str)] = match op.encoding() {
                 Encoding::Opcode(Opcode::Lanes(0, 0, 0x308, _) | Opcode::Packed(_)) => &[(Width::D, "s"), (Width::Q, "d")],
@@ -717,10 +730,12 @@ mod tests {
                     Encoding::Opcode(Opcode::LaneShift(_)) => width != Width::B && (op, width) != (Asm::PsraImm, Width::Q),
                     Encoding::Opcode(_) | Encoding::Sequence(_) => true,
                 };
-                for (dst, src, rm) in [(1, 2, 3), (9, 2, 3), (1, 10, 3), (1, 2, 11), (15, 14, 13)].into_iter().filter(|_| exists)
-                {
+                let registers = [(1, 2, 3), (9, 2, 3), (1, 10, 3), (1, 2, 11), (15, 14, 13)];
+                let lengths = [false, true].into_iter().filter(|&long| !long || op.is_on_halves());
+                let forms_of = lengths.flat_map(|long| registers.map(|registers| (long, registers)));
+                for (long, (dst, src, rm)) in forms_of.filter(|_| exists) {
                     let (dst, src, rm) = (Reg::float(dst), Reg::float(src), Reg::float(rm));
-                    let (inst, register, memory) = operand_forms(&Inst::new(op, width).imm(5), dst, src);
+                    let (inst, register, memory) = operand_forms(&Inst::new(op, width).long(long).imm(5), dst, src);
                     if register {
                         check(&inst.reg(rm), suffix);
                     }
@@ -734,6 +749,6 @@ mod tests {
                 }
             }
         }
-        assert!(forms > 500, "{forms}");
+        assert!(forms > 900, "{forms}");
     }
 }

@@ -5,7 +5,7 @@
 //! rbp       the caller's rbp
 //!           preserved registers that the function uses
 //!           the instance, if calls may come back with another one
-//!           spill slots: first those of 16 bytes, aligned as `rbp` is, then those of 8
+//!           spill slots: first those of 32 bytes, then those of 16, aligned as `rbp` is, then those of 8
 //! ```
 
 use super::abi;
@@ -83,11 +83,12 @@ impl Frame {
         Mem::at(abi::RBP, self.slots[slot as usize].1)
     }
 
-    /// The number of bits that are copied between a register and a spill slot.
-    pub fn slot_width(&self, slot: u32, class: Class) -> Width {
+    /// The number of bits that are copied between a register and a spill slot, and whether it is 256.
+    pub fn slot_width(&self, slot: u32, class: Class) -> (Width, bool) {
         match (self.slots[slot as usize].0, class) {
-            (SlotWidth::Wide, Class::Float) => Width::X,
-            _ => Width::Q,
+            (SlotWidth::Wide, Class::Float) => (Width::X, false),
+            (SlotWidth::Long, Class::Float) => (Width::X, true),
+            (SlotWidth::Word | SlotWidth::Wide | SlotWidth::Long, _) => (Width::Q, false),
         }
     }
 }
@@ -96,7 +97,9 @@ impl Frame {
 fn place_slots(widths: &[SlotWidth], pushed: usize) -> (Vec<(SlotWidth, i32)>, usize) {
     let mut slots: Vec<(SlotWidth, i32)> = widths.iter().map(|&width| (width, 0)).collect();
     let mut end = pushed;
-    for (width, bytes) in [(SlotWidth::Wide, 16), (SlotWidth::Word, 8usize)] {
+    for width in [SlotWidth::Long, SlotWidth::Wide, SlotWidth::Word] {
+        // The instructions need no alignment, but a line of the cache should not be crossed without need.
+        let bytes = width.bytes();
         for (_, displacement) in slots.iter_mut().filter(|slot| slot.0 == width) {
             end = end.next_multiple_of(bytes) + bytes;
             *displacement = -(end as i32);

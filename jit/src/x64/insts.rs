@@ -191,6 +191,8 @@ macro_rules! for_each_asm {
             // The sign bits of the lanes as a number.
             MaskBytes, "vpmovmskb", MoveRegister, flags: keeps, traps: no, clobbers: none, vex(1, 1, 0xD7);
             MaskFloats, "vmovmskp", MoveRegister, flags: keeps, traps: no, clobbers: none, packed(0x50);
+            // Two halves of 128 bits, which `imm` chooses from the four of `src` and `rm`, or zeros; always 256 bits.
+            PermuteHalves, "vperm2i128", ThreeImm, flags: keeps, traps: no, clobbers: none, vex(1, 3, 0x46);
             // Zero flag: no bit is set in both operands.
             Ptest, "vptest", Compare, flags: bits, traps: no, clobbers: none, vex(1, 2, 0x17);
             // Floats, single or double by width.
@@ -704,6 +706,78 @@ impl Asm {
         matches!(self.flags(), Flags::Reads)
     }
 
+    /// Whether it exists for vectors of 256 bits and then works on each half as it does on a vector of 128 bits, apart from a
+    /// right operand that is a count, one lane or a half.
+    pub const fn is_on_halves(self) -> bool {
+        use Asm::{
+            IntToSingle, Pabs, PackS, PackU, Padd, PaddSatS, PaddSatU, Pand, Pandn, Pavg, Pblend, Pbroadcast, Pcmpeq, Pcmpgt,
+            PermuteHalves, Pmadd, PmaddMixed, PmaxS, PmaxU, PminS, PminU, PmulRound, PmulS, PmulU, PmulhS, PmulhU, Pmull, Pones,
+            Por, Pshufb, Pshufd, Psll, PsllImm, Psra, PsraImm, Psrl, PsrlImm, Psub, PsubSatS, PsubSatU, PunpckHigh, PunpckLow,
+            Pxor, SingleToInt, VaddAll, Vand, VcmpAll, VdivAll, VmaxAll, VminAll, Vmov, VmovTo, VmulAll, Vor, VroundAll,
+            VsqrtAll, VsubAll, Vxor,
+        };
+        matches!(
+            self,
+            Vmov | VmovTo
+                | Vand
+                | Vor
+                | Vxor
+                | Pand
+                | Pandn
+                | Por
+                | Pxor
+                | Pones
+                | Padd
+                | PaddSatS
+                | PaddSatU
+                | Psub
+                | PsubSatS
+                | PsubSatU
+                | PminS
+                | PminU
+                | PmaxS
+                | PmaxU
+                | Pavg
+                | Pabs
+                | Pcmpeq
+                | Pcmpgt
+                | Pmull
+                | PmulhS
+                | PmulhU
+                | PmulS
+                | PmulU
+                | Pmadd
+                | PmaddMixed
+                | PmulRound
+                | Psll
+                | Psrl
+                | Psra
+                | PsllImm
+                | PsrlImm
+                | PsraImm
+                | PunpckLow
+                | PunpckHigh
+                | PackS
+                | PackU
+                | Pbroadcast
+                | Pshufb
+                | Pshufd
+                | Pblend
+                | VaddAll
+                | VmulAll
+                | VsubAll
+                | VdivAll
+                | VminAll
+                | VmaxAll
+                | VsqrtAll
+                | VroundAll
+                | VcmpAll
+                | IntToSingle
+                | SingleToInt
+                | PermuteHalves
+        )
+    }
+
     /// Whether it preserves the flags.
     pub const fn keeps_flags(self) -> bool {
         matches!(self.flags(), Flags::Keeps | Flags::Reads)
@@ -933,6 +1007,8 @@ pub struct Inst {
     pub op: Asm,
     /// Its width.
     pub width: Width,
+    /// Whether its vectors have 256 bits.
+    pub long: bool,
     /// The condition, if it reads flags.
     pub cond: Cond,
     /// The destination.
@@ -950,7 +1026,7 @@ pub struct Inst {
 impl Inst {
     /// An instruction without operands.
     pub fn new(op: Asm, width: Width) -> Inst {
-        Inst { op, width, cond: Cond::O, dst: Reg::NONE, src: Reg::NONE, rm: Rm::None, imm: 0, pc: 0 }
+        Inst { op, width, long: false, cond: Cond::O, dst: Reg::NONE, src: Reg::NONE, rm: Rm::None, imm: 0, pc: 0 }
     }
 
     /// The register in `rm`, for a row whose shape allows nothing else there.
@@ -966,6 +1042,12 @@ impl Inst {
     #[must_use]
     pub fn dst(self, dst: Reg) -> Inst {
         Inst { dst, ..self }
+    }
+
+    /// With vectors of 256 bits.
+    #[must_use]
+    pub fn long(self, long: bool) -> Inst {
+        Inst { long, ..self }
     }
 
     /// With this left operand.

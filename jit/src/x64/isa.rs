@@ -97,6 +97,7 @@ impl isa::Inst for Inst {
         };
         let indexed = self.op.shape() == Shape::List;
         let wrong = match self.rm {
+            _ if self.long && !self.op.is_on_halves() => Some("the length"),
             _ if dst == self.dst.is_none() => Some("the destination"),
             _ if src == Presence::Never && !self.src.is_none() => Some("the left operand"),
             _ if src == Presence::Always && self.src.is_none() => Some("the left operand"),
@@ -124,10 +125,14 @@ impl isa::Inst for Inst {
         if has_width(self.op) {
             name += WIDTHS.iter().find(|width| width.0 == self.width).map_or("", |width| width.1);
         }
+        if self.long {
+            name += LONG;
+        }
         name
     }
 
     fn named(name: &str, list: u32) -> Option<Inst> {
+        let (name, long) = name.strip_suffix(LONG).map_or((name, false), |name| (name, true));
         let (name, width) = match WIDTHS.iter().find_map(|width| name.strip_suffix(width.1).map(|name| (name, width.0))) {
             Some((name, width)) => (name, Some(width)),
             None => (name, None),
@@ -142,7 +147,7 @@ impl isa::Inst for Inst {
         if has_width(op) != width.is_some() {
             return None;
         }
-        let inst = Inst::new(op, width.unwrap_or(Width::Q)).cond(cond);
+        let inst = Inst::new(op, width.unwrap_or(Width::Q)).long(long).cond(cond);
         Some(if op.shape() == Shape::List { inst.imm(list.into()) } else { inst })
     }
 
@@ -284,6 +289,9 @@ impl Form {
         Form { dst, src, rm, imm }
     }
 }
+
+/// The suffix of an instruction on vectors of 256 bits, after that of its width.
+const LONG: &str = ".l";
 
 /// Widths, with their suffixes.
 const WIDTHS: [(Width, &str); 5] = [(Width::B, ".b"), (Width::W, ".w"), (Width::D, ".d"), (Width::Q, ".q"), (Width::X, ".x")];

@@ -10,7 +10,7 @@ use super::solver::{BitSet, Direction, GenKill, Problem, Solution, solve};
 use super::uses::Uses;
 use std::collections::HashMap;
 use weir_jit::analysis::Cfg;
-use weir_jit::ir::family::{Family, Global};
+use weir_jit::ir::family::{Accounting, Family, Global};
 use weir_jit::ir::{Block, Effect, Func, Op, Type, Value};
 
 /// The expressions that are available at each block's start and end.
@@ -74,8 +74,13 @@ pub fn may_change(write: Op, read: Op) -> bool {
             Family::Call(_) | Family::Exception(_) => true,
             // Two imported globals may be the same.
             Family::Global(op) => op == Global::GlobalSet && read == Op::GlobalGet,
-            Family::Store(_) | Family::Memory(_) | Family::Table(_) => read != Op::GlobalGet,
-            Family::Accounting(_) | Family::Terminator(_) => false,
+            Family::Store(_) | Family::Memory(_) | Family::Table(_) => {
+                !matches!(read, Op::GlobalGet | Op::FuelLeft | Op::Epoch | Op::Deadline)
+            }
+            // The host that a poll calls has the store.
+            Family::Accounting(Accounting::Poll) => true,
+            Family::Accounting(op) => op == Accounting::Fuel && read == Op::FuelLeft,
+            Family::Terminator(_) => false,
             Family::Leaf(_) | Family::Load(_) | Family::Reference(_) => false,
             Family::Integer(_) | Family::Compare(_) | Family::Bits(_) | Family::Convert(_) => false,
             Family::Float(_) | Family::FloatUnary(_) | Family::FloatCompare(_) | Family::Simd(_) => false,

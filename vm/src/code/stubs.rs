@@ -222,6 +222,10 @@ pub(super) fn common(arena: &CodeArena, hooks: Hooks) -> Result<Common, CodeErro
         ; mov rdx, rbp
     );
     let trap = asm.offset();
+    if std::is_x86_feature_detected!("avx") {
+        // Code with vectors of 256 bits may have trapped; the host's code could have to wait for their upper halves.
+        dynasm!(asm; .arch x64; vzeroupper);
+    }
     dynasm!(asm
         ; .arch x64
         ; push rax

@@ -4,7 +4,7 @@ use crate::graph::dominators::Dominators;
 use crate::graph::order::Order;
 use crate::mir::code::MachineCode;
 use crate::mir::isa::Inst;
-use crate::regalloc::{Operand, Position, Reg, RegSet, Role};
+use crate::regalloc::{Operand, Position, Reg, RegSet, Role, SlotWidth};
 
 /// Where a register is defined: the block, and the index of the instruction or `None` for a parameter.
 type Definition = (u32, Option<u32>);
@@ -64,7 +64,7 @@ fn each_operand<I: Inst>(
 
 fn check_arguments<I: Inst>(code: &MachineCode<I>) -> Result<(), String> {
     for (number, block) in code.blocks.iter().enumerate() {
-        let kinds = |regs: &[Reg]| regs.iter().map(|reg| (reg.class(), reg.is_wide())).collect::<Vec<_>>();
+        let kinds = |regs: &[Reg]| regs.iter().map(|reg| (reg.class(), SlotWidth::of(*reg))).collect::<Vec<_>>();
         let expected = match block.succs[..] {
             [succ] => kinds(&code.blocks[succ as usize].params),
             _ => Vec::new(),

@@ -39,7 +39,7 @@ impl Emitter<'_> {
             Sequence::Constant => self.plain(inst, |out| out.constant(inst.dst, inst.imm)),
             Sequence::Zero => self.out.clear(inst.dst),
             Sequence::Ones => {
-                self.out.encode(&Inst::new(Asm::Pcmpeq, Width::D).dst(inst.dst).src(inst.dst).reg(inst.dst));
+                self.out.encode(&Inst::new(Asm::Pcmpeq, Width::D).long(inst.long).dst(inst.dst).src(inst.dst).reg(inst.dst));
             }
             Sequence::Division => self.divide(inst),
             Sequence::HighProduct => dynasm!(self.out.asm; .arch x64; imul Rq(inst.rm_reg().encoding())),
@@ -93,6 +93,7 @@ impl Emitter<'_> {
         dynasm!(self.out.asm; .arch x64; =>entry);
         match cold.case {
             Rare::Poll => {
+                self.clear_upper_halves();
                 // The helper calls the host, and preserves the registers.
                 dynasm!(self.out.asm
                     ; .arch x64

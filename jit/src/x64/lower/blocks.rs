@@ -11,6 +11,8 @@ use crate::x64::abi::{self, ArgLocation};
 use crate::x64::code::Code;
 use crate::x64::insts::{Asm, Inst, Width};
 use smallvec::SmallVec;
+use std::mem::offset_of;
+use weir_contract::StoreCtx;
 
 impl Lower<'_, '_> {
     /// Selects all instructions.
@@ -186,6 +188,7 @@ impl Lower<'_, '_> {
             Family::FloatUnary(op) => self.lower_unary_float(op, value),
             Family::Convert(op) => self.lower_conversion(op, value),
             Family::Simd(Simd::Vector) => self.lower_vector(value),
+            Family::Simd(Simd::Half) => self.lower_half(value),
             Family::Reference(op) => match op {
                 Reference::NonNull => self.lower_non_null(value),
                 Reference::RefIsNull => self.lower_set(value, Comparison::Null),
@@ -216,6 +219,9 @@ impl Lower<'_, '_> {
             Family::Accounting(op) => match op {
                 Accounting::Fuel => self.lower_fuel(value),
                 Accounting::Poll => self.lower_poll(),
+                Accounting::FuelLeft => self.lower_store_field(value, offset_of!(StoreCtx, fuel)),
+                Accounting::Deadline => self.lower_store_field(value, offset_of!(StoreCtx, deadline)),
+                Accounting::Epoch => self.lower_epoch(value),
                 Accounting::OsrTick => self.lower_osr_tick(value),
                 Accounting::OsrTarget => self.lower_osr_target(value),
                 Accounting::OsrStore => self.lower_osr_store(value),

@@ -221,7 +221,7 @@ impl Lower<'_, '_> {
         };
         let dst = self.result(value);
         let mem = self.access(value);
-        self.push(Inst::new(load, load_width).dst(dst).mem(mem));
+        self.push(Inst::new(load, load_width).long(ty == Type::V256).dst(dst).mem(mem));
     }
 
     pub(super) fn lower_store(&mut self, store: Value, width: Width) {
@@ -240,7 +240,7 @@ impl Lower<'_, '_> {
         };
         let op = if ty.is_float() && self.constant(stored).is_none() { Asm::VmovTo } else { Asm::MovTo };
         let mem = self.access(store);
-        let inst = Inst::new(op, width).mem(mem);
+        let inst = Inst::new(op, width).long(ty == Type::V256).mem(mem);
         self.push(match source {
             Ok(reg) => inst.src(reg),
             Err(imm) => inst.imm(imm),
@@ -344,6 +344,20 @@ impl Lower<'_, '_> {
         };
         self.push(charge);
         self.trap_if(Cond::S, Trap::OutOfFuel);
+    }
+
+    /// Selects a read of a number of the store.
+    pub(super) fn lower_store_field(&mut self, value: Value, field: usize) {
+        let store = self.field(abi::INSTANCE, offset_of!(InstanceCtx, store));
+        let dst = self.result(value);
+        self.load_field(dst, store, field);
+    }
+
+    pub(super) fn lower_epoch(&mut self, value: Value) {
+        let store = self.field(abi::INSTANCE, offset_of!(InstanceCtx, store));
+        let epoch = self.field(store, offset_of!(StoreCtx, epoch));
+        let dst = self.result(value);
+        self.load_field(dst, epoch, 0);
     }
 
     pub(super) fn lower_poll(&mut self) {

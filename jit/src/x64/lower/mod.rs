@@ -65,6 +65,7 @@ pub fn lower(func: &Func<'_>, request: &Request<'_>) -> Result<Code, Refusal> {
         memory_base: pinned_base.unwrap_or(Reg::NONE),
         memory_records: vec![Reg::NONE; request.module.memories.len()],
         frame: Reg::NONE,
+        long: false,
         next_edges: HashMap::new(),
     };
     Ok(lower.run(Flow::of(func, &cfg)))

@@ -44,6 +44,8 @@ pub struct Lower<'l, 'a> {
     pub memory_records: Vec<Reg>,
     /// The register with the interpreter's frame, if it is read.
     pub frame: Reg,
+    /// Whether the operation being selected is on vectors of 256 bits.
+    pub long: bool,
     /// By landing block, the index of the predecessor whose edge was selected last.
     pub next_edges: HashMap<Block, usize>,
 }
@@ -52,7 +54,7 @@ pub struct Lower<'l, 'a> {
 pub fn width(ty: Type) -> Width {
     match ty {
         Type::I32 | Type::F32 => Width::D,
-        Type::V128 => Width::X,
+        Type::V128 | Type::V256 => Width::X,
         Type::Void | Type::I64 | Type::F64 | Type::Ref => Width::Q,
     }
 }
@@ -79,7 +81,7 @@ impl Lower<'_, '_> {
     /// The bits of a scalar constant, zero-extended. For vectors see [`Lower::vector_constant`].
     pub fn constant(&self, value: Value) -> Option<u64> {
         let value = self.resolve(value);
-        self.func.as_const(value).filter(|_| self.func.ty(value) != Type::V128)
+        self.func.as_const(value).filter(|_| self.func.ty(value).half() != Type::V128)
     }
 
     /// A constant as an immediate, if it fits in 32 bits.
@@ -106,7 +108,11 @@ impl Lower<'_, '_> {
     }
 
     pub fn fresh(&mut self, ty: Type) -> Reg {
-        if ty == Type::V128 { self.code.new_wide_reg() } else { self.code.new_reg(class(ty)) }
+        match ty {
+            Type::V128 => self.code.new_wide_reg(),
+            Type::V256 => self.code.new_long_reg(),
+            Type::Void | Type::I32 | Type::I64 | Type::F32 | Type::F64 | Type::Ref => self.code.new_reg(class(ty)),
+        }
     }
 
     /// The register of `value`; a constant is loaded into a new one.
@@ -129,7 +135,9 @@ impl Lower<'_, '_> {
         let inst = match ty {
             Type::F32 | Type::F64 if bits == 0 => Inst::new(Asm::Vzero, width(ty)),
             Type::F32 | Type::F64 => Inst::new(Asm::Vmov, width(ty)).mem(self.constant_mem(bits, ty)),
-            Type::Void | Type::I32 | Type::I64 | Type::V128 | Type::Ref => Inst::new(Asm::MovImm, Width::Q).imm(bits as i64),
+            Type::Void | Type::I32 | Type::I64 | Type::V128 | Type::V256 | Type::Ref => {
+                Inst::new(Asm::MovImm, Width::Q).imm(bits as i64)
+            }
         };
         self.push(inst.dst(reg));
         reg

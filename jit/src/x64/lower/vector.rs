@@ -25,7 +25,7 @@ use weir_bytecode::semantics::vector;
 pub(super) fn check_processor(func: &Func<'_>, cfg: &Cfg) -> Result<(), Refusal> {
     let values = cfg.order().iter().flat_map(|&block| &func.block(block).insts);
     let mut types = values.map(|&value| func.ty(value)).chain(func.params.iter().copied()).chain(func.results.iter().copied());
-    match types.any(|ty| ty == Type::V128) && !crate::x64::processor::has_avx2() {
+    match types.any(|ty| ty.half() == Type::V128) && !crate::x64::processor::has_avx2() {
         true => Err(Refusal::Unsupported { backend: Backend::Native, what: "v128 on a processor without AVX2".into() }),
         false => Ok(()),
     }
@@ -33,13 +33,36 @@ pub(super) fn check_processor(func: &Func<'_>, cfg: &Cfg) -> Result<(), Refusal>
 
 impl Lower<'_, '_> {
     pub(super) fn lower_vector(&mut self, value: Value) {
-        let Some(reg) = self.vector(value) else { return };
+        self.long = self.func.ty(value) == Type::V256;
+        let reg = self.vector(value);
+        let long = std::mem::replace(&mut self.long, false);
+        let Some(reg) = reg else { return };
         let dst = self.result(value);
         match self.pending.last_mut() {
             // A new register that nothing else reads.
             Some(last) if last.dst == reg => last.dst = dst,
-            _ => self.push(Inst::new(Asm::Vmov, Width::X).dst(dst).reg(reg)),
+            _ => self.push(Inst::new(Asm::Vmov, Width::X).long(long).dst(dst).reg(reg)),
         }
+    }
+
+    /// Selects the lower or the upper half of a vector of 256 bits.
+    pub(super) fn lower_half(&mut self, value: Value) {
+        let a = self.reg(self.func.args(value)[0]);
+        let dst = self.result(value);
+        self.push(match self.func.inst(value).imm {
+            0 => Inst::new(Asm::Vmov, Width::X).dst(dst).reg(a),
+            // The lower half is the upper half of the left operand, the upper one is zero.
+            _ => Inst::new(Asm::PermuteHalves, Width::X).long(true).dst(dst).src(a).reg(a).imm(0x81),
+        });
+    }
+
+    /// The type of the operands.
+    fn vector_type(&self) -> Type {
+        if self.long { Type::V256 } else { Type::V128 }
+    }
+
+    fn fresh_vector(&mut self, long: bool) -> Reg {
+        if long { self.code.new_long_reg() } else { self.code.new_wide_reg() }
     }
 
     /// Selects an instruction and returns the register of its result, or `None` if the result is in the flags.
@@ -198,7 +221,7 @@ impl Lower<'_, '_> {
             Ternary::RelaxedDotAddS => {
                 let products = self.dot_bytes(a, b);
                 let sums = self.add_neighbours(products, Width::W, true);
-                let c = self.rm(c, Type::V128);
+                let c = self.rm(c, self.vector_type());
                 self.three(Asm::Padd, Width::D, sums, c)
             }
             Ternary::RelaxedMadd => self.multiply_add(width, [a, b, c], false),
@@ -233,21 +256,21 @@ impl Lower<'_, '_> {
             u128::MAX => Inst::new(Asm::Pones, Width::X),
             bits => Inst::new(Asm::Vmov, Width::X).mem(self.vector_mem(bits)),
         };
-        let dst = self.code.new_wide_reg();
-        self.push(inst.dst(dst));
+        let dst = self.fresh_vector(self.long);
+        self.push(inst.long(self.long && inst.op != Asm::Vzero).dst(dst));
         dst
     }
 
     /// A constant in memory.
     pub(super) fn vector_mem(&mut self, bits: u128) -> Mem {
-        Mem::constant(self.code.pool.offset(bits, 16))
+        Mem::constant(if self.long { self.code.pool.twice(bits) } else { self.code.pool.offset(bits, 16) })
     }
 
     /// A vector of which only the lower half is read, as a right operand: in memory if it is a load of 8 bytes that may be
     /// folded. A load of 16 bytes may not be folded, because it can trap where one of 8 bytes does not.
     fn low_half(&mut self, value: Value) -> Rm {
         let value = self.resolve(value);
-        if self.func.op(value) == Op::Load64U && self.can_fold_load(value, Type::V128) {
+        if self.func.op(value) == Op::Load64U && self.can_fold_load(value, self.vector_type()) {
             return Rm::Mem(self.fold(value));
         }
         Rm::Reg(self.reg(value))
@@ -260,8 +283,9 @@ impl Lower<'_, '_> {
 
     /// `op(src, rm, imm)` in a new register.
     fn three_imm(&mut self, op: Asm, width: Width, src: Reg, rm: impl Into<Rm>, imm: u8) -> Reg {
-        let dst = self.code.new_wide_reg();
-        self.push(Inst::new(op, width).dst(dst).src(src).rm(rm.into()).imm(imm.into()));
+        let long = self.long && op.is_on_halves();
+        let dst = self.fresh_vector(long);
+        self.push(Inst::new(op, width).long(long).dst(dst).src(src).rm(rm.into()).imm(imm.into()));
         dst
     }
 
@@ -278,13 +302,13 @@ impl Lower<'_, '_> {
     /// An operation on two values.
     fn lanewise(&mut self, op: Asm, width: Width, a: Value, b: Value) -> Reg {
         let src = self.reg(a);
-        let rm = self.rm(b, Type::V128);
+        let rm = self.rm(b, self.vector_type());
         self.three(op, width, src, rm)
     }
 
     /// A commutative operation on two values: an operand that can be in memory goes to the right.
     fn commutative(&mut self, op: Asm, width: Width, a: Value, b: Value) -> Reg {
-        let in_memory = |value| self.vector_constant(value).is_some() || self.can_fold_load(value, Type::V128);
+        let in_memory = |value| self.vector_constant(value).is_some() || self.can_fold_load(value, self.vector_type());
         let (a, b) = if in_memory(a) && !in_memory(b) { (b, a) } else { (a, b) };
         self.lanewise(op, width, a, b)
     }
@@ -297,7 +321,7 @@ impl Lower<'_, '_> {
 
     fn bitselect(&mut self, a: Value, b: Value, c: Value) -> Reg {
         let mask = self.reg(c);
-        let (a, b) = (self.rm(a, Type::V128), self.rm(b, Type::V128));
+        let (a, b) = (self.rm(a, self.vector_type()), self.rm(b, self.vector_type()));
         let ones = self.three(Asm::Pand, Width::X, mask, a);
         let zeros = self.three(Asm::Pandn, Width::X, mask, b);
         self.three(Asm::Por, Width::X, ones, zeros)
@@ -330,7 +354,7 @@ impl Lower<'_, '_> {
         } else {
             // No lane is zero.
             let zero = self.vector_constant_reg(0);
-            let a = self.rm(a, Type::V128);
+            let a = self.rm(a, self.vector_type());
             (self.three(Asm::Pcmpeq, lane_width(shape), zero, a), Cond::E)
         };
         self.push(Inst::new(Asm::Ptest, Width::X).src(tested).reg(tested));
@@ -345,12 +369,12 @@ impl Lower<'_, '_> {
                 self.with_sign(width, a, negative)
             }
             IntegerUnary::Abs => {
-                let a = self.rm(a, Type::V128);
+                let a = self.rm(a, self.vector_type());
                 self.two(Asm::Pabs, width, a)
             }
             IntegerUnary::Neg => {
                 let zero = self.vector_constant_reg(0);
-                let a = self.rm(a, Type::V128);
+                let a = self.rm(a, self.vector_type());
                 self.three(Asm::Psub, width, zero, a)
             }
             IntegerUnary::Popcnt => self.popcnt_bytes(a),
@@ -463,7 +487,7 @@ impl Lower<'_, '_> {
             // `a >= b` if a is the maximum of both; likewise for `<=`.
             Compare::GeU | Compare::LeU => {
                 let op = if op == Compare::GeU { Asm::PmaxU } else { Asm::PminU };
-                let (a, b) = (self.reg(a), self.rm(b, Type::V128));
+                let (a, b) = (self.reg(a), self.rm(b, self.vector_type()));
                 let extreme = self.three(op, width, a, b);
                 return self.three(Asm::Pcmpeq, width, a, extreme);
             }

@@ -250,6 +250,21 @@ impl World for Guest<'_> {
         unsafe { charge(&mut (*(*self.instance).store).fuel, cost as i64) }
     }
 
+    fn fuel_left(&mut self) -> i64 {
+        // SAFETY: see the type.
+        unsafe { (*(*self.instance).store).fuel }
+    }
+
+    fn epoch(&mut self) -> u64 {
+        // SAFETY: see the type; the epoch lives as long as the store's engine.
+        unsafe { (*(*(*self.instance).store).epoch).load(Ordering::Relaxed) }
+    }
+
+    fn deadline(&mut self) -> u64 {
+        // SAFETY: see the type.
+        unsafe { (*(*self.instance).store).deadline }
+    }
+
     fn poll(&mut self) -> Result<(), Failure> {
         // SAFETY: see the type; the epoch lives as long as the store's engine.
         unsafe {

@@ -1,7 +1,7 @@
 //! Vectors of floats, and conversions.
 
 use super::{Lower, splat};
-use crate::ir::{Type, Value};
+use crate::ir::Value;
 use crate::regalloc::Reg;
 use crate::x64::insts::{Asm, Mem, Width};
 use crate::x64::lower::numeric::{CEIL, FLOOR, NEAREST, TRUNC};
@@ -69,12 +69,12 @@ impl Lower<'_, '_> {
     }
 
     fn of_all(&mut self, op: Asm, width: Width, a: Value) -> Reg {
-        let a = self.rm(a, Type::V128);
+        let a = self.rm(a, self.vector_type());
         self.two(op, width, a)
     }
 
     fn round(&mut self, width: Width, a: Value, mode: i64) -> Reg {
-        let a = self.rm(a, Type::V128);
+        let a = self.rm(a, self.vector_type());
         self.two_imm(Asm::VroundAll, width, a, mode as u8)
     }
 
@@ -106,7 +106,7 @@ impl Lower<'_, '_> {
 
     fn compare_floats_all(&mut self, width: Width, a: Value, b: Value, predicate: u8) -> Reg {
         let src = self.reg(a);
-        let rm = self.rm(b, Type::V128);
+        let rm = self.rm(b, self.vector_type());
         self.three_imm(Asm::VcmpAll, width, src, rm, predicate)
     }
 
@@ -147,7 +147,7 @@ impl Lower<'_, '_> {
             let sign = self.vector_mem(sign(width));
             product = self.three(Asm::Vxor, Width::X, product, sign);
         }
-        let c = self.rm(c, Type::V128);
+        let c = self.rm(c, self.vector_type());
         self.three(Asm::VaddAll, width, product, c)
     }
 

@@ -1,0 +1,525 @@
+//! Makes the blocks of a vector loop: check, set-up, loop and exit.
+
+use super::plan::{Node, Plan, Reduction, VECTOR};
+use super::precheck::{self, Extent, Numbers};
+use crate::analysis::counted::{Linear, Test};
+use crate::ir::{Block, Func, Op, Probability, Type, Value};
+use rustc_hash::FxHashMap;
+use weir_bytecode::{Module, Opcode};
+
+/// The base-2 logarithm of the size of a page, if there is no module.
+const PAGE_LOG2: u8 = 16;
+/// The loop must have this many times the rounds of one round of the vector loop.
+const LEAST: u64 = 2;
+
+/// Makes the vector loop of `plan` in front of its loop.
+pub fn emit(func: &mut Func<'_>, module: Option<&Module>, plan: &Plan) {
+    let pc = func.terminator(plan.block).map_or(0, |branch| func.inst(branch).pc);
+    let starts: FxHashMap<Value, Value> = func.phis(plan.block).map(|phi| (phi, func.args(phi)[plan.entry])).collect();
+    let own: Vec<Value> = func.block(plan.block).insts.to_vec();
+    let mut e = Emit { func, module, plan, pc, starts, own, copies: FxHashMap::default(), out: Vec::new() };
+    e.run();
+}
+
+struct Emit<'e, 'a> {
+    func: &'e mut Func<'a>,
+    module: Option<&'e Module>,
+    plan: &'e Plan,
+    pc: u32,
+    /// The first value of each phi.
+    starts: FxHashMap<Value, Value>,
+    /// The instructions of the loop.
+    own: Vec<Value>,
+    /// Copies of invariant values of the loop.
+    copies: FxHashMap<Value, Value>,
+    /// The instructions of the current block so far.
+    out: Vec<Value>,
+}
+
+/// The values that the vector loop passes from round to round.
+struct Carried {
+    /// The remaining rounds of the vector loop.
+    left: Value,
+    /// By group, its address.
+    addresses: Vec<Option<Value>>,
+    /// By reduction and vector, the result so far.
+    sums: Vec<Vec<Value>>,
+}
+
+impl Numbers for Emit<'_, '_> {
+    type Number = Value;
+
+    fn constant(&mut self, value: u64) -> Value {
+        self.inst(Op::Const, Type::I64, value, &[])
+    }
+
+    fn add(&mut self, a: Value, b: Value) -> Value {
+        self.inst(Op::Add, Type::I64, 0, &[a, b])
+    }
+
+    fn sub(&mut self, a: Value, b: Value) -> Value {
+        self.inst(Op::Sub, Type::I64, 0, &[a, b])
+    }
+
+    fn times(&mut self, a: Value, by: u64) -> Value {
+        let by = self.constant(by);
+        self.inst(Op::Mul, Type::I64, 0, &[a, by])
+    }
+
+    fn divide(&mut self, a: Value, by: u64) -> Value {
+        match by {
+            1 => a,
+            by if by.is_power_of_two() => {
+                let count = self.constant(by.trailing_zeros().into());
+                self.inst(Op::ShrU, Type::I64, 0, &[a, count])
+            }
+            by => {
+                let by = self.constant(by);
+                self.inst(Op::DivU, Type::I64, 0, &[a, by])
+            }
+        }
+    }
+
+    fn wrapped(&mut self, a: Value) -> Value {
+        let low = self.inst(Op::Wrap, Type::I32, 0, &[a]);
+        self.inst(Op::ExtendU, Type::I64, 0, &[low])
+    }
+
+    fn less(&mut self, a: Value, b: Value) -> Value {
+        self.inst(Op::LtS, Type::I32, 0, &[a, b])
+    }
+
+    fn at_most(&mut self, a: Value, b: Value) -> Value {
+        self.inst(Op::LeS, Type::I32, 0, &[a, b])
+    }
+
+    fn either(&mut self, a: Value, b: Value) -> Value {
+        self.inst(Op::Or, Type::I32, 0, &[a, b])
+    }
+
+    fn select(&mut self, condition: Value, a: Value, b: Value) -> Value {
+        self.inst(Op::Select, Type::I64, 0, &[condition, a, b])
+    }
+}
+
+impl Emit<'_, '_> {
+    fn run(&mut self) {
+        let plan = self.plan;
+        let body = plan.block;
+        let [trip, fits, setup, head, exit] = [(); 5].map(|()| self.func.create_block());
+        let work = if plan.poll.is_some() { self.func.create_block() } else { head };
+        self.enter_at(trip);
+
+        let rounds = self.trip();
+        self.branch_if_enough(trip, rounds, fits);
+        let rounds = self.fitting(rounds);
+        self.branch_if_enough(fits, rounds, setup);
+        self.func.add_edge(fits, body);
+
+        let total = self.vector_rounds(rounds);
+        let first = self.set_up(total);
+        let splats = self.splats();
+        for &value in plan.reductions.iter().flat_map(|reduction| &reduction.invariants) {
+            self.invariant(value);
+        }
+        self.end(setup, Op::Jump, &[]);
+        self.func.add_edge(setup, head);
+
+        let at_head = self.phis_of(&first);
+        let due = plan.poll.map(|_| self.poll());
+        if let Some(due) = due {
+            let branch = self.end(head, Op::Branch, &[due]);
+            self.func.set_probability(branch, Some(Probability::of_counts(0, 255)));
+            self.func.add_edge(head, exit);
+            self.func.add_edge(head, work);
+        }
+        self.charge();
+        let next = self.body(&at_head, &splats);
+        let zero = self.number(Type::I64, 0);
+        let goes_on = self.inst(Op::Ne, Type::I32, 0, &[next.left, zero]);
+        let branch = self.end(work, Op::Branch, &[goes_on]);
+        self.func.set_probability(branch, Some(Probability::of_counts(63, 1)));
+        self.func.add_edge(work, head);
+        self.func.add_edge(work, exit);
+        self.close(&at_head, &first, &next);
+
+        let last = if due.is_some() { self.joined(&at_head, &next) } else { next };
+        self.leave(exit, total, &last);
+    }
+
+    /// Creates an instruction in the current block.
+    fn inst(&mut self, op: Op, ty: Type, imm: u64, args: &[Value]) -> Value {
+        let value = self.func.create(op, ty, self.pc, 0, imm, args);
+        self.out.push(value);
+        value
+    }
+
+    fn number(&mut self, ty: Type, bits: u64) -> Value {
+        self.inst(Op::Const, ty, bits, &[])
+    }
+
+    fn vector(&mut self, opcode: Opcode, ty: Type, imm: u64, args: &[Value]) -> Value {
+        let value = self.func.create(Op::Vector, ty, self.pc, opcode as u32, imm, args);
+        self.out.push(value);
+        value
+    }
+
+    /// Ends the current block.
+    fn end(&mut self, block: Block, op: Op, args: &[Value]) -> Value {
+        let last = self.inst(op, Type::Void, 0, args);
+        let out = std::mem::take(&mut self.out);
+        self.func.extend(block, &out);
+        last
+    }
+
+    /// Makes the loop's entry edge lead to `block`.
+    fn enter_at(&mut self, block: Block) {
+        let (body, entry) = (self.plan.block, self.plan.entry);
+        let pred = self.func.block(body).preds[entry];
+        let succs = &mut self.func.block_mut(pred).succs;
+        let succ = succs.iter().position(|&succ| succ == body).expect("an edge is listed at both its ends");
+        succs[succ] = block;
+        self.func.push_pred(block, pred);
+        self.func.block_mut(body).preds[entry] = block;
+    }
+
+    /// Ends a block of the check: goes on if there are enough rounds, else to the loop. If that edge is new, the caller adds its
+    /// predecessor.
+    fn branch_if_enough(&mut self, block: Block, rounds: Value, then: Block) {
+        let least = self.constant(LEAST * self.plan.rounds);
+        let enough = self.less(least, rounds);
+        self.end(block, Op::Branch, &[enough]);
+        self.func.add_edge(block, then);
+        if self.func.block(self.plan.block).preds[self.plan.entry] == block {
+            self.func.push_succ(block, self.plan.block);
+        }
+    }
+
+    /// The value in round 0 of a term: the start of an induction, or an invariant value, computed outside of the loop.
+    fn invariant(&mut self, value: Value) -> Value {
+        if let Some(&start) = self.starts.get(&value) {
+            return start;
+        }
+        if let Some(&copy) = self.copies.get(&value) {
+            return copy;
+        }
+        if !self.own.contains(&value) {
+            return value;
+        }
+        // Operands stand before their users, so this depth is at most the length of the block.
+        let args: Vec<Value> = self.func.args(value).to_vec();
+        let args: Vec<Value> = args.into_iter().map(|arg| self.invariant(arg)).collect();
+        let inst = self.func.inst(value);
+        let (op, ty, pc, aux, imm) = (inst.op, inst.ty, inst.pc, inst.aux, inst.imm);
+        let copy = self.func.create(op, ty, pc, aux, imm, &args);
+        self.out.push(copy);
+        self.copies.insert(value, copy);
+        copy
+    }
+
+    /// A linear form in round 0.
+    fn linear(&mut self, form: &Linear) -> Value {
+        let mut sum = None;
+        for &(value, factor) in &form.terms {
+            let mut term = self.invariant(value);
+            if factor != 1 {
+                let factor = self.number(Type::I32, factor.into());
+                term = self.inst(Op::Mul, Type::I32, 0, &[term, factor]);
+            }
+            sum = Some(match sum {
+                None => term,
+                Some(sum) => self.inst(Op::Add, Type::I32, 0, &[sum, term]),
+            });
+        }
+        match sum {
+            Some(sum) if form.constant == 0 => sum,
+            Some(sum) => {
+                let constant = self.number(Type::I32, form.constant.into());
+                self.inst(Op::Add, Type::I32, 0, &[sum, constant])
+            }
+            None => self.number(Type::I32, form.constant.into()),
+        }
+    }
+
+    /// The number of rounds of the loop.
+    fn trip(&mut self) -> Value {
+        let control = &self.plan.control;
+        let extend = match control.test {
+            Test::Less { signed: true, .. } | Test::Greater { signed: true, .. } => Op::ExtendS,
+            Test::Less { signed: false, .. } | Test::Greater { signed: false, .. } | Test::Differs => Op::ExtendU,
+        };
+        let [tested, bound] = [&control.tested, &control.bound].map(|form| {
+            let value = self.linear(form);
+            self.inst(extend, Type::I64, 0, &[value])
+        });
+        precheck::rounds(self, control.test, tested, bound, control.step)
+    }
+
+    /// The rounds that may run on vectors: 0, or those that fit.
+    fn fitting(&mut self, rounds: Value) -> Value {
+        let plan = self.plan;
+        let memory64 = self.module.is_some_and(|module| module.memories[plan.memory as usize].memory64);
+        debug_assert!(!memory64);
+        let log2 = self.module.map_or(PAGE_LOG2, |module| module.memories[plan.memory as usize].page_size_log2);
+        let pages = self.func.create(Op::MemorySize, Type::I32, self.pc, plan.memory, 0, &[]);
+        self.out.push(pages);
+        let pages = self.inst(Op::ExtendU, Type::I64, 0, &[pages]);
+        let log2 = self.constant(log2.into());
+        let len = self.inst(Op::Shl, Type::I64, 0, &[pages, log2]);
+        let mut rounds = rounds;
+        let mut extents = Vec::new();
+        for group in &plan.groups {
+            let start = self.linear(&group.base);
+            let start = self.inst(Op::ExtendU, Type::I64, 0, &[start]);
+            let extent = Extent { start, from: group.from, to: group.to, stride: group.stride };
+            rounds = precheck::fitting(self, extent, len, rounds);
+            extents.push(extent);
+        }
+        if let Some((_, cost)) = plan.fuel {
+            let (left, zero) = (self.inst(Op::FuelLeft, Type::I64, 0, &[]), self.constant(0));
+            let overdrawn = self.less(left, zero);
+            let left = self.select(overdrawn, zero, left);
+            let paid = self.divide(left, cost);
+            rounds = self.least(paid, rounds);
+        }
+        let span = (plan.rounds - 1) * plan.groups.iter().map(|group| u64::from(group.stride)).max().unwrap_or(0);
+        for check in &plan.checks {
+            let (a, b) = (extents[check.stores], extents[check.other]);
+            let apart = match check.together {
+                Some(ahead) => precheck::are_apart_together(self, a, b, span, ahead),
+                None => precheck::are_apart(self, a, b, rounds),
+            };
+            let zero = self.constant(0);
+            rounds = self.select(apart, rounds, zero);
+        }
+        rounds
+    }
+
+    /// The number of rounds of the vector loop; at least one round of the loop is left.
+    fn vector_rounds(&mut self, rounds: Value) -> Value {
+        let one = self.constant(1);
+        let rounds = self.sub(rounds, one);
+        self.divide(rounds, self.plan.rounds)
+    }
+
+    /// What the vector loop begins with.
+    fn set_up(&mut self, left: Value) -> Carried {
+        let plan = self.plan;
+        let addresses = plan.groups.iter().map(|group| (group.stride != 0).then(|| self.linear(&group.base))).collect();
+        let sums = plan.reductions.iter().map(|reduction| {
+            let bits = if reduction.op == Op::And { u64::MAX } else { 0 };
+            (0..plan.vectors).map(|_| self.neutral(bits)).collect()
+        });
+        Carried { left, addresses, sums: sums.collect() }
+    }
+
+    fn neutral(&mut self, bits: u64) -> Value {
+        let half = self.number(Type::I64, bits);
+        self.vector(Opcode::V128Const, Type::V256, 0, &[half, half])
+    }
+
+    /// By node, the vector that does not change.
+    fn splats(&mut self) -> Vec<Option<Value>> {
+        let nodes = &self.plan.nodes;
+        nodes
+            .iter()
+            .map(|node| match node {
+                Node::Splat(value, splat) => {
+                    let value = self.invariant(*value);
+                    Some(self.vector(*splat, Type::V256, 0, &[value]))
+                }
+                Node::Uniform(load, splat) => {
+                    let inst = self.func.inst(*load);
+                    let (op, ty, pc, aux, imm, address) = (inst.op, inst.ty, inst.pc, inst.aux, inst.imm, inst.args[0]);
+                    let address = self.invariant(address);
+                    let value = self.func.create(op, ty, pc, aux, imm, &[address]);
+                    self.out.push(value);
+                    Some(self.vector(*splat, Type::V256, 0, &[value]))
+                }
+                Node::Shift(_, _, count) => {
+                    // So that the count is not computed in the loop.
+                    self.invariant(*count);
+                    None
+                }
+                Node::Load(..) | Node::Op(..) => None,
+            })
+            .collect()
+    }
+
+    fn phi(&mut self, ty: Type) -> Value {
+        self.inst(Op::Phi, ty, 0, &[])
+    }
+
+    /// Phis for what the vector loop passes on; their arguments follow.
+    fn phis_of(&mut self, first: &Carried) -> Carried {
+        let left = self.phi(Type::I64);
+        let addresses = first.addresses.iter().map(|address| address.map(|_| self.phi(Type::I32))).collect();
+        let sums = first.sums.iter().map(|sums| sums.iter().map(|_| self.phi(Type::V256)).collect()).collect();
+        Carried { left, addresses, sums }
+    }
+
+    /// Sets the arguments of the phis at the head.
+    fn close(&mut self, phis: &Carried, first: &Carried, next: &Carried) {
+        for ((phi, first), next) in phis.all().zip(first.all()).zip(next.all()) {
+            self.func.set_args(phi, &[first, next]);
+        }
+    }
+
+    /// Phis at the exit, which the head and the end of the vector loop reach.
+    fn joined(&mut self, at_head: &Carried, next: &Carried) -> Carried {
+        let phis = self.phis_of(next);
+        for ((phi, head), next) in phis.all().zip(at_head.all()).zip(next.all()) {
+            self.func.set_args(phi, &[head, next]);
+        }
+        phis
+    }
+
+    /// Whether a poll would call the host.
+    fn poll(&mut self) -> Value {
+        let now = self.inst(Op::Epoch, Type::I64, 0, &[]);
+        let deadline = self.inst(Op::Deadline, Type::I64, 0, &[]);
+        self.inst(Op::GeU, Type::I32, 0, &[now, deadline])
+    }
+
+    /// Charges the fuel of a round.
+    fn charge(&mut self) {
+        if let Some((first, cost)) = self.plan.fuel {
+            let pc = std::mem::replace(&mut self.pc, self.func.inst(first).pc);
+            self.inst(Op::Fuel, Type::Void, cost * self.plan.rounds, &[]);
+            self.pc = pc;
+        }
+    }
+
+    /// The work of a round, and what it passes on.
+    fn body(&mut self, at: &Carried, splats: &[Option<Value>]) -> Carried {
+        let plan = self.plan;
+        let all: Vec<Vec<Value>> = (0..plan.vectors).map(|which| self.nodes(at, splats, which)).collect();
+        for store in &plan.stores {
+            for which in 0..plan.vectors {
+                let address = at.addresses[store.group].expect("stores are not to one address");
+                let inst = self.func.inst(store.store);
+                let (pc, aux) = (inst.pc, inst.aux);
+                let vector = all[which as usize][store.node];
+                let value = self.func.create(Op::Store, Type::Void, pc, aux, store.at + which * VECTOR, &[address, vector]);
+                self.out.push(value);
+            }
+        }
+        let mut sums = Vec::new();
+        for (reduction, so_far) in plan.reductions.iter().zip(&at.sums) {
+            let vectors = all.iter().map(|vectors| vectors[reduction.node]);
+            let added =
+                so_far.iter().zip(vectors).map(|(&sum, vector)| self.vector(reduction.lanes, Type::V256, 0, &[sum, vector]));
+            sums.push(added.collect());
+        }
+        let addresses = plan.groups.iter().zip(&at.addresses).map(|(group, address)| {
+            address.map(|address| {
+                let step = self.number(Type::I32, u64::from(group.stride) * plan.rounds);
+                self.inst(Op::Add, Type::I32, 0, &[address, step])
+            })
+        });
+        let addresses = addresses.collect();
+        let one = self.constant(1);
+        Carried { left: self.sub(at.left, one), addresses, sums }
+    }
+
+    /// The vectors with this number of all nodes.
+    fn nodes(&mut self, at: &Carried, splats: &[Option<Value>], which: u64) -> Vec<Value> {
+        let mut vectors: Vec<Value> = Vec::new();
+        for (node, &splat) in self.plan.nodes.iter().zip(splats) {
+            let vector = match node {
+                Node::Splat(..) | Node::Uniform(..) => splat.expect("it was made before the loop"),
+                Node::Load(group, distance, load) => {
+                    let address = at.addresses[*group].expect("its address moves");
+                    let inst = self.func.inst(*load);
+                    let (pc, aux) = (inst.pc, inst.aux);
+                    let value = self.func.create(Op::Load, Type::V256, pc, aux, distance + which * VECTOR, &[address]);
+                    self.out.push(value);
+                    value
+                }
+                Node::Op(opcode, args) => {
+                    let args: Vec<Value> = args.iter().map(|&arg| vectors[arg]).collect();
+                    self.vector(*opcode, Type::V256, 0, &args)
+                }
+                Node::Shift(opcode, arg, count) => {
+                    let count = match self.func.as_const(*count) {
+                        Some(bits) => self.number(Type::I32, bits),
+                        None => self.invariant(*count),
+                    };
+                    self.vector(*opcode, Type::V256, 0, &[vectors[*arg], count])
+                }
+            };
+            vectors.push(vector);
+        }
+        vectors
+    }
+
+    /// The exit: the phis of the loop as they are after the rounds of the vector loop.
+    fn leave(&mut self, exit: Block, total: Value, last: &Carried) {
+        let plan = self.plan;
+        let body = plan.block;
+        let vector_rounds = self.sub(total, last.left);
+        let done = self.inst(Op::Wrap, Type::I32, 0, &[vector_rounds]);
+        let mut values: FxHashMap<Value, Value> = FxHashMap::default();
+        for induction in &plan.inductions {
+            let step = self.number(Type::I32, u64::from(induction.step.wrapping_mul(plan.rounds as u32)));
+            let added = self.inst(Op::Mul, Type::I32, 0, &[done, step]);
+            values.insert(induction.phi, self.inst(Op::Add, Type::I32, 0, &[induction.start, added]));
+        }
+        for (reduction, sums) in plan.reductions.iter().zip(&last.sums) {
+            let sum = self.reduced(reduction, sums);
+            values.insert(reduction.phi, self.with_invariants(reduction, sum, vector_rounds));
+        }
+        self.end(exit, Op::Jump, &[]);
+        self.func.add_edge(exit, body);
+        let phis: Vec<Value> = self.func.phis(body).collect();
+        for phi in phis {
+            // The new edges come from the check and from the exit.
+            let mut args = self.func.args(phi).to_vec();
+            args.extend([self.starts[&phi], values[&phi]]);
+            self.func.set_args(phi, &args);
+        }
+    }
+
+    /// `sum`, and the invariant values that each round adds.
+    fn with_invariants(&mut self, reduction: &Reduction, sum: Value, vector_rounds: Value) -> Value {
+        let ty = self.func.ty(reduction.phi);
+        let mut sum = sum;
+        for &value in &reduction.invariants {
+            let value = self.invariant(value);
+            let made = self.times(vector_rounds, self.plan.rounds);
+            let made = if ty == Type::I32 { self.inst(Op::Wrap, Type::I32, 0, &[made]) } else { made };
+            let added = self.inst(Op::Mul, ty, 0, &[value, made]);
+            sum = self.inst(Op::Add, ty, 0, &[sum, added]);
+        }
+        sum
+    }
+
+    /// The reduction of the start and all lanes.
+    fn reduced(&mut self, reduction: &Reduction, sums: &[Value]) -> Value {
+        let ty = self.func.ty(reduction.phi);
+        let mut sum = sums[0];
+        for &other in &sums[1..] {
+            sum = self.vector(reduction.lanes, Type::V256, 0, &[sum, other]);
+        }
+        let halves = [0, 1].map(|half| self.inst(Op::Half, Type::V128, half, &[sum]));
+        let sum = self.vector(reduction.lanes, Type::V128, 0, &halves);
+        let (extract, lanes) = match ty {
+            Type::I32 => (Opcode::I32x4ExtractLane, 4),
+            Type::I64 | Type::F32 | Type::F64 | Type::V128 | Type::V256 | Type::Ref | Type::Void => (Opcode::I64x2ExtractLane, 2),
+        };
+        let mut result = self.starts[&reduction.phi];
+        for lane in 0..lanes {
+            let number = self.vector(extract, ty, lane, &[sum]);
+            result = self.inst(reduction.op, ty, 0, &[result, number]);
+        }
+        result
+    }
+}
+
+impl Carried {
+    /// All values, in one order.
+    fn all(&self) -> impl Iterator<Item = Value> + '_ {
+        let addresses = self.addresses.iter().flatten().copied();
+        std::iter::once(self.left).chain(addresses).chain(self.sums.iter().flatten().copied())
+    }
+}

@@ -1,0 +1,280 @@
+//! Loops before and after vectorisation have the same results, memory, fuel, traps and calls of the host.
+
+use bumpalo::Bump;
+use std::collections::BTreeMap;
+use weir::{Config, Engine, Instance, Module, Store, Tier, Val};
+use weir_bytecode::Trap;
+use weir_jit::Options;
+use weir_jit::analysis::verify;
+use weir_jit::ir::sandbox::Sandbox;
+use weir_jit::ir::{EvalError, Func, Outcome, Type, eval, parse, print};
+use weir_jit::opt::vectorise;
+use weir_jit::pipeline::{self, Finished, Form, Phase, Unit};
+use weir_tests::counted_loops::{PARAMS, Shape, arguments, function, shape, wat};
+use weir_tests::engines::engine;
+use weir_tests::rng::Rng;
+
+const PAGE: u32 = 1 << 16;
+/// The number of loops.
+const LOOPS: u64 = 15_000;
+/// The number of loops that are compiled.
+const NATIVE_LOOPS: u64 = 1_000;
+/// The runs of each loop.
+const RUNS: u64 = 6;
+const STEPS: u64 = 40_000;
+
+/// The function after the pass, and whether the pass changed it.
+fn vectorised<'a>(func: Func<'a>) -> (Func<'a>, bool) {
+    let options = Options { verify: true, ..Options::default() };
+    let mut unit = Unit::without_module(func, &options);
+    let _ = pipeline::run(&mut unit, [Phase::of(&vectorise::PASS)], &mut ()).unwrap();
+    let Finished { form: Form::Ssa(func), stats, .. } = unit.finish() else { panic!("the pass is on SSA") };
+    (func, stats.changes[0].1 > 0)
+}
+
+/// A world and arguments: the arrays are near each other, or near the end of memory, or at its start; sometimes fuel is
+/// scarce, and sometimes polls call the host. Aligned elements do not overlap in part.
+fn world(rng: &mut Rng, shape: Shape, aligned: bool) -> (Sandbox, Vec<u128>) {
+    let mut bytes = vec![0; PAGE as usize];
+    bytes.chunks_mut(8).for_each(|chunk| chunk.copy_from_slice(&(rng.bits() >> (8 * rng.below(8))).to_le_bytes()));
+    let rounds = match rng.below(4) {
+        0 => rng.below(4),
+        1 => 100 + rng.below(200),
+        _ => rng.below(100),
+    };
+    let extent = (rounds + 4) * shape.copies * shape.element + 64;
+    let first = match rng.below(5) {
+        0 => rng.below(40),
+        // The last rounds may be out of bounds.
+        1 => (PAGE - extent.min(PAGE)).wrapping_add(rng.below(extent)),
+        _ => 1000 + rng.below(1000),
+    };
+    let at = [0, 1, 2].map(|_| match rng.below(3) {
+        0 => first.wrapping_add(rng.below(81)).wrapping_sub(40),
+        1 => first.wrapping_add(rng.below(9) * shape.element),
+        _ => 20_000 + rng.below(20_000),
+    });
+    let at = at.map(|at| if aligned { at & shape.element.wrapping_neg() } else { at });
+    let args = arguments(rng, shape, at, rounds);
+    let fuel = match rng.below(3) {
+        0 => shape.cost * u64::from(rng.below(rounds + 2)) + u64::from(rng.below(4)),
+        _ => 1_000_000_000,
+    };
+    let mut world = Sandbox { memories: vec![bytes], fuel: Some(fuel), ..Sandbox::default() };
+    if shape.cost > 0 && shape.polls && rng.percent(50) {
+        let count = 1 + rng.below(3);
+        world.due_at = (0..count).map(|_| fuel.wrapping_sub(shape.cost * u64::from(rng.below(rounds + 1)))).collect();
+        world.callback = *rng.pick(&[writes, grows, takes_fuel, gives_fuel, stops]);
+    }
+    (world, args)
+}
+
+fn writes(world: &mut Sandbox) -> Result<(), Trap> {
+    let seed = world.fuel.unwrap_or_default() as usize;
+    let memory = &mut world.memories[0];
+    let len = memory.len();
+    (0..4000).for_each(|i| memory[(i * 17 + seed) % len] ^= i as u8);
+    Ok(())
+}
+
+fn grows(world: &mut Sandbox) -> Result<(), Trap> {
+    world.memories[0].extend([7; PAGE as usize]);
+    Ok(())
+}
+
+fn takes_fuel(world: &mut Sandbox) -> Result<(), Trap> {
+    world.fuel = world.fuel.map(|fuel| fuel.min(50));
+    Ok(())
+}
+
+fn gives_fuel(world: &mut Sandbox) -> Result<(), Trap> {
+    world.fuel = world.fuel.map(|fuel| fuel + 5_000_000_000);
+    Ok(())
+}
+
+fn stops(_: &mut Sandbox) -> Result<(), Trap> {
+    Err(Trap::Interrupt)
+}
+
+type Observed = (Result<Outcome, EvalError>, Sandbox);
+
+fn run(func: &Func<'_>, mut world: Sandbox, args: &[u128]) -> Observed {
+    let end = eval(func, &mut world, args, STEPS);
+    (end, world)
+}
+
+/// Counts of what was reached.
+#[derive(Default)]
+struct Reached(BTreeMap<String, u64>);
+
+impl Reached {
+    fn note(&mut self, what: impl Into<String>) {
+        *self.0.entry(what.into()).or_default() += 1;
+    }
+}
+
+fn note_run(reached: &mut Reached, shape: Shape, (end, world): &Observed) {
+    let kind = match end {
+        Ok(_) => "returns",
+        Err(EvalError::Failed { why: Trap::MemoryOutOfBounds, .. }) => "leaves the memory",
+        Err(EvalError::Failed { why: Trap::OutOfFuel, .. }) => "has no fuel",
+        Err(EvalError::Failed { .. }) => "is stopped",
+        Err(EvalError::Steps) => "is endless",
+    };
+    reached.note(format!("vector rounds: {} copies", shape.copies));
+    reached.note(format!("vector rounds: {:?} of {} bytes", shape.ty, shape.element));
+    reached.note(format!("vector rounds: {:?}", shape.counter));
+    reached.note(format!("vector rounds: reduces {}, stores {}", shape.reduces, shape.stores));
+    reached.note(format!("vector rounds: {kind}"));
+    if !world.called_at.is_empty() {
+        reached.note("vector rounds: the host is called");
+    }
+}
+
+#[test]
+fn vector_loops_do_what_the_loops_do() {
+    let mut reached = Reached::default();
+    for seed in 0..LOOPS {
+        let arena = Bump::new();
+        let shape = shape(&mut Rng::new(seed));
+        let original = function(&arena, &mut Rng::new(seed), shape);
+        verify(&original, None).unwrap_or_else(|error| panic!("seed {seed}: {error}\n{original}"));
+        let (vector, changed) = vectorised(function(&arena, &mut Rng::new(seed), shape));
+        reached.note(if changed { "vectorised" } else { "left" });
+        if !changed {
+            continue;
+        }
+        let text = print(&vector);
+        assert!(parse(&arena, &text).unwrap() == vector, "seed {seed}:\n{text}");
+        let mut rng = Rng::new(seed ^ 0xA5A5);
+        for _ in 0..RUNS {
+            let (world, args) = world(&mut rng, shape, false);
+            let found = run(&vector, world.clone(), &args);
+            // The host is called only where the vector loop looks, so the original is called in these rounds.
+            let world = Sandbox { due_at: found.1.called_at.clone(), ..world };
+            let expected = run(&original, world, &args);
+            if found.1.wide_accesses > 0 {
+                note_run(&mut reached, shape, &found);
+            } else {
+                reached.note("scalar rounds only");
+            }
+            let ends = !matches!((&found.0, &expected.0), (Err(EvalError::Steps), _) | (_, Err(EvalError::Steps)));
+            if ends && (found.0 != expected.0 || found.1 != expected.1) {
+                let same = found.1.memories == expected.1.memories;
+                panic!(
+                    "seed {seed}, {shape:?}, {args:?}: {:?}, fuel {:?}, called at {:?}\nis expected, not {:?}, fuel {:?}, called at {:?}, same memory {same}\n{original}\n{vector}",
+                    expected.0, expected.1.fuel, expected.1.called_at, found.0, found.1.fuel, found.1.called_at,
+                );
+            }
+        }
+    }
+    for (what, count) in &reached.0 {
+        println!("{count:8} {what}");
+    }
+    let rare: Vec<_> = reached
+        .0
+        .iter()
+        .filter(|(what, count)| **count < if what.contains("stopped") { 200 } else { 1000 } && !what.contains("endless"))
+        .collect();
+    assert!(rare.is_empty() && reached.0.len() >= 25, "{rare:?} of {}", reached.0.len());
+}
+
+/// What can be observed of a call in an engine: results, or the trap with its backtrace; memory; and fuel.
+type Called = (Result<Vec<u128>, String>, Vec<u8>, Option<u64>);
+
+fn call(module: &Module, fuel: Option<u64>, memory: &[u8], args: &[u128]) -> Called {
+    let mut store = Store::new(module.engine(), ());
+    store.set_epoch_deadline(1 << 40);
+    if let Some(fuel) = fuel {
+        store.set_fuel(fuel).unwrap();
+    }
+    let instance = Instance::new(&mut store, module, &[]).unwrap();
+    let at = instance.get_memory(&mut store, "memory").unwrap();
+    at.write(&mut store, 0, memory).unwrap();
+    let args: Vec<Val> = args
+        .iter()
+        .zip(PARAMS)
+        .map(|(&bits, ty)| match ty {
+            Type::I32 => Val::I32(bits as i32),
+            Type::I64 => Val::I64(bits as i64),
+            Type::F32 => Val::F32(bits as u32),
+            _ => Val::F64(bits as u64),
+        })
+        .collect();
+    let func = instance.get_func(&mut store, "f").unwrap();
+    let mut results = vec![Val::I32(0); func.ty(&store).results().len()];
+    let end = func.call(&mut store, &args, &mut results);
+    let bits = |value: &Val| match value {
+        Val::I32(value) => u128::from(*value as u32),
+        Val::I64(value) => u128::from(*value as u64),
+        other => panic!("the loop passes no {other:?}"),
+    };
+    let end = end.map(|()| results.iter().map(bits).collect()).map_err(|error| format!("{error:?}"));
+    (end, at.data(&store).to_vec(), fuel.map(|_| store.get_fuel().unwrap()))
+}
+
+/// Whether two memories differ at most in the bits of NaNs of the element's type.
+fn same_up_to_nans(shape: Shape, a: &[u8], b: &[u8]) -> bool {
+    let size = shape.element as usize;
+    let is_nan = |bytes: &[u8]| match shape.ty {
+        Type::F32 => f32::from_le_bytes(bytes.try_into().unwrap()).is_nan(),
+        Type::F64 => f64::from_le_bytes(bytes.try_into().unwrap()).is_nan(),
+        _ => false,
+    };
+    let differ = (0..a.len()).filter(|&i| a[i] != b[i]);
+    let in_nan = |i: usize| {
+        let starts = i.saturating_sub(size - 1)..=i.min(a.len() - size);
+        starts.into_iter().any(|start| is_nan(&a[start..start + size]) && is_nan(&b[start..start + size]))
+    };
+    a.len() == b.len() && differ.into_iter().all(in_nan)
+}
+
+/// Machine code of vector loops against the interpreter, in engines with and without fuel, polls and signal handlers.
+#[test]
+fn machine_code_does_what_the_interpreter_does() {
+    let engines: Vec<[Engine; 2]> = [(false, false, true), (true, false, true), (true, true, true), (false, true, false)]
+        .map(|(fuel, epoch, signals)| {
+            [Tier::Interpreter, Tier::Native].map(|tier| {
+                let mut config = Config::new();
+                config.tier(tier).synchronous_compilation(true).tier_up_threshold(Some(1));
+                config.consume_fuel(fuel).epoch_interruption(epoch).signals_based_traps(signals);
+                engine(&config).unwrap()
+            })
+        })
+        .into();
+    let (mut calls, mut changed, mut ends) = (0, 0, BTreeMap::<&str, u64>::new());
+    for seed in 0..NATIVE_LOOPS {
+        let arena = Bump::new();
+        let mut rng = Rng::new(seed ^ 0x5A5A);
+        let shape = Shape { polls: false, cost: 0, ..shape(&mut Rng::new(seed)) };
+        let original = function(&arena, &mut Rng::new(seed), shape);
+        changed += u64::from(vectorised(function(&arena, &mut Rng::new(seed), shape)).1);
+        let text = wat(&original);
+        let pair = rng.pick(&engines);
+        let [interpreter, native] =
+            [0, 1].map(|i| Module::new(&pair[i], &text).unwrap_or_else(|error| panic!("{error:?}\n{text}")));
+        for _ in 0..3 {
+            // The bits of a NaN are open, also where another element has a part of them.
+            let (world, args) = world(&mut rng, shape, shape.ty.is_float());
+            // Endless loops do not end without fuel.
+            if run(&original, Sandbox { fuel: None, ..world.clone() }, &args).0 == Err(EvalError::Steps) {
+                continue;
+            }
+            let fuel = std::ptr::eq(pair, &engines[1]) || std::ptr::eq(pair, &engines[2]);
+            let fuel = fuel.then(|| if rng.one_in(2) { 1 << 40 } else { u64::from(rng.below(3000)) });
+            let expected = call(&interpreter, fuel, &world.memories[0], &args);
+            let found = call(&native, fuel, &world.memories[0], &args);
+            let same = expected.0 == found.0 && expected.2 == found.2 && same_up_to_nans(shape, &expected.1, &found.1);
+            let memory = expected.1 == found.1;
+            assert!(
+                same,
+                "seed {seed} {shape:?} {args:?}: {:?}, fuel {:?} is expected, not {:?}, fuel {:?}; same memory: {memory}\n{text}",
+                expected.0, expected.2, found.0, found.2
+            );
+            *ends.entry(if found.0.is_ok() { "returns" } else { "traps" }).or_default() += 1;
+            calls += 1;
+        }
+    }
+    println!("{calls} calls, {changed} loops vectorised, {ends:?}");
+    assert!(changed > NATIVE_LOOPS / 4 && ends["traps"] > calls / 20);
+}
