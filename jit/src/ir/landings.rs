@@ -1,4 +1,4 @@
-//! The rules about landing blocks and the edges that lead there, for the [verifier](crate::analysis::verify).
+//! The rules about landing blocks and the edges that lead there, for the [verifier](mod@crate::analysis::verify).
 
 use super::func::Func;
 use super::index::{Block, Value};

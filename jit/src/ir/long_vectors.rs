@@ -1,4 +1,4 @@
-//! The rule about values of type v256, for the [verifier](crate::analysis::verify).
+//! The rule about values of type v256, for the [verifier](mod@crate::analysis::verify).
 
 use super::family::{Family, Leaf};
 use super::func::Func;

@@ -297,7 +297,7 @@ macro_rules! for_each_op {
                 CallRef, "call_ref", *, Write, mirror: none, inverse: none, gives: any, calls: function, access: none, fields: Type, [];
             }
             /// The head of a *landing block*, to which exceptions lead, after its phis. imm is the index of the handler's branch
-            /// entry, aux its tag or [`NO_TAG`]. The value is the first of the payload and the reference that the handler passes on (void if there are none);
+            /// entry, aux its tag or `NO_TAG`. The value is the first of the payload and the reference that the handler passes on (void if there are none);
             /// `result` reads the others.
             Exception {
                 Catch, "catch", 0, Write, mirror: none, inverse: none, gives: any, calls: none, access: none, fields: Handler, [];

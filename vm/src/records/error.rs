@@ -68,7 +68,7 @@ impl dyn Part {
         value
     }
 
-    /// As [`Part::get`], mutably.
+    /// As `get`, mutably.
     fn get_mut<E: fmt::Display + fmt::Debug + Send + Sync + 'static>(&mut self) -> Option<&mut E> {
         #[cfg(feature = "anyhow")]
         if !self.value().is::<E>() {
@@ -77,7 +77,7 @@ impl dyn Part {
         self.value_mut().downcast_mut()
     }
 
-    /// Returns the value, of which [`Part::get`] has found that it is an `E`.
+    /// Returns the value, of which `get` has found that it is an `E`.
     fn take<E: fmt::Display + fmt::Debug + Send + Sync + 'static>(self: Box<Self>) -> Option<E> {
         let value = self.into_value();
         #[cfg(feature = "anyhow")]
