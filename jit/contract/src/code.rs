@@ -60,7 +60,7 @@ pub struct UnplacedCode<'a> {
 }
 
 /// The place at which exceptions continue that a handler catches. It is that of the calls that return to `call` or, up to the next
-/// `call` of the same handler, behind it.
+/// `call` of the same handler, after it.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Landing {
     /// The index of the handler's branch entry.

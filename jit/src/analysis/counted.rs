@@ -153,7 +153,7 @@ impl<'f, 'a> Counted<'f, 'a> {
         self.invariant.get(&value).copied().unwrap_or(!self.positions.contains_key(&value))
     }
 
-    /// Notes what is known of the next value of the block.
+    /// Records whether the block's next value is invariant, and its linear form.
     fn visit(&mut self, value: Value) {
         let func = self.func;
         let inst = func.inst(value);
@@ -223,32 +223,14 @@ impl<'f, 'a> Counted<'f, 'a> {
         while func.op(condition) == Op::Eqz && func.ty(func.args(condition)[0]) == Type::I32 {
             (condition, goes_on) = (func.args(condition)[0], !goes_on);
         }
-        let zero = Linear::default();
-        let (op, a, b) = match func.op(condition).family() {
-            Family::Compare(op) if func.inst(condition).args.len() == 2 && self.positions.contains_key(&condition) => {
-                let args = func.args(condition);
-                let op = if goes_on { Op::from(op) } else { Op::from(op).inverse()? };
-                (op, self.linear(args[0])?, self.linear(args[1])?)
-            }
-            Family::Leaf(_)
-            | Family::Integer(_)
-            | Family::Compare(_)
-            | Family::Bits(_)
-            | Family::Float(_)
-            | Family::FloatUnary(_)
-            | Family::FloatCompare(_)
-            | Family::Convert(_)
-            | Family::Reference(_)
-            | Family::Simd(_)
-            | Family::Load(_)
-            | Family::Store(_)
-            | Family::Memory(_)
-            | Family::Global(_)
-            | Family::Table(_)
-            | Family::Call(_)
-            | Family::Exception(_)
-            | Family::Accounting(_)
-            | Family::Terminator(_) => (if goes_on { Op::Ne } else { Op::Eq }, self.linear(condition)?, zero),
+        let (op, a, b) = if let Family::Compare(op) = func.op(condition).family()
+            && let [a, b] = *func.args(condition)
+            && self.positions.contains_key(&condition)
+        {
+            let op = if goes_on { Op::from(op) } else { Op::from(op).inverse()? };
+            (op, self.linear(a)?, self.linear(b)?)
+        } else {
+            (if goes_on { Op::Ne } else { Op::Eq }, self.linear(condition)?, Linear::default())
         };
         let (op, tested, bound) = match (self.stride(&a)?, self.stride(&b)?) {
             (_, 0) => (op, a, b),

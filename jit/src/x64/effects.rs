@@ -73,16 +73,15 @@ fn instance(op: Asm, width: Width) -> Inst {
     if op == Asm::Lea { inst.mem(Mem::at(Reg::int(10), 8)) } else { inst }
 }
 
+/// The registers of a call that has no arguments and no results.
+fn empty_list() -> RegList {
+    let (target, clobbers) = (Target::Cell(1), RegSet::EMPTY);
+    RegList { uses: vec![], defs: vec![], clobbers, target, restore: false, handlers: Vec::new() }
+}
+
 /// Emits `inst` in a block of its own that then returns.
 fn emitted(inst: &Inst, raises: bool) -> Compiled {
-    let list = RegList {
-        uses: vec![],
-        defs: vec![],
-        clobbers: RegSet::EMPTY,
-        target: Target::Cell(1),
-        restore: false,
-        handlers: Vec::new(),
-    };
+    let list = empty_list();
     let succs: &[u32] = match inst.control() {
         Control::Jump => &[1],
         Control::Branch => &[2, 1],
@@ -268,14 +267,7 @@ fn control_and_bytes(inst: &Inst) -> (Control, usize) {
     let mut code = Code::new(None);
     code.insts = vec![*inst, marker(Asm::Popcnt), ret, marker(Asm::Lzcnt), ret];
     code.blocks = vec![block(0..1, &[2, 1]), block(1..3, &[]), block(3..5, &[])];
-    code.lists = vec![RegList {
-        uses: vec![],
-        defs: vec![],
-        clobbers: RegSet::EMPTY,
-        target: Target::Cell(1),
-        restore: false,
-        handlers: Vec::new(),
-    }];
+    code.lists = vec![empty_list()];
     code.tables = vec![vec![0, 0, 0, 0, 1]];
     code.allocation = Some(Allocation::default());
     code.layout = Some(Layout { blocks: vec![0, 1, 2], targets: vec![0, 1, 2], packed: vec![None; 3], replicas: vec![None; 3] });

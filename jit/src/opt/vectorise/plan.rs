@@ -8,7 +8,7 @@
 
 use super::precheck::{MAX_STRIDE, Placed, least_ahead};
 use crate::analysis::counted::{Control, Counted, Induction, Linear};
-use crate::ir::family::{Accounting, Compare, Convert, Family, Float, FloatCompare, FloatUnary, Integer, Load};
+use crate::ir::family::{Compare, Convert, Family, Float, FloatCompare, FloatUnary, Integer, Load};
 use crate::ir::{Block, Effect, Func, Op, Type, Value};
 use rustc_hash::FxHashMap;
 use weir_bytecode::lanes::{self, Lane, LaneOp, Lanes, Shape, Shift, Whole};
@@ -198,41 +198,15 @@ fn effects(func: &Func<'_>, block: Block) -> Option<(Option<Value>, Option<Charg
     let (mut poll, mut fuel, mut accesses) = (None, None, false);
     for &value in &func.block(block).insts {
         let inst = func.inst(value);
-        match inst.op.family() {
-            Family::Accounting(Accounting::Poll) if poll.is_none() => poll = Some(value),
-            Family::Accounting(Accounting::Fuel) => {
-                let (first, cost) = fuel.unwrap_or((value, 0u64));
-                fuel = Some((first, cost.checked_add(inst.imm).filter(|&cost| cost < 1 << 20)?));
-            }
-            Family::Load(_) | Family::Store(_) => accesses = true,
-            Family::Terminator(_) => {}
-            Family::Leaf(_)
-            | Family::Integer(_)
-            | Family::Compare(_)
-            | Family::Bits(_)
-            | Family::Float(_)
-            | Family::FloatUnary(_)
-            | Family::FloatCompare(_)
-            | Family::Convert(_)
-            | Family::Reference(_)
-            | Family::Simd(_)
-                if inst.op.effect() == Effect::Pure => {}
-            Family::Leaf(_)
-            | Family::Integer(_)
-            | Family::Compare(_)
-            | Family::Bits(_)
-            | Family::Float(_)
-            | Family::FloatUnary(_)
-            | Family::FloatCompare(_)
-            | Family::Convert(_)
-            | Family::Reference(_)
-            | Family::Simd(_)
-            | Family::Memory(_)
-            | Family::Global(_)
-            | Family::Table(_)
-            | Family::Call(_)
-            | Family::Exception(_)
-            | Family::Accounting(_) => return None,
+        if inst.op == Op::Poll && poll.is_none() {
+            poll = Some(value);
+        } else if inst.op == Op::Fuel {
+            let (first, cost) = fuel.unwrap_or((value, 0u64));
+            fuel = Some((first, cost.checked_add(inst.imm).filter(|&cost| cost < 1 << 20)?));
+        } else if matches!(inst.op.family(), Family::Load(_) | Family::Store(_)) {
+            accesses = true;
+        } else if !matches!(inst.op.effect(), Effect::Pure | Effect::Terminator) {
+            return None;
         }
     }
     accesses.then_some((poll, fuel.filter(|fuel| fuel.1 > 0)))

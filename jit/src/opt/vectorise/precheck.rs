@@ -139,7 +139,7 @@ pub fn are_apart_together<N: Numbers>(
     span: u64,
     ahead: Option<i64>,
 ) -> N::Number {
-    // The distance of the starts decides: a ends before b begins, b before a, or b is not behind a.
+    // The distance of the starts decides: a ends before b begins, b before a, or b is ahead of a.
     let distance = n.sub(b.start, a.start);
     let above = n.constant((a.to + span).wrapping_sub(b.from));
     let above = n.at_most(above, distance);
