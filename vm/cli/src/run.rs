@@ -5,6 +5,7 @@ use crate::failure::{self, Done, Failure};
 use crate::limits::MemoryBudget;
 use crate::{invoke, limits, profile, stats, sys, wasi_context};
 use std::ffi::{OsStr, OsString};
+use std::fmt::Write as _;
 use std::io::Write;
 use std::os::unix::ffi::OsStrExt;
 use std::time::Instant;
@@ -165,16 +166,23 @@ fn is_function(module: &Module, name: &str) -> bool {
     matches!(module.get_export(name), Some(ExternType::Func(_)))
 }
 
-/// Creates the error for a missing function; it lists the functions that exist.
+/// The number of functions that an error lists. A module may export thousands.
+const NAMES_LISTED: usize = 12;
+
+/// Creates the error for a missing function; it lists functions that exist.
 fn no_function(module: &Module, name: &str) -> Failure {
     let functions = module.exports().filter(|export| matches!(export.ty(), ExternType::Func(_)));
-    let names: Vec<String> = functions.map(|export| format!("`{}`", export.name())).collect();
-    let message = match (name, names.is_empty()) {
+    let mut names: Vec<String> = functions.map(|export| format!("`{}`", export.name())).collect();
+    let more = names.len().saturating_sub(NAMES_LISTED);
+    names.truncate(NAMES_LISTED);
+    let mut list = names.join(", ");
+    if more > 0 {
+        let _ = write!(list, " and {more} more, which `weir dump` lists");
+    }
+    let message = match (name, list.is_empty()) {
         (_, true) => "the module exports no function".to_string(),
-        (START, false) => {
-            format!("the module is not a program: it exports no `{START}`; use --invoke with one of {}", names.join(", "))
-        }
-        (_, false) => format!("the module exports no function `{name}`; it exports {}", names.join(", ")),
+        (START, false) => format!("the module is not a program: it exports no `{START}`; use --invoke with one of {list}"),
+        (_, false) => format!("the module exports no function `{name}`; it exports {list}"),
     };
     Failure::Usage(message)
 }

@@ -29,6 +29,21 @@ const LIBRARY: &str = r#"(module $library
     (func $deeper (export "deeper") (result i32) (i32.add (i32.const 1) (call $deeper)))
     (func (export "fd") (param externref)))"#;
 
+/// An error does not list thousands of names.
+#[test]
+fn a_library_without_a_start_names_some_of_its_functions() {
+    let funcs: String = (0..40).map(|i| format!(r#"(func (export "f{i}"))"#)).collect();
+    let library = file("many.wat", format!("(module {funcs})"));
+    let some =
+        "use --invoke with one of `f0`, `f1`, `f2`, `f3`, `f4`, `f5`, `f6`, `f7`, `f8`, `f9`, `f10`, `f11` and 28 more, which";
+    assert_fails(&weir([&library]), 2, &["it exports no `_start`", some]);
+    assert_fails(
+        &weir(["--invoke".as_ref(), "g".as_ref(), library.as_os_str()]),
+        2,
+        &["no function `g`; it exports `f0`", "`f11` and 28 more"],
+    );
+}
+
 #[test]
 fn programs_run_with_their_arguments() {
     let output = weir([program("hello").as_os_str(), "you".as_ref(), "--tier".as_ref(), "them".as_ref()]);

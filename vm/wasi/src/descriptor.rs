@@ -7,6 +7,7 @@ use crate::stat::{CHARACTER_DEVICE, DIRECTORY, REGULAR_FILE, SOCKET_STREAM, UNKN
 use crate::stream::Stream;
 use crate::sys::poll::Interest;
 use cap_std::fs::File;
+use std::collections::BTreeSet;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 /// Bits of `fdflags`.
@@ -136,32 +137,37 @@ impl Object {
 
 /// The guest's descriptors by number.
 #[derive(Debug, Default)]
-pub(crate) struct Table(Vec<Option<Descriptor>>);
+pub(crate) struct Table {
+    /// Never shortened; the host's limit on open files bounds it.
+    slots: Vec<Option<Descriptor>>,
+    /// The numbers of the empty slots.
+    free: BTreeSet<u32>,
+}
 
 impl Table {
     pub fn get(&self, fd: u32) -> Result<&Descriptor, Errno> {
-        self.0.get(fd as usize).and_then(Option::as_ref).ok_or(Errno::Badf)
+        self.slots.get(fd as usize).and_then(Option::as_ref).ok_or(Errno::Badf)
     }
 
     pub fn get_mut(&mut self, fd: u32) -> Result<&mut Descriptor, Errno> {
-        self.0.get_mut(fd as usize).and_then(Option::as_mut).ok_or(Errno::Badf)
+        self.slots.get_mut(fd as usize).and_then(Option::as_mut).ok_or(Errno::Badf)
     }
 
-    /// Adds a descriptor with the lowest free number. The host's limit on open files bounds the table.
+    /// Adds a descriptor with the highest number that was freed, or a new one, as wasmtime does. POSIX takes the lowest. But the
+    /// compilers' library cannot duplicate descriptors, so programs that restore a redirected stdout only leave number 1 closed, and
+    /// what they print afterwards must not go to the next file that they open.
     pub fn insert(&mut self, descriptor: Descriptor) -> Result<u32, Errno> {
-        let free = self.0.iter().position(Option::is_none).unwrap_or(self.0.len());
-        let fd = u32::try_from(free).map_err(|_| Errno::Mfile)?;
-        match self.0.get_mut(free) {
-            Some(slot) => *slot = Some(descriptor),
-            None => self.0.push(Some(descriptor)),
+        if let Some(fd) = self.free.pop_last() {
+            self.slots[fd as usize] = Some(descriptor);
+            return Ok(fd);
         }
+        let fd = u32::try_from(self.slots.len()).map_err(|_| Errno::Mfile)?;
+        self.slots.push(Some(descriptor));
         Ok(fd)
     }
 
     pub fn close(&mut self, fd: u32) -> Result<(), Errno> {
-        self.get(fd)?;
-        self.0[fd as usize] = None;
-        Ok(())
+        self.take(fd).map(drop)
     }
 
     /// Closes `to`, which must be open, makes it refer to the object of `from`, and frees `from`.
@@ -169,15 +175,22 @@ impl Table {
         self.get(from)?;
         self.get(to)?;
         if from != to {
-            self.0[to as usize] = self.0[from as usize].take();
+            self.slots[to as usize] = Some(self.take(from)?);
         }
         Ok(())
+    }
+
+    /// Removes a descriptor and frees its number.
+    fn take(&mut self, fd: u32) -> Result<Descriptor, Errno> {
+        let descriptor = self.slots.get_mut(fd as usize).and_then(Option::take).ok_or(Errno::Badf)?;
+        self.free.insert(fd);
+        Ok(descriptor)
     }
 }
 
 impl FromIterator<Descriptor> for Table {
     /// Numbers the descriptors from 0.
     fn from_iter<I: IntoIterator<Item = Descriptor>>(descriptors: I) -> Table {
-        Table(descriptors.into_iter().map(Some).collect())
+        Table { slots: descriptors.into_iter().map(Some).collect(), free: BTreeSet::new() }
     }
 }

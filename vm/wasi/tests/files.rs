@@ -411,7 +411,7 @@ fn a_folder_can_be_opened_for_reading_only() {
 }
 
 #[test]
-fn numbers_are_reused_from_the_lowest() {
+fn the_highest_free_number_is_used_again() {
     let folder = scratch("numbers");
     fs::write(folder.join("a"), "a").unwrap();
     fs::write(folder.join("b"), "b").unwrap();
@@ -424,6 +424,10 @@ fn numbers_are_reused_from_the_lowest() {
     assert_eq!(guest.open(DIR, "a", 0, [READ, 0], 0), Ok(b));
     guest.close(0);
     assert_eq!(guest.open(DIR, "a", 0, [READ, 0], 0), Ok(0), "as a program expects that redirects its input");
+    guest.close(1);
+    guest.close(a);
+    assert_eq!(guest.open(DIR, "a", 0, [READ, 0], 0), Ok(a), "a closed stdout is not the next file");
+    assert_eq!(guest.open(DIR, "a", 0, [READ, 0], 0), Ok(1));
     guest.close(DIR);
     assert_eq!(guest.open(DIR, "a", 0, [READ, 0], 0), Err(BADF));
 }
