@@ -1,14 +1,15 @@
 //! Compares the two ways to validate a body: with the acceptor of common instructions, and with wasmparser alone. They must
 //! accept the same bodies, with the same side tables, and refuse the others with the same messages.
 
+use crate::generate::{Program, generate, throwing};
 use crate::rng::Rng;
 use std::collections::HashMap;
 use std::fmt::{Display, Formatter};
-use std::ops::Range;
+use std::ops::{AddAssign, Range};
 use wasm_encoder::{CodeSection, Encode, RawSection};
 use weir_bytecode::instrs::Reader;
 use weir_bytecode::opcodes::Immediates;
-use weir_bytecode::validate::{InvalidModule, Options, parse_with};
+use weir_bytecode::validate::{InvalidModule, Options, Proposal, Proposals, parse_with};
 use weir_bytecode::{FuncBody, Instrs, Module, Opcode};
 
 /// The result of comparing modules.
@@ -20,12 +21,24 @@ pub struct Accepted {
     pub of: u64,
 }
 
+/// The options with which both ways validate: every proposal, the legacy instructions of exception handling included.
+fn options(accept: bool) -> Options {
+    Options { accept, proposals: Proposals::default().with(Proposal::LegacyExceptions, true), ..Options::default() }
+}
+
+impl AddAssign for Accepted {
+    fn add_assign(&mut self, other: Accepted) {
+        self.bytes += other.bytes;
+        self.of += other.of;
+    }
+}
+
 /// Validates a module in both ways.
 ///
 /// # Errors
 /// A difference.
 pub fn compare(wasm: &[u8]) -> Result<Accepted, String> {
-    let parse = |accept| parse_with(wasm.into(), Options { accept, ..Options::default() });
+    let parse = |accept| parse_with(wasm.into(), options(accept));
     let (fast, slow) = match (parse(true), parse(false)) {
         (Ok(fast), Ok(slow)) => (fast, slow),
         (Err(fast), Err(slow)) => return same_error(&fast, &slow).map(|()| Accepted::default()),
@@ -47,6 +60,11 @@ fn same_body(fast: &FuncBody, slow: &FuncBody) -> Result<(), String> {
 
 fn same_error(fast: &InvalidModule, slow: &InvalidModule) -> Result<(), String> {
     if fast == slow { Ok(()) } else { Err(format!("{fast} and {slow}")) }
+}
+
+/// The program for `seed` whose bodies are compared: one in four throws exceptions.
+pub fn program(seed: u64) -> Program {
+    if seed % 4 == 3 { throwing(seed) } else { generate(seed) }
 }
 
 /// Counts of bodies that were compared.
@@ -80,7 +98,7 @@ impl Tally {
     /// # Errors
     /// A difference.
     pub fn compare(&mut self, wasm: &[u8], rng: &mut Rng) -> Result<(), String> {
-        let module = parse_with(wasm.into(), Options::default()).map_err(|error| error.to_string())?;
+        let module = parse_with(wasm.into(), options(true)).map_err(|error| error.to_string())?;
         let bodies = Bodies::of(wasm);
         for (index, body) in module.bodies.iter().enumerate() {
             let func = module.imported_funcs + index as u32;
@@ -99,7 +117,7 @@ impl Tally {
 
     /// Compares one body; returns whether it is valid. `known` is whether the acceptor knows its instructions, as far as can be seen.
     fn body(&mut self, wasm: &[u8], func: u32, known: bool) -> Result<bool, String> {
-        let parse = |accept| parse_with(wasm.into(), Options { accept, lazy: true, ..Options::default() });
+        let parse = |accept| parse_with(wasm.into(), Options { lazy: true, ..options(accept) });
         let (fast, slow) = match (parse(true), parse(false)) {
             (Ok(fast), Ok(slow)) => (fast, slow),
             // An edit of a body's length may damage what follows.
@@ -177,7 +195,7 @@ impl Tally {
             Edit::Delete => drop(bytes.drain(at)),
             Edit::Locals => {
                 let byte = rng.below((entry - start) as u32) as usize;
-                bytes[byte] = *rng.pick(&[0x7F, 0x7E, 0x7D, 0x7C, 0x7B, 0x70, 0x6F, 0, 1, 2]);
+                bytes[byte] = *rng.pick(&[0x7F, 0x7E, 0x7D, 0x7C, 0x7B, 0x70, 0x6F, 0x69, 0, 1, 2]);
             }
         }
         (edit, bytes)
@@ -341,13 +359,12 @@ impl Bodies {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::generate::generate;
 
     #[test]
     fn bodies_with_and_without_an_edit() {
         let mut tally = Tally::default();
         for seed in 0..300 {
-            tally.compare(&generate(seed).wasm, &mut Rng::new(seed)).unwrap_or_else(|error| panic!("seed {seed}: {error}"));
+            tally.compare(&program(seed).wasm, &mut Rng::new(seed)).unwrap_or_else(|error| panic!("seed {seed}: {error}"));
         }
         println!("{tally}");
         let Tally { original, edited, still_valid, accepted, .. } = tally;
@@ -355,10 +372,74 @@ mod tests {
         assert!(accepted > original / 3, "the acceptor took {accepted} bodies of {original}, before or after the edit");
     }
 
+    /// The acceptor takes bodies with every instruction of exception handling, those of the legacy form only if that is on.
+    #[test]
+    fn exceptions_are_accepted() {
+        let head = r#"(module (tag $t (param i32 i64)) (tag $u)
+            (func (param exnref) (result i32) (local exnref)
+                (block $with (result i32 i64 exnref) (block $none (block $all (result exnref)
+                    (try_table (catch $u $none) (catch_ref $t $with) (catch_all_ref $all) (catch_all $none)
+                        (throw $t (i32.const 1) (i64.const 2)))
+                    unreachable)
+                    (br_if $none (ref.is_null (local.tee 1)))
+                    (throw_ref (local.get 1)))
+                    (throw_ref (ref.null exn)))
+                drop drop)"#;
+        let legacy = r#"(func (param i32) (result i32)
+                try (result i32)
+                    local.get 0
+                catch $t
+                    drop
+                    try throw $u delegate 1
+                catch $u
+                    rethrow 0
+                catch_all
+                    i32.const 3
+                end)"#;
+        let [new, both] = [format!("{head})"), format!("{head}{legacy})")].map(|text| wat::parse_str(text).unwrap());
+        let Accepted { bytes, of } = compare(&new).unwrap();
+        assert_eq!(bytes, of);
+        let Accepted { bytes, of } = compare(&both).unwrap();
+        assert_eq!(bytes, of);
+        for accept in [true, false] {
+            let off = parse_with(both.as_slice().into(), Options { accept, ..Options::default() }).unwrap_err();
+            assert!(off.message.contains("legacy"), "{off}");
+        }
+        // Each of them is invalid, so that wasmparser has to say so.
+        let invalid = [
+            "(func (throw $t (i32.const 1)))",
+            "(func (throw 2))",
+            "(func (throw_ref (i32.const 0)))",
+            "(func try_table (catch $t 0) end)",
+            "(func (result i32) try_table (result i32) (catch_all_ref 0) i32.const 1 end)",
+            "(func try_table (catch 2 0) end)",
+            "(func try_table (catch_all 1) end)",
+            "(func try_table (result i32) end)",
+            "(func rethrow 0)",
+            "(func try rethrow 0 end)",
+            "(func try catch_all rethrow 1 end)",
+            "(func try catch_all catch $u end)",
+            "(func try catch_all catch_all end)",
+            "(func block catch $u end)",
+            "(func block catch_all end)",
+            "(func try delegate 1)",
+            "(func try catch $u delegate 0)",
+            "(func block delegate 0)",
+            "(func try (result i32) i32.const 1 catch $t end drop)",
+            "(func try i32.const 1 catch $u end)",
+        ];
+        for func in invalid {
+            let wasm = wat::parse_str(format!("(module (tag $t (param i32 i64)) (tag $u) {func})"));
+            let wasm = wasm.unwrap_or_else(|error| panic!("{func}: {error}"));
+            assert_eq!(compare(&wasm), Ok(Accepted::default()), "{func}");
+            assert!(parse_with(wasm.into(), options(true)).is_err(), "{func}");
+        }
+    }
+
     #[test]
     fn damaged_modules() {
         for seed in 0..400 {
-            let mut wasm = generate(seed / 16).wasm;
+            let mut wasm = program(seed / 16).wasm;
             let mut rng = Rng::new(seed);
             let at = 8 + rng.below(wasm.len() as u32 - 8) as usize;
             wasm[at] = rng.bits() as u8;

@@ -8,24 +8,24 @@ use weir_bytecode::sidetable::{BranchEntry, LocalSet, LoopInfo, Segment};
 use weir_bytecode::validate::{self, Options, parse_with};
 use weir_bytecode::verify::side_table;
 use weir_bytecode::{FuncBody, Instrs};
-use weir_tests::acceptance;
+use weir_tests::acceptance::{self, Accepted};
 use weir_tests::side_tables::{Verified, verify};
 
 /// Verifies the modules that Weir accepts. Both ways of validation must agree on all of them.
-fn verify_all(modules: impl Iterator<Item = (String, Vec<u8>)>) -> Verified {
-    let mut sum = Verified::default();
+fn verify_all(modules: impl Iterator<Item = (String, Vec<u8>)>) -> (Verified, Accepted) {
+    let (mut sum, mut accepted) = (Verified::default(), Accepted::default());
     for (place, bytes) in modules {
-        acceptance::compare(&bytes).unwrap_or_else(|error| panic!("{place}: {error}"));
+        accepted += acceptance::compare(&bytes).unwrap_or_else(|error| panic!("{place}: {error}"));
         let Ok(module) = validate::parse(bytes.into()) else { continue };
         sum += verify(&module).unwrap_or_else(|error| panic!("{place}: {error}"));
     }
-    println!("{sum:?}");
-    sum
+    println!("{sum:?}, {accepted:?}");
+    (sum, accepted)
 }
 
 #[test]
 fn specification_suite() {
-    let Verified { functions, entries } = verify_all(weir_spec::modules().into_iter());
+    let (Verified { functions, entries }, _) = verify_all(weir_spec::modules().into_iter());
     assert!(functions > 10_000 && entries > 50_000, "{functions} functions, {entries} entries");
 }
 
@@ -35,8 +35,9 @@ fn programs() {
     let folders = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).filter(|path| path.is_dir());
     let files = folders.flat_map(|folder| fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()));
     let modules = files.filter(|file| file.extension().is_some_and(|extension| extension == "wasm"));
-    let verified = verify_all(modules.map(|file| (file.display().to_string(), fs::read(&file).unwrap())));
+    let (verified, accepted) = verify_all(modules.map(|file| (file.display().to_string(), fs::read(&file).unwrap())));
     assert!(verified.functions > 1_000 && verified.entries > 10_000, "{verified:?}");
+    assert!(accepted.bytes * 100 >= accepted.of * 95, "the acceptor takes nearly all bytes of real modules: {accepted:?}");
 }
 
 /// Functions with every instruction that has entries, live and dead, with operands to keep and to drop.

@@ -12,9 +12,11 @@
 
 #![deny(clippy::wildcard_enum_match_arm, reason = "a new kind or immediate must be named by the compiler")]
 
+mod exceptions;
+
 use super::builder::{Builder, Class, Step};
 use super::code::Code;
-use super::signatures::{CONTROLS, EXTERNREF, FUNCREF, I32, Kind, NONE, ROWS, Row, Signature, Signatures, V128, value_type};
+use super::signatures::{CONTROLS, I32, Kind, NONE, REFERENCES, ROWS, Row, Signature, Signatures, V128, value_type};
 use crate::opcodes::{CallKind, Control, Immediates};
 use crate::types::ValType;
 use std::ops::Range;
@@ -55,11 +57,15 @@ struct Block {
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum BlockKind {
-    /// A block, the second arm of an `if`, or the function's body.
+    /// A block, a `try_table`, the second arm of an `if`, or the function's body.
     Block,
     /// The first arm of an `if`.
     If,
     Loop,
+    /// The part of a `try` before its first `catch`.
+    Try,
+    Catch,
+    CatchAll,
 }
 
 impl Default for Acceptor {
@@ -93,7 +99,7 @@ impl Acceptor {
         builder.begin(code, ty, locals, entry, range.end - entry);
         self.len = 0;
         self.blocks.clear();
-        self.open(signatures, BlockKind::Block, signature.of_body());
+        self.open(signatures, BlockKind::Block, signature.without_params());
         self.instructions(code, signatures, at, builder)?;
         Some(entry)
     }
@@ -220,14 +226,14 @@ impl Acceptor {
                 }
                 Kind::RefNull => {
                     let ty = run.at.byte()?;
-                    if ty != FUNCREF && ty != EXTERNREF {
+                    if !REFERENCES.contains(&ty) {
                         return None;
                     }
                     run.push_one(self, ty, builder)?;
                 }
                 Kind::RefIsNull => {
                     let ty = run.top(self);
-                    if ty != FUNCREF && ty != EXTERNREF {
+                    if !REFERENCES.contains(&ty) {
                         return None;
                     }
                     run.pop(self, ty)?;
@@ -336,8 +342,10 @@ impl Acceptor {
                 self.open(signatures, BlockKind::Block, block.ty);
                 Class::Else
             }
-            Control::TryTable | Control::Try | Control::Catch | Control::CatchAll | Control::Delegate => return None,
-            Control::Throw | Control::ThrowRef | Control::Rethrow => return None,
+            Control::TryTable | Control::Try | Control::Catch | Control::CatchAll | Control::Delegate => {
+                return self.exceptions(code, signatures, at, control);
+            }
+            Control::Throw | Control::ThrowRef | Control::Rethrow => return self.exceptions(code, signatures, at, control),
             Control::End => {
                 let Block { kind, ty, .. } = self.close(signatures)?;
                 let bytes = &signatures.bytes;
@@ -491,9 +499,15 @@ impl Acceptor {
         Some(block)
     }
 
+    /// The open block at `depth`, counted from the innermost.
+    #[inline]
+    fn block(&self, depth: u32) -> Option<&Block> {
+        Some(&self.blocks[self.blocks.len().checked_sub(depth as usize + 1)?])
+    }
+
     /// The types of the operands that a branch to the label at `depth` takes.
     fn label<'s>(&self, signatures: &'s Signatures, depth: u32) -> Option<&'s [u8]> {
-        let block = &self.blocks[self.blocks.len().checked_sub(depth as usize + 1)?];
+        let block = self.block(depth)?;
         let range = if block.kind == BlockKind::Loop { block.ty.params() } else { block.ty.results() };
         Some(&signatures.bytes[range])
     }
@@ -679,7 +693,7 @@ impl Cursor<'_> {
         (self.byte()? < lanes).then_some(())
     }
 
-    /// A type without parameters, or the index of a type below 8192, which has at most two bytes.
+    /// A type without parameters, or the index of a type: a signed number of 33 bits that is not negative.
     #[inline]
     fn block_type(&mut self, signatures: &Signatures) -> Option<Signature> {
         let first = self.byte()?;
@@ -688,9 +702,10 @@ impl Cursor<'_> {
             0x41..0x80 => Signatures::of_result(first),
             0x00..0x40 => *signatures.types.get(first as usize)?,
             0x80.. => {
-                let second = self.byte()?;
-                let index = usize::from(first & 0x7F) | usize::from(second) << 7;
-                if second < 0x40 { *signatures.types.get(index)? } else { None }
+                let after_first = self.at;
+                let index = self.longer_u32(first)?;
+                let negative = self.at - after_first < 4 && self.bytes[self.at - 1] & 0x40 != 0;
+                if negative { None } else { *signatures.types.get(index as usize)? }
             }
         }
     }

@@ -12,14 +12,18 @@ pub(super) const I32: u8 = 0x7F;
 /// `v128`, the last one of the types of numbers and vectors, which are those from here to [`I32`].
 pub(super) const V128: u8 = 0x7B;
 /// `funcref`
-pub(super) const FUNCREF: u8 = 0x70;
+const FUNCREF: u8 = 0x70;
 /// `externref`
-pub(super) const EXTERNREF: u8 = 0x6F;
+const EXTERNREF: u8 = 0x6F;
+/// `exnref`
+pub(super) const EXNREF: u8 = 0x69;
+/// The types of references that have a byte. It is that of the heap type, too.
+pub(super) const REFERENCES: [u8; 3] = [FUNCREF, EXTERNREF, EXNREF];
 /// No type.
 pub(super) const NONE: u8 = 0;
 
 /// The types that have a byte, by that byte.
-const KNOWN: [(u8, ValType); 7] = [
+const KNOWN: [(u8, ValType); 8] = [
     (I32, ValType::I32),
     (0x7E, ValType::I64),
     (0x7D, ValType::F32),
@@ -27,6 +31,7 @@ const KNOWN: [(u8, ValType); 7] = [
     (V128, ValType::V128),
     (FUNCREF, ValType::FUNCREF),
     (EXTERNREF, ValType::EXTERNREF),
+    (EXNREF, ValType::EXNREF),
 ];
 
 /// Returns the byte of a type, or [`NONE`] if it has several.
@@ -39,6 +44,7 @@ pub(super) const fn byte(ty: ValType) -> u8 {
         ValType::V128 => V128,
         ValType::Ref(RefType { nullable: true, heap: HeapType::Func }) => FUNCREF,
         ValType::Ref(RefType { nullable: true, heap: HeapType::Extern }) => EXTERNREF,
+        ValType::Ref(RefType { nullable: true, heap: HeapType::Exn }) => EXNREF,
         ValType::Ref(_) => NONE,
     }
 }
@@ -335,8 +341,9 @@ impl Signature {
         self.results as usize..self.end as usize
     }
 
-    /// The type of the body of a function with this signature, whose parameters are locals.
-    pub fn of_body(self) -> Signature {
+    /// The type of a block whose parameters are not on the stack: those of a function are locals, and those of a `try` were operands
+    /// of its first part.
+    pub fn without_params(self) -> Signature {
         Signature { params: self.results, ..self }
     }
 }

@@ -4,7 +4,7 @@ use clap::{Parser, Subcommand};
 use std::io::{IsTerminal, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
-use weir_tests::acceptance::Tally;
+use weir_tests::acceptance::{self, Tally};
 use weir_tests::coverage::Coverage;
 use weir_tests::crossings;
 use weir_tests::damaged::{self, ModuleOutcome};
@@ -227,7 +227,7 @@ fn damage(options: &Options) -> ExitCode {
 fn validate(options: &Options) -> ExitCode {
     let (mut tally, mut differences) = (Tally::default(), 0u64);
     for seed in options.seeds() {
-        let wasm = generate(seed).wasm;
+        let wasm = acceptance::program(seed).wasm;
         if let Err(difference) = tally.compare(&wasm, &mut Rng::new(seed)) {
             differences += 1;
             report(options, seed, &wasm, &format!("seed {seed}: {difference}"));
