@@ -86,7 +86,7 @@ const INTERPRETED: Threshold = Threshold::of(OPTIMISED_PRICE, INTERPRETER_NS, OP
 /// The threshold of interpreted functions if another core compiles: 3,496 ticks and 119 for each byte. The guest does not wait then; only
 /// functions later in the queue do.
 const INTERPRETED_ELSEWHERE: Threshold = Threshold::of(OPTIMISED_PRICE, INTERPRETER_NS, OPTIMISED_NS, 10.0);
-/// The threshold of functions that run in baseline code until the optimiser compiles them: 14,285 ticks and 490 for each byte. The
+/// The threshold of functions that run in baseline code until the optimiser compiles them: 14,285 ticks and 489 for each byte. The
 /// functions in which the two differ most decide, and they differ much more than the median. With factors between 225 and 4,000 for
 /// each byte, total times on one core differ little.
 const BASELINE: Threshold = Threshold::of(OPTIMISED_PRICE, BASELINE_NS, OPTIMISED_NS, 100.0);
@@ -140,9 +140,14 @@ pub(crate) fn value(bytes: u32, entry: Entry) -> f64 {
     weight / (OPTIMISED_PRICE.per_byte * f64::from(bytes) + OPTIMISED_PRICE.publish)
 }
 
-/// Returns the maximum number of compiler threads by default: one core is left to the guest.
+/// Returns the maximum number of compiler threads by default.
 pub(crate) fn compiler_threads() -> usize {
-    thread::parallelism().map_or(1, |cores| cores.saturating_sub(1).clamp(1, 4))
+    thread::parallelism().map_or(1, threads_for)
+}
+
+/// Returns the maximum number of compiler threads on this many cores: one core is left to the guest.
+fn threads_for(cores: usize) -> usize {
+    cores.saturating_sub(1).clamp(1, 4)
 }
 
 /// The first OSR body of a loop is replaced after this many times the heat at which the optimiser compiles the function. The body
@@ -448,5 +453,40 @@ impl Rng {
         z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
         z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
         z ^ (z >> 31)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_to_four_threads_compile() {
+        let threads = [0, 1, 2, 3, 4, 5, 6, 64].map(threads_for);
+        assert_eq!(threads, [1, 1, 1, 2, 3, 4, 4, 4]);
+    }
+
+    /// The thresholds are those that their comments name and for which they were measured.
+    #[test]
+    fn thresholds_follow_from_prices_and_speeds() {
+        let all = [FIRST, INTERPRETED, INTERPRETED_ELSEWHERE, BASELINE, BASELINE_ELSEWHERE];
+        let named = all.map(|threshold| (threshold.base, threshold.per_byte));
+        assert_eq!(named, [(1_654, 15), (6_993, 239), (3_496, 119), (14_285, 489), (8_928, 306)]);
+        // 1,000 ns lost at 0.5 ns a tick, and half as many if code is requested twice as early; 10 ns more for each byte.
+        let price = Price { per_byte: 10.0, publish: 1_000.0 };
+        let once = Threshold::of(price, 0.75, 0.25, 1.0);
+        let twice = Threshold::of(price, 0.75, 0.25, 2.0);
+        assert_eq!([once.ticks(0), once.ticks(7), twice.ticks(0), twice.ticks(7)], [2_000, 2_140, 1_000, 1_070]);
+        assert_eq!(once.ticks(u32::MAX), NEVER);
+    }
+
+    /// A large function gets its baseline code from a compiler thread, except where compilations are to be synchronous.
+    #[test]
+    fn large_baseline_code_is_queued() {
+        let [here, queued] = [Decision::Compile(Backend::Baseline), Decision::Queue(Backend::Baseline)];
+        let decide = |config: &Config| [BASELINE_HERE, BASELINE_HERE + 1].map(|bytes| Policy::new(config).decide_baseline(bytes));
+        assert_eq!(decide(&Config::new()), [here, queued]);
+        assert_eq!(decide(Config::new().synchronous_compilation(true)), [here, here]);
+        assert_eq!(decide(Config::new().deterministic(true)), [here, here]);
     }
 }
