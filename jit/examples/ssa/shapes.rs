@@ -13,6 +13,7 @@ pub const ALL: &[(&str, Shape)] = &[
     ("memory", |size| (0, fill(size, &[0x20, 0, 0x20, 0, 0x28, 2, 4, 0x36, 2, 8]))),
     ("calls", |size| (0, fill(size, &[0x20, 0, 0x10, 0, 0x21, 0]))),
     ("blocks in a row", |size| (0, fill(size, &[&BLOCK[..], &GET_0, &BR_IF_0, &END].concat()))),
+    ("branches to one label", branches_to_one_label),
     ("nested blocks", |size| nest(size, &BLOCK, &[&GET_0[..], &BR_IF_0, &END].concat())),
     ("nested loops", |size| nest(size, &LOOP, &[&GET_0[..], &BR_IF_0, &END].concat())),
     ("nested ifs", |size| nest(size, &[GET_0, IF].concat(), &[&INCREMENT[..], &END].concat())),
@@ -44,6 +45,12 @@ const DROP: [u8; 1] = [0x1A];
 const REGION: [u8; 7] = [0x02, 0x40, 0x1F, 0x40, 1, 2, 0];
 /// The number of tags, none of which has a payload.
 const TAGS: usize = 200;
+
+/// Branches out of one block, each with another value.
+fn branches_to_one_label(size: usize) -> (usize, Vec<u8>) {
+    let unit = [&GET_0[..], &[0x41, 1, 0x6A, 0x22, 0], &GET_0, &BR_IF_0, &DROP].concat();
+    (0, [&[0x02, 0x7F][..], &fill(size, &unit), &GET_0, &END, &[0x21, 0]].concat())
+}
 
 /// Calls of one region, each of which changes one of `count` locals in turn. All of them are read where exceptions lead.
 fn one_landing(size: usize, count: usize) -> (usize, Vec<u8>) {

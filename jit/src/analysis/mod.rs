@@ -5,6 +5,7 @@
 //!
 //! ```text
 //! cfg, dom, def_blocks  passes, instruction selection
+//! edges                 instruction selection, Cranelift
 //! uses                  the pass simplify, instruction selection
 //! gates                 the pass constprop
 //! dataflow, alias       the pass load_forwarding
@@ -22,6 +23,7 @@ pub mod counted;
 pub mod dataflow;
 pub mod def_blocks;
 pub mod dom;
+pub mod edges;
 pub mod gates;
 pub mod uses;
 pub mod verify;
@@ -29,6 +31,7 @@ pub mod verify;
 pub use cfg::Cfg;
 pub use def_blocks::DefBlocks;
 pub use dom::Dominators;
+pub use edges::Edges;
 pub use verify::{VerifyError, verify};
 
 #[cfg(test)]

@@ -113,11 +113,7 @@ impl Translator<'_, '_> {
     fn edge(&self, from: Block, succ: usize) -> (clif::Block, Vec<BlockArg>) {
         let to = self.func.block(from).succs[succ];
         let target = self.blocks[to.index()];
-        // Most blocks have no phis, and finding the edge's index takes time.
-        if self.func.phis(to).next().is_none() {
-            return (target, Vec::new());
-        }
-        let (_, index) = self.func.edge(from, succ);
+        let index = self.edges.index(from, succ);
         let args = self.func.phis(to).map(|phi| BlockArg::Value(self.get(self.func.args(phi)[index]))).collect();
         (target, args)
     }

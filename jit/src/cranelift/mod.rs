@@ -25,7 +25,7 @@ mod traps;
 mod unsupported;
 mod vector;
 
-use crate::analysis::cfg::Cfg;
+use crate::analysis::{Cfg, Edges};
 use crate::ir::family::{Accounting, Call, Family, Global, Leaf, Reference, Simd};
 use crate::ir::{Block, Func, Op, Type, Value};
 use crate::request::{Backend, CompileStats, Compiled, FrameLayout, Inlining, Refusal, Reloc, RelocTarget, Request, TrapEntry};
@@ -224,6 +224,7 @@ fn translate(
         values: vec![None; func.num_values()],
         results: Vec::new(),
         blocks,
+        edges: Edges::of(func),
         cells: HashMap::new(),
         signatures: HashMap::new(),
         helpers: HashMap::new(),
@@ -258,6 +259,8 @@ struct Translator<'t, 'a> {
     /// All results of the last call.
     results: Vec<clif::Value>,
     blocks: Vec<clif::Block>,
+    /// The indices of edges.
+    edges: Edges,
     /// The entry cells that the function refers to, by function.
     cells: HashMap<u32, clif::GlobalValue>,
     /// Signatures by type index.

@@ -101,8 +101,7 @@ impl Lower<'_, '_> {
         let mut args = Regs::new();
         let live = func.phis(func.block(block).succs[k]).filter(|&phi| self.info.is_live_phi(phi));
         let live: SmallVec<[Value; 8]> = live.collect();
-        // A block may have many predecessors to search.
-        let index = if live.is_empty() { 0 } else { self.edge_index(block, k) };
+        let index = self.edges.index(block, k);
         for phi in live {
             self.reg(phi);
             args.push(self.reg(func.args(phi)[index]));

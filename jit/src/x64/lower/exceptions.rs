@@ -14,23 +14,6 @@ use weir_bytecode::ValType;
 use weir_contract::{Helper, slot_words};
 
 impl Lower<'_, '_> {
-    /// The index of an edge in the predecessors of its target. Edges to a landing block, of which there may be thousands, are asked for in
-    /// the order of their predecessors, the last first.
-    pub(super) fn edge_index(&mut self, block: Block, k: usize) -> usize {
-        let func = self.func;
-        if k >= func.exceptional_edges(block) {
-            return func.edge(block, k).1;
-        }
-        let landing = func.block(block).succs[k];
-        let preds = &func.block(landing).preds;
-        let last = self.next_edges.entry(landing).or_insert(preds.len());
-        let (before, after) = preds.split_at((*last).min(preds.len()));
-        let found = before.iter().rposition(|&pred| pred == block);
-        let found = found.or_else(|| Some(before.len() + after.iter().rposition(|&pred| pred == block)?));
-        *last = found.expect("an edge is listed at both its ends");
-        *last
-    }
-
     /// Pushes a call that ends the current block, with the handlers of its exceptional edges.
     pub(super) fn push_protected(&mut self, op: Asm, list: RegList) {
         let landings = &self.func.block(self.block).succs[..self.func.exceptional_edges(self.block)];

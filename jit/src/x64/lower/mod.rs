@@ -29,13 +29,12 @@ mod vector;
 
 use super::code::Code;
 use super::processor;
-use crate::analysis::Cfg;
+use crate::analysis::{Cfg, Edges};
 use crate::ir::{Block, Func};
 use crate::mir::Flow;
 use crate::regalloc::Reg;
 use crate::request::{Refusal, Request};
 use selection::Lower;
-use std::collections::HashMap;
 use value_info::ValueInfo;
 use weir_contract::Layout;
 
@@ -66,7 +65,7 @@ pub fn lower(func: &Func<'_>, request: &Request<'_>) -> Result<Code, Refusal> {
         memory_records: vec![Reg::NONE; request.module.memories.len()],
         frame: Reg::NONE,
         long: false,
-        next_edges: HashMap::new(),
+        edges: Edges::of(func),
     };
     Ok(lower.run(Flow::of(func, &cfg)))
 }

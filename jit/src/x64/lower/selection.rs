@@ -1,13 +1,13 @@
 //! The state of instruction selection, and the requests for operands.
 
 use super::value_info::ValueInfo;
+use crate::analysis::Edges;
 use crate::ir::family::{Family, Global, Load};
 use crate::ir::{Block, Effect, Func, Op, Type, Value};
 use crate::regalloc::{Class, Reg};
 use crate::request::Request;
 use crate::x64::code::Code;
 use crate::x64::insts::{Asm, Inst, Mem, Rm, Width};
-use std::collections::HashMap;
 use weir_contract::Layout;
 
 /// The state of selection.
@@ -46,8 +46,8 @@ pub struct Lower<'l, 'a> {
     pub frame: Reg,
     /// Whether the operation being selected is on vectors of 256 bits.
     pub long: bool,
-    /// By landing block, the index of the predecessor whose edge was selected last.
-    pub next_edges: HashMap<Block, usize>,
+    /// The indices of edges.
+    pub edges: Edges,
 }
 
 /// The number of bits that a value takes in a register.
