@@ -8,8 +8,9 @@ use crate::pass_sets::PassSet;
 use crate::profiles;
 use crate::rng::Rng;
 use crate::side_tables;
+use std::collections::HashSet;
 use std::fmt;
-use weir::{AsContextMut, Config, Func, Instance, Module, Store, Tier, Trap, Val};
+use weir::{AsContextMut, Config, ExternType, Func, Instance, Linker, Module, Store, Tag, Tier, Trap, Val};
 
 /// More fuel than any generated program needs.
 pub const AMPLE_FUEL: u64 = 1 << 40;
@@ -374,12 +375,26 @@ fn weir_module(program: &Program, config: &Config, profile: Option<u64>) -> weir
     Ok(module)
 }
 
+/// Makes an instance. Imports are tags, one for each name.
+fn instantiate(store: &mut Store<()>, module: &Module) -> weir::Result<Instance> {
+    let mut linker = Linker::new(module.engine());
+    let mut named = HashSet::new();
+    for import in module.imports() {
+        let ExternType::Tag(ty) = import.ty() else { continue };
+        if named.insert(import.name().to_owned()) {
+            let tag = Tag::new(&mut *store, &ty)?;
+            linker.define(&*store, import.module(), import.name(), tag)?;
+        }
+    }
+    linker.instantiate(store, module)
+}
+
 /// Runs a program, with `fuel` for each call if its engine counts it.
 fn weir_outcome(program: &Program, module: &Module, fuel: u64) -> weir::Result<Outcome> {
     let before = module.engine().stats();
     let mut store = Store::new(module.engine(), ());
     store.set_epoch_deadline(u64::MAX);
-    let instance = Instance::new(&mut store, module, &[])?;
+    let instance = instantiate(&mut store, module)?;
     let missing = || weir::Error::msg("an export is missing");
     let reset = instance.get_func(&store, "reset").ok_or_else(missing)?;
     let counted = store.get_fuel().is_ok();

@@ -1,5 +1,5 @@
 //! Programs that throw and catch: within a function and through frames, with both forms of the proposal in one module. Locals and operands
-//! that live into handlers differ from call to call, so that a wrong value there changes the result.
+//! that live into handlers differ from call to call, so that a wrong value there changes the result. Two tags may be one imported tag.
 
 use super::Program;
 use crate::rng::Rng;
@@ -36,14 +36,22 @@ const TAGS: [&[ValType]; 5] = [
 pub fn throwing(seed: u64) -> Program {
     let mut rng = Rng::new(seed);
     let count = 3 + rng.below(4) as usize;
-    let mut text = String::from("(module (memory (export \"mem\") 1)\n");
+    let mut text = String::from("(module ");
+    // Two tags of one type may be imports, and these the same tag.
+    let (imported, same) = (rng.one_in(2), rng.one_in(2));
+    if imported {
+        let second = if same { "a" } else { "b" };
+        writeln!(text, "(import \"t\" \"a\" (tag $t1 (param i32))) (import \"t\" \"{second}\" (tag $t3 (param i32)))")
+            .expect("a string grows");
+    }
+    text.push_str("(memory (export \"mem\") 1)\n");
     text.push_str(
         "(global $sum (export \"g0\") (mut i64) (i64.const 0)) (global $left (export \"g1\") (mut i32) (i32.const 0))
         (global $held (mut exnref) (ref.null exn))\n",
     );
     let names: String = (0..count).map(|i| format!("$f{i} ")).collect();
     writeln!(text, "(table funcref (elem {names}))\n(type $f (func (param i32 i64) (result i64)))").expect("a string grows");
-    for (i, types) in TAGS.iter().enumerate() {
+    for (i, types) in TAGS.iter().enumerate().filter(|&(i, _)| !(imported && (i == 1 || i == 3))) {
         let types: Vec<String> = types.iter().map(ToString::to_string).collect();
         writeln!(text, "(tag $t{i} (param {}))", types.join(" ")).expect("a string grows");
     }
