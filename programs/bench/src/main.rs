@@ -29,6 +29,7 @@ mod run;
 mod seeds;
 mod stores;
 mod table;
+mod throws;
 
 use clap::Parser;
 use document::{Document, Excluded, Machine};
@@ -56,6 +57,7 @@ fn main() -> ExitCode {
         Some(Task::Seeds(options)) => seeds::seeds(options),
         Some(Task::Counts(options)) => counts(options),
         Some(Task::Calls(options)) => calls(options),
+        Some(Task::Throws(options)) => throws::throws(options),
         Some(Task::Figures(options)) => figures(options),
         Some(Task::Report(options)) => report(options),
         Some(Task::Mean(options)) => mean(options),

@@ -49,6 +49,7 @@ pub enum Task {
     Compare(Compare),
     Counts(Counts),
     Calls(Calls),
+    Throws(Throws),
     Figures(Figures),
     Report(Report),
     Mean(Mean),
@@ -261,6 +262,20 @@ pub struct Calls {
     pub filter: Option<String>,
     /// Execute a direction, given by number, with N calls, without callgrind; the child processes use this
     #[arg(long, num_args = 2, value_names = ["DIRECTION", "N"], hide = true, value_parser = clap::value_parser!(u32).range(..=1 << 30))]
+    pub run: Vec<u32>,
+}
+
+/// Time of a throw: to a handler in the same function, through frames, with cleanup in each, and between engines
+#[derive(Debug, Args)]
+pub struct Throws {
+    /// The runtimes, separated by commas [default: Weir's tiers, wasmtime-precompiled, node]
+    #[arg(long, value_name = "PEER,…", value_delimiter = ',')]
+    pub peers: Vec<String>,
+    /// Rounds
+    #[arg(long, value_name = "N", default_value_t = 7, value_parser = clap::value_parser!(u32).range(1..))]
+    pub rounds: u32,
+    /// Throw N times from this depth, through frames of two engines; the child processes use this
+    #[arg(long, num_args = 2, value_names = ["DEPTH", "N"], hide = true)]
     pub run: Vec<u32>,
 }
 

@@ -146,6 +146,14 @@ impl Peer {
         Ok(Some(command))
     }
 
+    /// The peer without the trace of the stack that Node takes at every throw.
+    pub fn without_traces(self) -> Peer {
+        match self.invocation {
+            Invocation::Node([]) => Peer { invocation: Invocation::Node(&["--stack-trace-limit=0"]), ..self },
+            _ => self,
+        }
+    }
+
     /// The module, compiled by wasmtime.
     ///
     /// # Errors
