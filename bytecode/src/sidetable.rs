@@ -112,6 +112,13 @@ pub struct Handler {
     pub entry: u32,
 }
 
+impl Handler {
+    /// Whether the exception needs an object: something may refer to it.
+    pub fn needs_object(&self) -> bool {
+        self.reference || self.saved.is_some()
+    }
+}
+
 /// Returns the innermost region that contains `pc`.
 pub fn region_at(regions: &[TryRegion], pc: u32) -> Option<&TryRegion> {
     let last = regions.partition_point(|region| region.start <= pc).checked_sub(1)?;

@@ -1,5 +1,6 @@
 //! The record of published code: the function that it belongs to, and the meaning of its traps and calls.
 
+use super::map::Regions;
 use weir_contract::Entry;
 use weir_contract::code::{Backend, FrameLayout, Inlining, Landing, TrapEntry};
 
@@ -35,17 +36,23 @@ pub(crate) struct NativeFrame {
     pub layout: FrameLayout,
 }
 
-/// The tables of a published function. The tag of the code's region is the address of this record.
+/// The tables of a published function. The tag of the code's region is the address of this record. What a throw reads of each frame
+/// that it passes comes first.
 #[derive(Debug)]
+#[repr(C)]
 pub(super) struct CodeInfo {
+    /// Bytes of the region before the code: those of a counting entry, or none.
+    pub(super) before: usize,
+    pub(super) frame: FrameLayout,
+    /// Ascending.
+    pub(super) landings: Box<[Landing]>,
+    pub(super) inlining: Inlining,
     pub(super) module: ModuleKey,
     pub(super) func: u32,
     pub(super) entry: Entry,
     pub(super) backend: Backend,
     /// Bytes of the code's region.
     pub(super) len: usize,
-    /// Bytes of the region before the code: those of a counting entry, or none.
-    pub(super) before: usize,
     /// The address of the counting entry, or 0.
     pub(super) counting_entry: usize,
     /// The address of the function's cell.
@@ -56,10 +63,6 @@ pub(super) struct CodeInfo {
     pub(super) calls: Box<[(u32, u32)]>,
     /// Loop and offset of the entries at loops, ascending.
     pub(super) headers: Box<[(u32, u32)]>,
-    /// Ascending.
-    pub(super) landings: Box<[Landing]>,
-    pub(super) frame: FrameLayout,
-    pub(super) inlining: Inlining,
 }
 
 impl CodeInfo {
@@ -78,5 +81,67 @@ impl CodeInfo {
     pub(super) fn sites(&self, pc: u32, link: Option<u32>) -> impl Iterator<Item = Site> + '_ {
         let site = |(func, pc)| Site { module: self.module, func, entry: self.entry, backend: self.backend, pc };
         self.inlining.expand(self.func, pc, link).map(site)
+    }
+}
+
+/// The tables by which calls are found.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Calls<'a>(pub(super) Regions<'a>);
+
+impl<'a> Calls<'a> {
+    /// Returns the call that returns to this address; `None` if that is not in a function's code.
+    ///
+    /// # Safety
+    /// Code there is not freed while the result is used.
+    #[inline(always)]
+    pub unsafe fn at(&self, return_address: usize) -> Option<CallSite<'a>> {
+        let (start, tag) = self.0.at(return_address).filter(|&(_, tag)| tag != STUB)?;
+        // SAFETY: the tag of a function's region is the address of its record, which lives as long as the region.
+        let info = unsafe { &*(tag as *const CodeInfo) };
+        let code = start + info.before;
+        Some(CallSite { info, code, offset: return_address.wrapping_sub(code) })
+    }
+}
+
+/// A call of compiled code, by its return address. Of the tables only what is asked for is read.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct CallSite<'c> {
+    pub(super) info: &'c CodeInfo,
+    /// The address of the code.
+    pub(super) code: usize,
+    /// The offset in it of the return address.
+    pub(super) offset: usize,
+}
+
+impl CallSite<'_> {
+    /// Whether exceptions may continue somewhere in the code.
+    #[inline]
+    pub fn has_landings(&self) -> bool {
+        !self.info.landings.is_empty()
+    }
+
+    /// The layout of the frame.
+    #[inline]
+    pub fn layout(&self) -> &FrameLayout {
+        &self.info.frame
+    }
+
+    /// The number of functions that are active at the call.
+    #[inline]
+    pub fn depth(&self) -> usize {
+        if self.info.inlining.links.is_empty() { 1 } else { self.sites().count() }
+    }
+
+    /// The functions that are active at the call, innermost first.
+    pub fn sites(&self) -> impl Iterator<Item = Site> + '_ {
+        let CallSite { info, offset, .. } = *self;
+        let at = |index: usize| info.sites(info.calls[index].1, info.inlining.of_call(index));
+        info.call_at(offset).map(at).into_iter().flatten()
+    }
+
+    /// The frame with this frame pointer that makes the call.
+    pub fn frame(&self, fp: usize) -> NativeFrame {
+        let CallSite { info, code, offset } = *self;
+        NativeFrame { fp, code, call: offset as u32, landings: &raw const *info.landings, layout: info.frame }
     }
 }

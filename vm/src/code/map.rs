@@ -9,7 +9,8 @@
 //! each other one is a mapping of its own, made when a store first uses it.
 //!
 //! Code is allocated in units of [`UNIT`] bytes. A table with one word per unit holds the tag of the code that was
-//! published there. Signal handlers read it, so it is a plain array of atomics.
+//! published there, and one with a bit per unit is set where code begins: throws and walks over the stack look up code by its
+//! addresses. Signal handlers read the tables, so they are plain arrays of atomics.
 //!
 //! The memory is anonymous where possible, and not a memfd, because `perf` looks up names of compiled code only where
 //! memory has no file.
@@ -24,7 +25,7 @@ use crate::sys::memory_file::{MemoryFile, Purpose};
 use std::collections::BTreeMap;
 use std::io;
 use std::ptr::NonNull;
-use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 use weir_contract::STRIPES;
 
@@ -64,6 +65,8 @@ pub(super) struct CodeArena {
     writable: Mapping,
     /// One [`AtomicUsize`] per unit of code: the tag of the region that begins there, or 0.
     tags: Mapping,
+    /// One bit per unit of code, in [`AtomicU64`]s: whether a region begins there.
+    starts: Mapping,
     /// The stripes of counters but the first. They are not there until a store needs them.
     stripes: [OnceLock<Mapping>; STRIPES - 1],
     free: Lock<Free>,
@@ -127,6 +130,7 @@ impl CodeArena {
         // SAFETY: nothing points into it yet.
         unsafe { view.protect(DATA_LEN..DATA_LEN + CODE_LEN, Access::ReadExecute)? };
         let tags = Mapping::zeroed(CODE_LEN / UNIT * size_of::<AtomicUsize>())?;
+        let starts = Mapping::zeroed((CODE_LEN / UNIT).div_ceil(8))?;
         let free = Free {
             code: FreeList::new(max_code / UNIT),
             untouched: 0,
@@ -135,7 +139,7 @@ impl CodeArena {
             uncounted: 0,
         };
         let stripes = [const { OnceLock::new() }; STRIPES - 1];
-        Ok(CodeArena { view, writable, tags, stripes, free: Lock::new(Rank::CodeMemory, free) })
+        Ok(CodeArena { view, writable, tags, starts, stripes, free: Lock::new(Rank::CodeMemory, free) })
     }
 
     /// Returns the address of the first byte of code.
@@ -232,6 +236,8 @@ impl CodeArena {
         }
         // Orders the code before the stores that publish its address.
         self.tag(unit).store(tag, Ordering::Release);
+        let (word, bit) = self.start(unit);
+        word.fetch_or(bit, Ordering::Release);
         // SAFETY: within the view, which is not at address 0.
         Ok(unsafe { NonNull::new_unchecked(self.view.as_mut_ptr().add(DATA_LEN + unit * UNIT)) })
     }
@@ -242,6 +248,8 @@ impl CodeArena {
     /// It came from `publish(len, …)`; no thread runs in it, will return to it or can still reach it.
     pub unsafe fn free(&self, code: NonNull<u8>, len: usize) {
         let unit = (code.as_ptr() as usize - self.base()) / UNIT;
+        let (word, bit) = self.start(unit);
+        word.fetch_and(!bit, Ordering::Release);
         self.tag(unit).store(0, Ordering::Release);
         // SAFETY: the region is within the writable view, and only this call uses it. If a thread ran in it
         // nevertheless, the breakpoints would stop it at once.
@@ -250,23 +258,66 @@ impl CodeArena {
     }
 
     /// Returns start and tag of the last region that begins at or below `pc`: the region of `pc` if that is in use.
-    /// Safe to call from a signal handler. Costs a load per unit scanned.
+    /// Safe to call from a signal handler. Costs a load per 64 units scanned.
     pub fn region_at(&self, pc: usize) -> Option<(usize, usize)> {
-        let offset = pc.checked_sub(self.base()).filter(|&offset| offset < CODE_LEN)?;
-        (0..=offset / UNIT).rev().find_map(|unit| {
-            let tag = self.tag(unit).load(Ordering::Acquire);
-            (tag != 0).then_some((self.base() + unit * UNIT, tag))
-        })
+        self.regions().at(pc)
+    }
+
+    /// Returns the tables by which regions are found.
+    #[inline]
+    pub fn regions(&self) -> Regions<'_> {
+        let (tags, starts) = (self.tags.as_mut_ptr().cast(), self.starts.as_mut_ptr().cast());
+        // SAFETY: the tables have a word and a bit for every unit, zeroed by the system, and are only used as atomics.
+        unsafe {
+            let tags: *const [AtomicUsize; CODE_LEN / UNIT] = tags;
+            let starts: *const [AtomicU64; CODE_LEN / UNIT / 64] = starts;
+            Regions { base: self.base(), tags: &*tags, starts: &*starts }
+        }
     }
 
     fn tag(&self, unit: usize) -> &AtomicUsize {
-        debug_assert!(unit < CODE_LEN / UNIT);
-        // SAFETY: the table has a word for every unit, zeroed by the system, and is only used as atomics.
-        unsafe { &*self.tags.as_mut_ptr().cast::<AtomicUsize>().add(unit) }
+        &self.regions().tags[unit]
+    }
+
+    /// Returns the word with the bit of a unit, and that bit.
+    fn start(&self, unit: usize) -> (&AtomicU64, u64) {
+        (&self.regions().starts[unit / 64], 1 << (unit % 64))
     }
 
     fn lock(&self) -> Guard<'_, Free> {
         self.free.lock()
+    }
+}
+
+/// The tables by which regions of code are found.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Regions<'a> {
+    /// The address of the first byte of code.
+    base: usize,
+    tags: &'a [AtomicUsize; CODE_LEN / UNIT],
+    starts: &'a [AtomicU64; CODE_LEN / UNIT / 64],
+}
+
+const _: () = assert!((CODE_LEN / UNIT).is_multiple_of(64));
+
+impl<'a> Regions<'a> {
+    /// As [`CodeArena::region_at`].
+    #[inline(always)]
+    pub fn at(&self, pc: usize) -> Option<(usize, usize)> {
+        let offset = pc.wrapping_sub(self.base);
+        if offset >= CODE_LEN {
+            return None;
+        }
+        let mut unit = offset / UNIT;
+        let mut starts = self.starts[unit / 64].load(Ordering::Acquire) << (63 - unit % 64);
+        while starts == 0 {
+            unit = (unit / 64 * 64).checked_sub(1)?;
+            starts = self.starts[unit / 64].load(Ordering::Acquire);
+        }
+        unit -= starts.leading_zeros() as usize;
+        // Only a region that is not that of `pc` may be freed meanwhile.
+        let tag = self.tags[unit].load(Ordering::Acquire);
+        (tag != 0).then_some((self.base + unit * UNIT, tag))
     }
 }
 

@@ -18,7 +18,7 @@ pub(crate) use stubs::{Assembly, Enter, Grown, Hooks, Registers, Stubs};
 
 use crate::sys::lock::{Guard, Lock, Rank};
 use crossings::COUNTING_ENTRY;
-use info::{CodeInfo, ModuleKey};
+use info::{CallSite, Calls, CodeInfo, ModuleKey};
 use map::CodeArena;
 use std::collections::HashMap;
 use std::ops::ControlFlow;
@@ -268,7 +268,7 @@ impl CodeSpace {
     }
 
     /// Calls `visit` with the functions that are active in the callers of the frame at `fp`, innermost first, down to the boundary or
-    /// until it breaks. It also receives the frame pointer of each, and the landings of its code.
+    /// until it breaks.
     ///
     /// # Safety
     /// `fp` is the frame pointer of native code or of a stub that such code has called, on this thread's stack.
@@ -280,20 +280,17 @@ impl CodeSpace {
             let [caller, return_address] = unsafe { *fp };
             fp = caller as *const [usize; 2];
             // SAFETY: this thread will return there, so the code has not been freed.
-            let Some((info, offset)) = (unsafe { self.info_at(return_address) }) else { return };
-            let Some(index) = info.call_at(offset) else { return };
-            let frame = NativeFrame {
-                fp: fp.addr(),
-                code: return_address - offset,
-                call: offset as u32,
-                landings: &raw const *info.landings,
-                layout: info.frame,
-            };
-            let mut sites = info.sites(info.calls[index].1, info.inlining.of_call(index));
-            if sites.try_for_each(|site| visit(site, frame)).is_break() {
+            let Some(call) = (unsafe { self.calls().at(return_address) }) else { return };
+            if call.sites().try_for_each(|site| visit(site, call.frame(fp.addr()))).is_break() {
                 return;
             }
         }
+    }
+
+    /// Returns the tables by which calls are found.
+    #[inline]
+    pub fn calls(&self) -> Calls<'_> {
+        Calls(self.arena.regions())
     }
 
     /// Returns the function whose code contains `pc`, and the offset in that code.
@@ -301,10 +298,9 @@ impl CodeSpace {
     /// # Safety
     /// Code at `pc` is not freed while the result is used.
     unsafe fn info_at(&self, pc: usize) -> Option<(&CodeInfo, usize)> {
-        let (start, tag) = self.arena.region_at(pc).filter(|&(_, tag)| tag != STUB)?;
-        // SAFETY: the tag of a function's region is the address of its record, which lives as long as the region.
-        let info = unsafe { &*(tag as *const CodeInfo) };
-        Some((info, (pc - start).wrapping_sub(info.before)))
+        // SAFETY: the caller's promise.
+        let CallSite { info, offset, .. } = unsafe { self.calls().at(pc)? };
+        Some((info, offset))
     }
 }
 

@@ -63,8 +63,8 @@ pub(crate) struct Registers {
 }
 
 /// Implements [`Helper::Throw`](weir_contract::Helper::Throw), given the tag, and
-/// [`Helper::ThrowRef`](weir_contract::Helper::ThrowRef), given the reference. The stub unwinds afterwards.
-pub(crate) type Throw = unsafe extern "sysv64" fn(instance: *mut InstanceCtx, what: u64);
+/// [`Helper::ThrowRef`](weir_contract::Helper::ThrowRef), given the reference. Continues as [`OnUnwind`] does.
+pub(crate) type Throw = unsafe extern "sysv64" fn(instance: *mut InstanceCtx, what: u64, registers: &mut Registers) -> u32;
 
 /// Implements [`Helper::Poll`](weir_contract::Helper::Poll); returns a [`Status`].
 pub(crate) type Poll = unsafe extern "sysv64" fn(instance: *mut InstanceCtx) -> u64;
@@ -226,22 +226,16 @@ pub(super) fn common(arena: &CodeArena, hooks: Hooks) -> Result<Common, CodeErro
         // Code with vectors of 256 bits may have trapped; the host's code could have to wait for their upper halves.
         dynasm!(asm; .arch x64; vzeroupper);
     }
+    push_registers(&mut asm);
     dynasm!(asm
         ; .arch x64
-        ; push rax
-        ; push r15
-        ; push rsp
-        ; push rbp
-        ; push r14
-        ; push r13
-        ; push r12
-        ; push rbx
         ; mov rcx, rsp
         ; mov rax, QWORD hooks.on_unwind as usize as i64
         ; call rax
         ; test eax, eax
         ; jnz >caught
         // The landing pad: unwinds to the innermost boundary that is not passed.
+        ; uncaught:
         ; mov rcx, [r15 + STACK]
         ; landing:
         ; mov rsp, [rcx + BOUNDARY]
@@ -269,6 +263,7 @@ pub(super) fn common(arena: &CodeArena, hooks: Hooks) -> Result<Common, CodeErro
         ; mov rsp, rcx
         ; jmp rax
     );
+    let [throw, throw_ref] = [hooks.throw, hooks.throw_ref].map(|hook| throw_body(&mut asm, hook));
 
     // The trap site is the byte before the return address.
     let raise = asm.offset();
@@ -304,10 +299,6 @@ pub(super) fn common(arena: &CodeArena, hooks: Hooks) -> Result<Common, CodeErro
     grow_body(&mut asm, hooks.memory_grow, unwind);
     let table_grow = asm.offset();
     grow_body(&mut asm, hooks.table_grow, unwind);
-    let throw = asm.offset();
-    throw_body(&mut asm, hooks.throw, unwind);
-    let throw_ref = asm.offset();
-    throw_body(&mut asm, hooks.throw_ref, unwind);
 
     let code = publish(arena, asm, &[])?;
     let [trap, raise, unwind, reenter_osr] = [trap, raise, unwind, reenter_osr].map(|offset| at(code, offset));
@@ -420,11 +411,26 @@ fn grow_body(asm: &mut Asm, grow: Grow, unwind: AssemblyOffset) {
     jump_back(asm, unwind);
 }
 
-/// Calls `throw`, and unwinds.
-fn throw_body(asm: &mut Asm, throw: Throw, unwind: AssemblyOffset) {
+/// Calls `throw`, and continues where it says or unwinds, at labels before this. Returns the beginning.
+fn throw_body(asm: &mut Asm, throw: Throw) -> AssemblyOffset {
+    let begin = asm.offset();
     open_exit_frame(asm);
-    dynasm!(asm; .arch x64; mov rax, QWORD throw as usize as i64; call rax);
-    jump_back(asm, unwind);
+    push_registers(asm);
+    dynasm!(asm
+        ; .arch x64
+        ; mov rdx, rsp
+        ; mov rax, QWORD throw as usize as i64
+        ; call rax
+        ; test eax, eax
+        ; jnz <caught
+        ; jmp <uncaught
+    );
+    begin
+}
+
+/// Pushes [`Registers`], whose target has no meaning yet. `rsp` stays aligned.
+fn push_registers(asm: &mut Asm) {
+    dynasm!(asm; .arch x64; push rax; push r15; push rsp; push rbp; push r14; push r13; push r12; push rbx);
 }
 
 /// Jumps back to `target`.

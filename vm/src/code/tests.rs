@@ -99,7 +99,7 @@ const HOOKS: Hooks = {
     Hooks { to_rust, resume, on_unwind, poll, tick, osr_target, memory_grow, table_grow, throw, throw_ref, assembly: None }
 };
 
-unsafe extern "sysv64" fn throw(_: *mut InstanceCtx, _: u64) {
+unsafe extern "sysv64" fn throw(_: *mut InstanceCtx, _: u64, _: &mut Registers) -> u32 {
     unreachable!()
 }
 

@@ -4,7 +4,7 @@
 //! # Safety
 //! Only compiled code calls them, with its context and the arguments that [`Helper`] lists.
 
-use crate::code::{Assembly, Crossings, Grown, Hooks};
+use crate::code::{Assembly, Crossings, Grown, Hooks, Registers};
 use crate::interp::immediate::{self, Count, ImmediateHooks};
 use crate::interp::{self, Exit};
 use crate::records::bulk;
@@ -13,7 +13,6 @@ use crate::records::deadline::deadline_reached;
 use crate::records::engines::Engines;
 use crate::records::error::Result;
 use crate::records::exceptions::{ExnRecord, InFlight, Site};
-use crate::records::failure::Failure;
 use crate::records::instance::{InstanceRecord, instance_of};
 use crate::records::quiescence::Domain;
 use crate::records::stack::{is_on_stack, native_overflow};
@@ -25,7 +24,7 @@ use crate::tier::engine::{cell_address, reenter_stub};
 pub(super) use crate::tier::reclaim::{enter, leave};
 use crate::tier::state::{EngineState, engine_of};
 use crate::tier::tier_up::{leave_osr, tier_up_baseline};
-use crate::tier::unwind::on_unwind;
+use crate::tier::unwind::{on_throw, on_unwind};
 use std::ptr;
 use std::sync::Arc;
 use weir_bytecode::Trap;
@@ -325,24 +324,22 @@ unsafe extern "sysv64" fn osr_target(ctx: *mut InstanceCtx, at: u64, frame: *con
     }
 }
 
-unsafe extern "sysv64" fn throw(ctx: *mut InstanceCtx, tag: u64) {
+unsafe extern "sysv64" fn throw(ctx: *mut InstanceCtx, tag: u64, registers: &mut Registers) -> u32 {
     // SAFETY: see the head of this file; the payload is in the overflow slots.
     unsafe {
         let tag = instance_of(ctx).tag(tag as u32);
         // The place is that of the innermost frame.
         let site = Site { instance: ctx, pc: Site::UNKNOWN };
-        let store = store_of(ctx);
-        (*store).in_flight = InFlight { tag, object: ptr::null_mut(), site };
-        (*store).failure = Some(Failure::Throw(None));
+        (*store_of(ctx)).in_flight = InFlight { tag, object: ptr::null_mut(), site };
+        on_throw(ctx, registers)
     }
 }
 
-unsafe extern "sysv64" fn throw_ref(ctx: *mut InstanceCtx, exception: u64) {
+unsafe extern "sysv64" fn throw_ref(ctx: *mut InstanceCtx, exception: u64, registers: &mut Registers) -> u32 {
     // SAFETY: see the head of this file; the reference is not null.
     unsafe {
-        let store = store_of(ctx);
-        throw_object(store, exception as *mut ExnRecord);
-        (*store).failure = Some(Failure::Throw(None));
+        throw_object(store_of(ctx), exception as *mut ExnRecord);
+        on_throw(ctx, registers)
     }
 }
 

@@ -23,7 +23,7 @@ pub(super) unsafe fn land(store: *mut StoreRecord, stack: *const StackCtx, landi
             return Ok(None);
         }
         let sp = write_operands(store, landing)?;
-        let BranchEntry { pc, stp, .. } = (&(*landing.source).branches)[landing.handler.entry as usize];
+        let BranchEntry { pc, stp, .. } = (&(*landing.source).branches)[(*landing.handler).entry as usize];
         let (base, len) = (*scope).memory();
         let pc = (*scope).bytes.add(pc as usize);
         Ok(Some(State { pc, sp, fp: landing.fp, body, scope, stp: (*body).branches.add(stp as usize), base, len }))

@@ -7,6 +7,7 @@
 
 use crate::records::error::Result;
 use crate::records::func_code::Enter;
+use crate::records::native_search::NativeSearch;
 use crate::records::stats::Stats;
 use std::any::Any;
 use std::fmt;
@@ -132,6 +133,20 @@ pub(crate) trait Engines: Any + fmt::Debug + Send + Sync {
     /// # Safety
     /// As for [`walk`](crate::records::walk::walk): there is such a segment on this thread's stack.
     unsafe fn native_frames(&self, _exit_fp: usize, _visit: &mut dyn FnMut(NativeSite) -> ControlFlow<()>) {}
+
+    /// Leaves the native frames of such a segment as the search for a handler does. Calls `visit` only with frames whose code has
+    /// landings and, once [`NativeSearch::poll_at`] frames have been left, with the next one, before each is left. Ends when it breaks.
+    ///
+    /// # Safety
+    /// As for [`Engines::native_frames`].
+    unsafe fn search_native(
+        &self,
+        _exit_fp: usize,
+        _search: &mut NativeSearch,
+        _visit: &mut dyn FnMut(NativeSite, &mut NativeSearch) -> ControlFlow<()>,
+    ) -> ControlFlow<()> {
+        ControlFlow::Continue(())
+    }
 
     /// Adds its statistics to `stats`: of all modules, or of the one with this [`Engines::module_state`].
     fn report(&self, module: Option<&(dyn Any + Send + Sync)>, stats: &mut Stats);

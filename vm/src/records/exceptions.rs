@@ -8,13 +8,13 @@
 //! [`ExnRecord`] depends on that.
 
 use crate::records::body::Body;
-use crate::records::engines::NativeSite;
+use crate::records::native_search::Unwound;
 use crate::records::scope::Scope;
 use std::ptr;
 use std::sync::Arc;
 use weir_bytecode::sidetable::{Handler, TryRegion};
 use weir_bytecode::{FuncBody, FuncType};
-use weir_contract::{InstanceCtx, PRESERVED_REGS, slot_words};
+use weir_contract::{InstanceCtx, slot_words};
 
 /// A tag. Two tags are the same if and only if their addresses are equal.
 #[derive(Debug)]
@@ -118,10 +118,10 @@ pub(crate) struct Landing {
     pub fp: *mut u64,
     /// The function.
     pub source: *const FuncBody,
-    /// The region around the call or throw.
-    pub region: TryRegion,
-    /// The handler.
-    pub handler: Handler,
+    /// The region around the call or throw, of this function.
+    pub region: *const TryRegion,
+    /// The handler, of this function.
+    pub handler: *const Handler,
 }
 
 /// The place in an engine at which an exception is caught.
@@ -153,37 +153,4 @@ pub(crate) enum Place {
         /// The state at its call.
         unwound: Unwound,
     },
-}
-
-/// What frames inside a native frame of the same segment have saved of its state at its call.
-#[derive(Clone, Copy, Default, Debug)]
-pub(crate) struct Unwound {
-    /// The addresses at which the values of [`PRESERVED_REGS`] are; 0 if they are in the registers.
-    pub preserved: [usize; 4],
-    /// The value of `value_sp`, if a frame inside has changed it.
-    pub value_sp: Option<*mut u64>,
-}
-
-impl Unwound {
-    /// The frame is left.
-    ///
-    /// # Safety
-    /// It is on this thread's stack.
-    pub unsafe fn leave(&mut self, site: &NativeSite) {
-        for (at, &word) in self.preserved.iter_mut().zip(&site.layout.preserved) {
-            *at = if word == 0 { *at } else { site.word(word).expose_provenance() };
-        }
-        if site.layout.value_sp != 0 {
-            // SAFETY: the caller's promise.
-            self.value_sp = Some(unsafe { site.word(site.layout.value_sp).cast::<*mut u64>().read() });
-        }
-    }
-
-    /// An activation without a record is left, whose base frame is at `base`. The stub that began it has the frame pointer `exit_fp`.
-    pub fn leave_immediate(exit_fp: usize, base: *mut u64) -> Unwound {
-        // The head of `interp/x64/immediate` has the frame.
-        let preserved = [1, 3, 4, 5].map(|word| exit_fp - 8 * word);
-        const { assert!(matches!(PRESERVED_REGS, [3, 12, 13, 14])) };
-        Unwound { preserved, value_sp: Some(base) }
-    }
 }

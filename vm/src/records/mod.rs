@@ -25,6 +25,7 @@ pub(crate) mod limiter;
 pub(crate) mod memory;
 pub(crate) mod mismatch;
 pub(crate) mod module;
+pub(crate) mod native_search;
 mod pool;
 pub(crate) mod pooling;
 pub(crate) mod profile;

@@ -8,13 +8,16 @@
 //! Only [`Failure::Throw`] is searched for: no handler sees a trap, or another error of the host.
 
 use crate::records::deadline::deadline_reached;
+use crate::records::engines::NativeSite;
 use crate::records::error::Error;
 use crate::records::exceptions::{ExnRecord, InFlight, Landing, Place, Site, TagRecord};
 use crate::records::failure::Failure;
 use crate::records::instance::{InstanceRecord, instance_of};
+use crate::records::module::ModuleRecord;
+use crate::records::native_search::{NativeSearch, Unwound};
 use crate::records::stack::{read_slot, write_slot};
 use crate::records::store::{StoreRecord, charge};
-use crate::records::walk::{Frame, InterpFrame, NativeFrame, Pc, walk};
+use crate::records::walk::{InterpFrame, Pc, Segment, segments, walk, walk_activation};
 use std::fmt::Write;
 use std::ops::ControlFlow;
 use std::ptr;
@@ -24,7 +27,7 @@ use weir_bytecode::types::ValType;
 use weir_bytecode::{FuncBody, Opcode};
 use weir_contract::{FRAME_HEADER, InstanceCtx, LANDING_FP, code};
 
-/// The deadline is checked after this many frames. A frame takes some tens of nanoseconds.
+/// The deadline is checked after this many frames, each of which takes some nanoseconds.
 const FRAMES_PER_POLL: u64 = 1024;
 
 impl Failure {
@@ -32,18 +35,15 @@ impl Failure {
     /// what becomes of an exception that has just been thrown.
     ///
     /// # Safety
-    /// As for [`walk`].
+    /// As for [`segments`].
     #[cold]
     pub unsafe fn capture(&mut self, store: *mut StoreRecord) {
         // SAFETY: the caller's promise.
         unsafe {
             if let Failure::Throw(error) = self {
                 *self = match find(store) {
-                    Ok(Some(landing)) => {
-                        (*store).landing = Some(landing);
-                        Failure::Thrown
-                    }
-                    Ok(None) => uncaught(store, error.take()),
+                    Ok(true) => Failure::Thrown,
+                    Ok(false) => uncaught(store, error.take()),
                     Err(other) => other,
                 };
             }
@@ -55,130 +55,279 @@ impl Failure {
     }
 }
 
-/// Finds the handler of the exception that is being thrown. A throw costs one unit of fuel for each clause that is tested, and for
-/// each frame that is left.
+/// Finds the handler of the exception that is being thrown, stores its landing, and returns whether there is one.
 ///
 /// # Errors
-/// The fuel is used up; or the deadline is reached, and the embedder ends the guest.
+/// As for [`Search::end`].
 ///
 /// # Safety
-/// As for [`walk`].
-unsafe fn find(store: *mut StoreRecord) -> Result<Option<Landing>, Failure> {
-    // SAFETY: the caller's promise. The callback at the deadline may use the store: its walk and this one read links of frames that
-    // are still there.
+/// As for [`segments`].
+unsafe fn find(store: *mut StoreRecord) -> Result<bool, Failure> {
+    // SAFETY: the caller's promise.
     unsafe {
-        let tag = (*store).in_flight.tag;
-        let polls = (*store).engine.config().epoch_interruption;
-        let (mut cost, mut frames, mut found, mut stopped) = (0u64, 0u64, None, None);
-        walk(store, (*store).outer_frames, |frame| {
-            frames += 1;
-            if let Frame::Native(frame) = &frame
-                && (*store).in_flight.site.pc == Site::UNKNOWN
-            {
-                (*store).in_flight.site.pc = frame.pc;
-            }
-            if polls && frames % FRAMES_PER_POLL == 0 && is_due(store) {
-                // The callback may call the guest, which uses the overflow slots.
-                let polled = object(store).map(drop).and_then(|()| {
-                    let in_flight = (*store).in_flight;
-                    let polled = deadline_reached(store);
-                    (*store).in_flight = in_flight;
-                    polled
-                });
-                if let Err(failure) = polled {
-                    stopped = Some(failure);
-                    return ControlFlow::Break(());
+        let (mut search, mut progress) = Search::begin(store);
+        search.in_segments(&mut progress, 0);
+        search.end(&progress)
+    }
+}
+
+/// Finds the place of a throw in native code, whose frame is the innermost one.
+///
+/// # Safety
+/// As for [`segments`].
+#[cold]
+unsafe fn find_site(store: *mut StoreRecord) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        walk(store, |frame| {
+            (*store).in_flight.site.pc = frame.pc.find(frame.module, frame.func);
+            ControlFlow::Break(())
+        });
+    }
+}
+
+/// A search for the handler of the exception that is being thrown.
+pub(crate) struct Search {
+    store: *mut StoreRecord,
+    tag: *const TagRecord,
+    /// The number of clauses tested.
+    tested: u64,
+    /// Whether there is one. Its landing is in the store.
+    found: bool,
+    /// Why the guest ends instead.
+    stopped: Option<Failure>,
+}
+
+impl Search {
+    /// Begins a search.
+    ///
+    /// # Safety
+    /// The store is live, and an exception is in flight.
+    #[inline]
+    pub unsafe fn begin(store: *mut StoreRecord) -> (Search, NativeSearch) {
+        // SAFETY: the caller's promise.
+        let (tag, polls) = unsafe { ((*store).in_flight.tag, (*store).engine.config().epoch_interruption) };
+        let poll_at = if polls { FRAMES_PER_POLL } else { u64::MAX };
+        let progress = NativeSearch { left: 0, poll_at, unwound: Unwound::default() };
+        (Search { store, tag, tested: 0, found: false, stopped: None }, progress)
+    }
+
+    /// Looks for a handler in the segments of the stack, of which this many inner ones have been left.
+    ///
+    /// # Safety
+    /// As for [`segments`]. The callback at the deadline may use the store: its walk and this one read links of frames that are still
+    /// there.
+    pub unsafe fn in_segments(&mut self, progress: &mut NativeSearch, mut left: usize) {
+        // SAFETY: the caller's promise.
+        unsafe {
+            let store = self.store;
+            segments(store, (*store).outer_frames, |segment| {
+                if let Some(rest) = left.checked_sub(1) {
+                    left = rest;
+                    return ControlFlow::Continue(());
+                }
+                self.in_segment(segment, progress)
+            });
+        }
+    }
+
+    unsafe fn in_segment(&mut self, segment: Segment<'_>, progress: &mut NativeSearch) -> ControlFlow<()> {
+        // SAFETY: as for `in_segments`.
+        unsafe {
+            match segment {
+                Segment::Native { exit_fp, boundary } => {
+                    let engines = &*(*self.store).engine.record().engines;
+                    let mut visit = |site, progress: &mut NativeSearch| self.in_native_code(boundary, site, progress);
+                    let flow = engines.search_native(exit_fp, progress, &mut visit);
+                    progress.unwound = Unwound::default();
+                    flow
+                }
+                Segment::Activation { activation, position } => {
+                    walk_activation(position, |frame| self.in_interpreter(activation, frame, progress)).map_continue(|_| ())
+                }
+                Segment::Immediate { position, exit_fp } => {
+                    // No frame there has a handler, so none needs an activation.
+                    let base = walk_activation(position, |frame| self.in_interpreter(ptr::null(), frame, progress))?;
+                    progress.unwound = Unwound::leave_immediate(exit_fp, base);
+                    ControlFlow::Continue(())
                 }
             }
-            found = match frame {
-                Frame::Interp(frame) if frame.is_replaced() => return ControlFlow::Continue(()),
-                Frame::Interp(frame) => in_interpreter(&frame, tag, &mut cost),
-                Frame::Native(frame) => in_native_code(&frame, tag, &mut cost),
-            };
-            if found.is_some() {
-                return ControlFlow::Break(());
-            }
-            cost += 1;
-            ControlFlow::Continue(())
-        });
+        }
+    }
+
+    /// Ends the search, and returns whether there is a handler. A throw costs one unit of fuel for each clause that is tested, and for
+    /// each frame that is left.
+    ///
+    /// # Errors
+    /// The fuel is used up; or the deadline is reached, and the embedder ends the guest.
+    ///
+    /// # Safety
+    /// As for [`segments`].
+    #[inline]
+    pub unsafe fn end(self, progress: &NativeSearch) -> Result<bool, Failure> {
+        let Search { store, tested, found, stopped, .. } = self;
         if let Some(failure) = stopped {
             return Err(failure);
         }
-        if (*store).engine.config().consume_fuel {
-            charge(&mut (*store).ctx.fuel, i64::try_from(cost).unwrap_or(i64::MAX))?;
+        // SAFETY: the caller's promise.
+        unsafe {
+            if (*store).engine.config().consume_fuel {
+                charge(&mut (*store).ctx.fuel, i64::try_from(tested + progress.left).unwrap_or(i64::MAX))?;
+            }
+            let handler = (*store).landing.as_ref().filter(|_| found).map(|landing| landing.handler);
+            if (*store).in_flight.site.pc == Site::UNKNOWN && handler.is_none_or(|handler| (*handler).needs_object()) {
+                find_site(store);
+            }
         }
         Ok(found)
     }
-}
 
-unsafe fn is_due(store: *mut StoreRecord) -> bool {
-    // SAFETY: the caller's store is live, and the epoch lives as long as its engine.
-    unsafe { (*(*store).ctx.epoch).load(Ordering::Relaxed) >= (*store).ctx.deadline }
-}
-
-/// Returns the handler of exceptions with this tag in a frame of the interpreter.
-///
-/// # Safety
-/// The frame is that of a live instance.
-unsafe fn in_interpreter(frame: &InterpFrame<'_>, tag: *const TagRecord, cost: &mut u64) -> Option<Landing> {
-    let InterpFrame { module, func, activation, fp, body, scope, .. } = *frame;
-    let source = module.bytecode().body(func)?;
-    let at = match frame.pc {
-        Pc::At(pc) => pc,
-        // In the last byte of the call.
-        Pc::Before(pc) => pc - 1,
-    };
-    // SAFETY: the caller's promise.
-    let (region, handler) = unsafe { handler(source, at, instance_of((*scope).ctx), tag, cost)? };
-    debug_assert!(!activation.is_null(), "immediate activations have left the assembly before a frame has a handler");
-    Some(Landing { place: Place::Interp { activation, body, scope }, fp, source, region, handler })
-}
-
-/// Returns the handler of exceptions with this tag in a frame of native code.
-///
-/// # Safety
-/// There is such a frame on this thread's stack.
-unsafe fn in_native_code(frame: &NativeFrame<'_>, tag: *const TagRecord, cost: &mut u64) -> Option<Landing> {
-    let NativeFrame { module, func, pc, boundary, site, unwound } = *frame;
-    // SAFETY: the caller's promise: the code is there while its frame is.
-    let landings = unsafe { &*site.landings };
-    if landings.is_empty() {
-        return None;
-    }
-    let source = module.bytecode().body(func)?;
-    // SAFETY: the caller's promise. The code has landings, so the frame is as the contract says.
-    unsafe {
-        let instance = site.word(site.layout.instance).cast::<*mut InstanceCtx>().read();
-        let (region, handler) = handler(source, pc, instance_of(instance), tag, cost)?;
-        let offset = code::Landing::find(landings, handler.entry, site.call)?;
-        let (mut fp, mut value_sp) = (ptr::null_mut(), None);
-        if site.layout.value_sp != 0 {
-            fp = site.word((-LANDING_FP / 8) as u16).cast::<*mut u64>().read();
-            value_sp = Some(site.word(site.layout.value_sp).cast::<*mut u64>().read());
+    /// Checks the deadline, if enough frames have been left.
+    ///
+    /// # Safety
+    /// As for [`segments`].
+    #[inline]
+    unsafe fn poll(&mut self, progress: &mut NativeSearch) -> ControlFlow<()> {
+        if progress.left < progress.poll_at {
+            return ControlFlow::Continue(());
         }
-        let (target, end) = (site.code + offset as usize, site.fp - site.layout.bytes as usize);
-        let place = Place::Native { boundary, frame: site.fp, end, target, instance, value_sp, unwound };
-        Some(Landing { place, fp, source, region, handler })
+        progress.poll_at = progress.left + FRAMES_PER_POLL;
+        // SAFETY: the caller's promise.
+        match unsafe { poll(self.store) } {
+            Ok(()) => ControlFlow::Continue(()),
+            Err(failure) => {
+                self.stopped = Some(failure);
+                ControlFlow::Break(())
+            }
+        }
+    }
+
+    /// Looks for a handler in a frame of the interpreter. Otherwise the frame is left.
+    ///
+    /// # Safety
+    /// There is such a frame in the activation, and it is that of a live instance.
+    #[inline]
+    unsafe fn in_interpreter(
+        &mut self,
+        activation: *const (),
+        frame: InterpFrame,
+        progress: &mut NativeSearch,
+    ) -> ControlFlow<()> {
+        let InterpFrame { pc, fp, body, scope } = frame;
+        // SAFETY: the caller's promise.
+        unsafe {
+            self.poll(progress)?;
+            let instance = || instance_of((*scope).ctx);
+            if let Pc::At(pc) = pc
+                && is_tail_call(instance().module.bytecode().bytes[pc as usize])
+            {
+                // The callee, which is a host function, takes the frame's place.
+                return ControlFlow::Continue(());
+            }
+            progress.left += 1;
+            // The evaluator has no body of its own.
+            let source = (*body).source.as_ref().or_else(|| instance().module.bytecode().body((*body).func));
+            let Some(source) = source.filter(|source| !source.regions.is_empty()) else { return ControlFlow::Continue(()) };
+            let at = match pc {
+                Pc::At(pc) => pc,
+                // In the last byte of the call.
+                Pc::Before(pc) => pc - 1,
+            };
+            let Some((region, handler)) = handler(source, at, instance(), self.tag, &mut self.tested) else {
+                return ControlFlow::Continue(());
+            };
+            debug_assert!(!activation.is_null(), "immediate activations have left the assembly before a frame has a handler");
+            progress.left -= 1;
+            (*self.store).landing =
+                Some(Landing { place: Place::Interp { activation, body, scope }, fp, source, region, handler });
+            self.found = true;
+            ControlFlow::Break(())
+        }
+    }
+
+    /// Looks for a handler in a frame of native code inside this boundary. The caller leaves the frame if there is none.
+    ///
+    /// # Safety
+    /// There is such a frame on this thread's stack.
+    #[inline]
+    pub unsafe fn in_native_code(&mut self, boundary: usize, site: NativeSite, progress: &mut NativeSearch) -> ControlFlow<()> {
+        // SAFETY: the caller's promise: the code is there while its frame is, and so is its module. If the code has landings, the frame
+        // is as the contract says.
+        unsafe {
+            self.poll(progress)?;
+            let landings = &*site.landings;
+            let bytecode = &(*(site.module as *const ModuleRecord)).bytecode;
+            let Some(source) = bytecode.body(site.func).filter(|_| !landings.is_empty()) else {
+                return ControlFlow::Continue(());
+            };
+            let instance = site.word(site.layout.instance).cast::<*mut InstanceCtx>().read();
+            let found = handler(source, site.pc, instance_of(instance), self.tag, &mut self.tested);
+            let Some((region, handler)) = found else { return ControlFlow::Continue(()) };
+            let entry = handler.entry;
+            let Some(offset) = code::Landing::find(landings, entry, site.call) else { return ControlFlow::Continue(()) };
+            let (mut fp, mut value_sp) = (ptr::null_mut(), None);
+            if site.layout.value_sp != 0 {
+                fp = site.word((-LANDING_FP / 8) as u16).cast::<*mut u64>().read();
+                value_sp = Some(site.word(site.layout.value_sp).cast::<*mut u64>().read());
+            }
+            let (target, end) = (site.code + offset as usize, site.fp - site.layout.bytes as usize);
+            let unwound = progress.unwound;
+            let place = Place::Native { boundary, frame: site.fp, end, target, instance, value_sp, unwound };
+            (*self.store).landing = Some(Landing { place, fp, source, region, handler });
+            self.found = true;
+            ControlFlow::Break(())
+        }
     }
 }
 
-/// Returns the handler of exceptions with this tag at `pc`, with its region. Adds the number of clauses tested to `cost`.
+/// Calls the embedder if the deadline is reached.
+///
+/// # Errors
+/// The embedder ends the guest.
+///
+/// # Safety
+/// The store is live, and its guest throws an exception.
+unsafe fn poll(store: *mut StoreRecord) -> Result<(), Failure> {
+    // SAFETY: the caller's promise, and the epoch lives as long as its engine.
+    unsafe {
+        if (*(*store).ctx.epoch).load(Ordering::Relaxed) < (*store).ctx.deadline {
+            return Ok(());
+        }
+        // The callback may call the guest, which uses the overflow slots.
+        if (*store).in_flight.site.pc == Site::UNKNOWN {
+            find_site(store);
+        }
+        object(store)?;
+        let in_flight = (*store).in_flight;
+        let polled = deadline_reached(store);
+        (*store).in_flight = in_flight;
+        polled
+    }
+}
+
+fn is_tail_call(op: u8) -> bool {
+    [Opcode::ReturnCall, Opcode::ReturnCallIndirect, Opcode::ReturnCallRef]
+        .contains(&Opcode::from_code(op.into()).unwrap_or(Opcode::Nop))
+}
+
+/// Returns the handler of exceptions with this tag at `pc`, with its region. Counts the clauses tested.
 ///
 /// # Safety
 /// The function is of the instance's module, and the instance is live.
-unsafe fn handler(
-    source: &FuncBody,
+#[inline]
+unsafe fn handler<'s>(
+    source: &'s FuncBody,
     pc: u32,
     instance: &InstanceRecord,
     tag: *const TagRecord,
-    cost: &mut u64,
-) -> Option<(TryRegion, Handler)> {
+    tested: &mut u64,
+) -> Option<(&'s TryRegion, &'s Handler)> {
     let mut region = region_at(&source.regions, pc)?;
     loop {
-        for &handler in &source.handlers[region.first as usize..][..region.count as usize] {
-            *cost += 1;
+        for handler in &source.handlers[region.first as usize..][..region.count as usize] {
+            *tested += 1;
             if handler.tag.is_none_or(|index| instance.tag(index) == tag) {
-                return Some((*region, handler));
+                return Some((region, handler));
             }
         }
         region = source.regions.get(region.next as usize)?;
@@ -197,9 +346,9 @@ pub(crate) unsafe fn write_operands(store: *mut StoreRecord, landing: &Landing) 
     // SAFETY: the caller's promise. The label has the payload and the reference for its operands, so they fit in the frame.
     unsafe {
         let Landing { fp, source, region, handler, .. } = *landing;
-        let source: &FuncBody = &*source;
+        let (source, region, handler) = (&*source, &*region, &*handler);
         let words = source.words();
-        let needs_object = handler.reference || handler.saved.is_some();
+        let needs_object = handler.needs_object();
         let reference = if needs_object { object(store)? as u64 } else { 0 };
         let InFlight { tag, object, .. } = (*store).in_flight;
         let BranchEntry { keep, drop, .. } = source.branches[handler.entry as usize];
@@ -236,32 +385,23 @@ pub(crate) unsafe fn write_operands(store: *mut StoreRecord, landing: &Landing) 
 ///
 /// # Safety
 /// As for [`write_operands`].
-pub(crate) unsafe fn write_overflow(store: *mut StoreRecord, handler: Handler) -> Result<(), Failure> {
+pub(crate) unsafe fn write_overflow(store: *mut StoreRecord, handler: &Handler) -> Result<(), Failure> {
     // SAFETY: the caller's promise. The slots have room for the parameters of any function, and more.
     unsafe {
-        let needs_object = handler.reference || handler.saved.is_some();
+        let needs_object = handler.needs_object();
         let reference = if needs_object { object(store)? as u64 } else { 0 };
+        // Without an object the payload is there.
         let InFlight { tag, object, .. } = (*store).in_flight;
         let overflow = (*(*store).stack).ctx.overflow;
-        let words = if handler.tag.is_some() { (*tag).fields() * (*tag).words() } else { 0 };
-        if !object.is_null() {
+        if needs_object || !object.is_null() {
+            let words = if handler.tag.is_some() { (*tag).fields() * (*tag).words() } else { 0 };
             ptr::copy_nonoverlapping((*object).payload().as_ptr(), overflow, words);
-        }
-        if needs_object {
-            overflow.add(words).write(reference);
+            if needs_object {
+                overflow.add(words).write(reference);
+            }
         }
         (*store).in_flight = InFlight::NONE;
         Ok(())
-    }
-}
-
-impl InterpFrame<'_> {
-    /// Returns whether the frame is at a tail call, whose callee takes its place. Only host functions are called before it is gone.
-    fn is_replaced(&self) -> bool {
-        let Pc::At(pc) = self.pc else { return false };
-        let op = self.module.bytecode().bytes[pc as usize];
-        [Opcode::ReturnCall, Opcode::ReturnCallIndirect, Opcode::ReturnCallRef]
-            .contains(&Opcode::from_code(op.into()).unwrap_or(Opcode::Nop))
     }
 }
 
@@ -291,7 +431,7 @@ pub(crate) unsafe fn object(store: *mut StoreRecord) -> Result<*mut ExnRecord, F
 ///
 /// # Safety
 /// As for [`object`].
-unsafe fn uncaught(store: *mut StoreRecord, error: Option<Error>) -> Failure {
+pub(crate) unsafe fn uncaught(store: *mut StoreRecord, error: Option<Error>) -> Failure {
     // SAFETY: the caller's promise.
     unsafe {
         match object(store) {

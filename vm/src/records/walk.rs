@@ -20,7 +20,6 @@
 use crate::records::backtrace::WasmBacktrace;
 use crate::records::body::Body;
 use crate::records::engines::NativeSite;
-use crate::records::exceptions::Unwound;
 use crate::records::header::{Header, header};
 use crate::records::instance::instance_of;
 use crate::records::module::{Module, ModuleRecord};
@@ -102,45 +101,24 @@ pub(crate) unsafe fn record_position(stack: *const StackCtx, position: *const Po
     unsafe { (*(*stack).activation.cast::<Activation>()).position.set(position) };
 }
 
-/// A frame of the guest.
+/// A frame of the guest. Native code with inlined calls has several for one machine frame; the compiler does not inline yet.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Frame<'a> {
-    /// A frame of native code. Code with inlined calls has several for one machine frame; the compiler does not inline
-    /// yet.
-    Native(NativeFrame<'a>),
-    /// A frame of the interpreter, or of the evaluator of SSA.
-    Interp(InterpFrame<'a>),
-}
-
-/// A frame of the interpreter, or of the evaluator of SSA: see [`Frame::Interp`].
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct InterpFrame<'a> {
+pub(crate) struct Frame<'a> {
     pub module: &'a Module,
     pub func: u32,
-    /// Offset in the module of the instruction: the call, or at a trap the trapping instruction for the innermost
-    /// frame.
+    /// The call, or at a trap the trapping instruction for the innermost frame.
     pub pc: Pc,
-    /// The activation that has the frame.
-    pub activation: *const (),
+}
+
+/// A frame of the interpreter, or of the evaluator of SSA.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct InterpFrame {
+    /// The call, or at a trap the trapping instruction for the innermost frame.
+    pub pc: Pc,
     /// Local 0; see [`Position::fp`].
     pub fp: *mut u64,
     pub body: *const Body,
     pub scope: *const Scope,
-}
-
-/// A frame of native code: see [`Frame::Native`].
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct NativeFrame<'a> {
-    pub module: &'a Module,
-    pub func: u32,
-    /// Offset in the module of the instruction.
-    pub pc: u32,
-    /// The address of the boundary around the frame's segment.
-    pub boundary: usize,
-    /// The machine frame.
-    pub site: NativeSite,
-    /// What the frames inside have saved.
-    pub unwound: Unwound,
 }
 
 /// The pc of a frame of the interpreter. The interpreter saves the return address of a call; the call itself is found by decoding the
@@ -155,7 +133,7 @@ pub(crate) enum Pc {
 
 impl Pc {
     /// Returns the offset in the module of the instruction of function `func`.
-    fn find(self, module: &Module, func: u32) -> u32 {
+    pub fn find(self, module: &Module, func: u32) -> u32 {
         match self {
             Pc::At(pc) => pc,
             // Code cannot be decoded backwards.
@@ -168,59 +146,56 @@ impl Pc {
     }
 }
 
-/// In place of an address on the native stack, for [`walk`]: all frames.
+/// In place of an address on the native stack, for [`segments`]: all frames.
 pub(crate) const ALL_FRAMES: usize = usize::MAX;
 
-/// Calls `visit` with the frames of the guest of `store`, innermost first, until it breaks. The last frame is that before the first
+/// A part of a stack, whose frames are of one engine.
+pub(crate) enum Segment<'a> {
+    /// Native frames, inside this boundary. Their stub has the frame pointer `exit_fp`.
+    Native { exit_fp: usize, boundary: usize },
+    /// An activation that has recorded its position.
+    Activation { activation: *const (), position: &'a Position },
+    /// An activation that native code began and that is in no chain. The stub that began it has the frame pointer `exit_fp`.
+    Immediate { position: &'a Position, exit_fp: usize },
+}
+
+/// Calls `visit` with the segments of the stack of `store`, innermost first, until it breaks. The last one is that before the first
 /// link at the address `end` or above, on the native stack.
 ///
 /// # Safety
 /// This thread runs no guest of the live store, or is in Rust code called by its guest from a place that records the
 /// guest's position: a stub that sets `exit_fp`, or the interpreter after [`record_position`]. The helpers for bulk
 /// operations do neither.
-pub(crate) unsafe fn walk(store: *mut StoreRecord, end: usize, mut visit: impl FnMut(Frame<'_>) -> ControlFlow<()>) {
+pub(crate) unsafe fn segments(store: *mut StoreRecord, end: usize, mut visit: impl FnMut(Segment<'_>) -> ControlFlow<()>) {
     // SAFETY: the caller's promise: both chains are those of frames that are still there.
     unsafe {
-        let StackCtx { activation, mut boundary, mut exit_fp, .. } = (*(*store).stack).ctx;
+        let stack = &raw const (*(*store).stack).ctx;
+        let StackCtx { activation, mut boundary, mut exit_fp, .. } = *stack;
         let mut activation = activation.cast::<Activation>();
-        let mut flow = ControlFlow::Continue(());
-        let mut unwound = Unwound::default();
         loop {
-            if !activation.is_null() && (boundary == 0 || activation.addr() < boundary) {
+            let flow = if !activation.is_null() && (boundary == 0 || activation.addr() < boundary) {
                 if activation.addr() >= end {
                     return;
                 }
+                let innermost = &*activation;
+                activation = innermost.prev.cast();
                 // An activation that has called nothing yet has no position and no frame to show.
-                if let Some(position) = (*activation).position.get().as_ref() {
-                    flow = walk_activation(activation.cast(), position, &mut visit).map_continue(|_| ());
+                match innermost.position.get().as_ref() {
+                    Some(position) => visit(Segment::Activation { activation: ptr::from_ref(innermost).cast(), position }),
+                    None => ControlFlow::Continue(()),
                 }
-                activation = (*activation).prev.cast();
             } else if boundary != 0 && boundary < end {
-                (*store).engine.record().engines.native_frames(exit_fp, &mut |site| {
-                    // Modules live while their code is on a stack.
-                    let module = Module::from_running(site.module as *const ModuleRecord);
-                    let (func, pc) = (site.func, site.pc);
-                    flow = visit(Frame::Native(NativeFrame { module: &module, func, pc, boundary, site, unwound }));
-                    unwound.leave(&site);
-                    flow
-                });
+                let mut flow = visit(Segment::Native { exit_fp, boundary });
                 let at = ptr::with_exposed_provenance::<Boundary>(boundary);
                 let of: *const StackCtx;
                 Boundary { prev: boundary, stack: of, exit_fp } = ptr::read(at);
-                unwound = Unwound::default();
-                if flow.is_continue() && !ptr::eq(of, &raw const (*(*store).stack).ctx) {
-                    // No frame there has a handler of exceptions, so none needs its activation.
-                    flow = match walk_activation(ptr::null(), &*at.add(1).cast::<Position>(), &mut visit) {
-                        ControlFlow::Continue(base) => {
-                            unwound = Unwound::leave_immediate(exit_fp, base);
-                            ControlFlow::Continue(())
-                        }
-                        ControlFlow::Break(()) => ControlFlow::Break(()),
-                    };
+                if flow.is_continue() && !ptr::eq(of, stack) {
+                    flow = visit(Segment::Immediate { position: &*at.add(1).cast::<Position>(), exit_fp });
                 }
+                flow
             } else {
                 return;
-            }
+            };
             if flow.is_break() {
                 return;
             }
@@ -228,32 +203,56 @@ pub(crate) unsafe fn walk(store: *mut StoreRecord, end: usize, mut visit: impl F
     }
 }
 
+/// Calls `visit` with the frames of the guest of `store`, innermost first, until it breaks.
+///
+/// # Safety
+/// As for [`segments`].
+pub(crate) unsafe fn walk(store: *mut StoreRecord, mut visit: impl FnMut(Frame<'_>) -> ControlFlow<()>) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        segments(store, ALL_FRAMES, |segment| match segment {
+            Segment::Native { exit_fp, .. } => {
+                let mut flow = ControlFlow::Continue(());
+                (*store).engine.record().engines.native_frames(exit_fp, &mut |NativeSite { module, func, pc, .. }| {
+                    // Modules live while their code is on a stack.
+                    let module = Module::from_running(module as *const ModuleRecord);
+                    flow = visit(Frame { module: &module, func, pc: Pc::At(pc) });
+                    flow
+                });
+                flow
+            }
+            Segment::Activation { position, .. } | Segment::Immediate { position, .. } => {
+                walk_activation(position, |InterpFrame { body, scope, pc, .. }| {
+                    visit(Frame { module: &instance_of((*scope).ctx).module, func: (*body).func, pc })
+                })
+                .map_continue(|_| ())
+            }
+        });
+    }
+}
+
 /// Visits the frames of one activation, innermost first, until `visit` breaks. Returns local 0 of the base frame.
 ///
 /// # Safety
 /// `position` is the recorded position of that activation.
-unsafe fn walk_activation(
-    activation: *const (),
+#[inline]
+pub(crate) unsafe fn walk_activation(
     position: &Position,
-    visit: &mut impl FnMut(Frame<'_>) -> ControlFlow<()>,
+    mut visit: impl FnMut(InterpFrame) -> ControlFlow<()>,
 ) -> ControlFlow<(), *mut u64> {
     // SAFETY: the caller's promise: the frames down to the base are intact, and their instances and functions live.
     unsafe {
-        let at = position.pc.offset_from_unsigned((*position.scope).bytes) as u32;
-        let at = if position.sp.is_null() { Pc::Before(at) } else { Pc::At(at) };
-        let mut show = |scope: *const Scope, body: *const Body, fp: *mut u64, pc: Pc| {
-            let (module, func) = (&instance_of((*scope).ctx).module, (*body).func);
-            visit(Frame::Interp(InterpFrame { module, func, pc, activation, fp, body, scope }))
-        };
-        show(position.scope, position.body, position.fp, at)?;
-        let mut fp = position.fp;
+        let Position { body, scope, mut fp, .. } = *position;
+        let at = position.pc.offset_from_unsigned((*scope).bytes) as u32;
+        let pc = if position.sp.is_null() { Pc::Before(at) } else { Pc::At(at) };
+        visit(InterpFrame { pc, fp, body, scope })?;
         if fp.is_null() {
             return ControlFlow::Continue(fp);
         }
-        let mut caller: Header = *header(fp, position.body, (*position.body).words());
+        let mut caller: Header = *header(fp, body, (*body).words());
         while !caller.is_base() {
             fp = caller.fp();
-            show(caller.scope, caller.body, fp, Pc::Before(caller.pc))?;
+            visit(InterpFrame { pc: Pc::Before(caller.pc), fp, body: caller.body, scope: caller.scope })?;
             caller = *header(fp, caller.body, (*caller.body).words());
         }
         ControlFlow::Continue(fp)
@@ -264,17 +263,12 @@ impl WasmBacktrace {
     /// Adds the frames of the guest of `store`.
     ///
     /// # Safety
-    /// As for [`walk`].
+    /// As for [`segments`].
     pub(crate) unsafe fn extend(&mut self, store: *mut StoreRecord, limit: usize) {
         // SAFETY: the caller's promise.
         unsafe {
-            walk(store, ALL_FRAMES, |frame| {
-                match frame {
-                    Frame::Native(NativeFrame { module, func, pc, .. }) => self.push(module, func, limit, || pc),
-                    Frame::Interp(InterpFrame { module, func, pc, .. }) => {
-                        self.push(module, func, limit, || pc.find(module, func))
-                    }
-                }
+            walk(store, |Frame { module, func, pc }| {
+                self.push(module, func, limit, || pc.find(module, func));
                 ControlFlow::Continue(())
             });
         }

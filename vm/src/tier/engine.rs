@@ -3,12 +3,14 @@
 use super::publish::enter;
 use super::state::{EngineState, ModuleState, NativeModule, state_of};
 use super::tier_up::tier_up;
-use crate::code::{Crossings, NativeFrame, Site};
+use super::unwind::{native_site, search_segment};
+use crate::code::Crossings;
 use crate::records::engines::{Engines, NativeSite, Next};
 use crate::records::error::{Error, Result};
 use crate::records::func_code::Enter;
 use crate::records::instance::instance_of;
 use crate::records::module::ModuleRecord;
+use crate::records::native_search::NativeSearch;
 use crate::records::stats::Stats;
 use std::any::Any;
 use std::ops::ControlFlow;
@@ -88,10 +90,19 @@ impl Engines for EngineState {
         let Ok(space) = self.space() else { return };
         // SAFETY: the caller's promise.
         unsafe {
-            space.frames(exit_fp, |Site { module, func, pc, .. }, NativeFrame { fp, code, call, landings, layout }| {
-                visit(NativeSite { module, func, pc, fp, code, call, landings, layout })
-            });
+            space.frames(exit_fp, |site, frame| visit(native_site(site, frame)));
         }
+    }
+
+    unsafe fn search_native(
+        &self,
+        exit_fp: usize,
+        search: &mut NativeSearch,
+        visit: &mut dyn FnMut(NativeSite, &mut NativeSearch) -> ControlFlow<()>,
+    ) -> ControlFlow<()> {
+        let Ok(space) = self.space() else { return ControlFlow::Continue(()) };
+        // SAFETY: the caller's promise.
+        unsafe { search_segment(space, exit_fp, search, visit) }
     }
 
     fn report(&self, module: Option<&(dyn Any + Send + Sync)>, stats: &mut Stats) {
