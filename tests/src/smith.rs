@@ -21,9 +21,9 @@ const MAX_MEMORY_BYTES: usize = 16 << 16;
 const MAX_TABLE_ELEMENTS: usize = 1000;
 /// The number of loop iterations and calls that a module may execute.
 const TERMINATION_FUEL: u32 = 2000;
-/// The stack of both engines in bytes. It is more than [`TERMINATION_FUEL`] nested calls need on either, so that a
+/// The stack of both engines in bytes. It is more than `TERMINATION_FUEL` nested calls need on either, so that a
 /// stack overflow on only one engine is a difference.
-const STACK: usize = 256 << 20;
+pub const STACK: usize = 256 << 20;
 /// The stack of the thread on which Weir runs: [`STACK`] and room for the host's frames.
 const THREAD_STACK: usize = STACK + (8 << 20);
 

@@ -10,6 +10,7 @@ use weir_tests::crossings;
 use weir_tests::damaged::{self, ModuleOutcome};
 use weir_tests::differential::{self, Agreement, Setup, Subject};
 use weir_tests::generate::{generate, switching, throwing};
+use weir_tests::legacy;
 use weir_tests::rng::Rng;
 use weir_tests::smith;
 
@@ -20,7 +21,8 @@ Examples:
   weir-fuzz --count 1000 --stress            programs that always terminate, all tiers, switching at random
   weir-fuzz --count 1000 --smith --tier nat  modules of wasm-smith, native code only
   weir-fuzz damage --count 10000             malformed and hostile modules
-  weir-fuzz validate --count 10000           bodies, valid and ill-typed";
+  weir-fuzz validate --count 10000           bodies, valid and ill-typed
+  weir-fuzz legacy --count 500               legacy instructions of exceptions, and their translation; needs node 26 and wasm-opt";
 
 /// Compares random programs on all tiers and on wasmi.
 #[derive(Parser)]
@@ -38,6 +40,9 @@ enum Task {
     Damage(Options),
     /// Validate bodies, each as it is and with one edit, in both ways: with the acceptor and with wasmparser alone
     Validate(Options),
+    /// Compare modules with the legacy instructions of exceptions, and what wasm-opt translates them to, with Node instead, on all tiers
+    /// and under stress; needs node 26 and wasm-opt
+    Legacy(Options),
 }
 
 #[derive(clap::Args)]
@@ -239,6 +244,45 @@ fn validate(options: &Options) -> ExitCode {
     if differences == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
+/// The modules for which Node is started once.
+const BATCH: usize = 50;
+
+/// Compares modules with the legacy instructions of exceptions.
+fn fuzz_legacy(options: &Options) -> ExitCode {
+    let folder = std::env::temp_dir().join(format!("weir-fuzz-{}", std::process::id()));
+    let seeds: Vec<u64> = options.seeds().collect();
+    let (mut differences, mut compared, mut ends) = (0u64, 0u64, [0; 3]);
+    for seeds in seeds.chunks(BATCH) {
+        let made = std::fs::create_dir_all(&folder).map_err(|error| error.to_string());
+        let cases = match made.and_then(|()| legacy::cases(seeds, &folder)) {
+            Ok(cases) => cases,
+            Err(error) => {
+                eprintln!("{error}");
+                return ExitCode::from(2);
+            }
+        };
+        for case in &cases {
+            ends.iter_mut().zip(case.ends()).for_each(|(sum, count)| *sum += count);
+            let tiers = differential::tiers(Some(case.seed)).into_iter().filter(|tier| options.asks_for(&tier.name));
+            for tier in tiers.filter(|tier| tier.profile.is_none()) {
+                let Setup::Weir(config) = tier.setup else { continue };
+                compared += 2;
+                if let Err(difference) = case.compare(&config) {
+                    differences += 1;
+                    report(options, case.seed, &case.forms[0], &format!("{}: {difference}", tier.name));
+                }
+            }
+        }
+    }
+    progress("");
+    // What remains in the folder for temporary files does no harm.
+    let _ = std::fs::remove_dir_all(&folder);
+    let [values, thrown, traps] = ends;
+    println!("{} modules in two forms, {compared} runs compared with Node, {differences} differences", seeds.len());
+    println!("their calls: {values} returned, {thrown} threw, {traps} trapped");
+    if differences == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
 /// Compares generated programs, which always terminate.
 fn fuzz(compare: &Compare) -> ExitCode {
     let options = &compare.options;
@@ -289,6 +333,9 @@ fn main() -> ExitCode {
     let (task, compare) = (&arguments.task, &arguments.compare);
     let (asked, any) = match task {
         Some(Task::Damage(options)) => (&options.tiers, DAMAGED.iter().any(|(name, _)| options.asks_for(name))),
+        Some(Task::Legacy(options)) => {
+            (&options.tiers, differential::tiers(Some(0)).iter().any(|tier| options.asks_for(&tier.name)))
+        }
         // No tier executes the bodies.
         Some(Task::Validate(options)) => (&options.tiers, options.tiers.is_empty()),
         None => (&compare.options.tiers, !subjects(compare, 0).is_empty()),
@@ -300,6 +347,7 @@ fn main() -> ExitCode {
     match &arguments.task {
         Some(Task::Damage(options)) => damage(options),
         Some(Task::Validate(options)) => validate(options),
+        Some(Task::Legacy(options)) => smith::with_stack(|| fuzz_legacy(options)),
         None if arguments.compare.smith => smith::with_stack(|| fuzz_smith(&arguments.compare)),
         None => fuzz(&arguments.compare),
     }
