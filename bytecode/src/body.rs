@@ -97,6 +97,11 @@ impl FuncBody {
         self.len() == 0
     }
 
+    /// Whether it may be the body with these bytes, the local declarations included.
+    pub(crate) fn is_within(&self, range: Range<u32>) -> bool {
+        range.start <= self.entry && self.entry < self.end && self.end == range.end
+    }
+
     /// The words of 8 bytes in a slot of its frame in the interpreter.
     pub fn words(&self) -> usize {
         if self.wide { 2 } else { 1 }

@@ -36,13 +36,72 @@ pub fn read(len: usize, mut read: impl FnMut(&mut [u8], usize) -> io::Result<()>
             let head = at..len.min(at + HEAD);
             read(&mut bytes, head.clone())?;
             // A section that is malformed is read with all that comes after it.
-            let Some(section) = Section::at(&bytes[..head.end], at, len) else { break };
+            let Some(section) = Section::at(&bytes[head], at, len) else { break };
             read(&mut bytes, section.needed)?;
             at = section.end;
         }
     }
     read(&mut bytes, at..len)?;
     Ok(bytes.into())
+}
+
+/// Bytes that [`visit`] reads at once.
+const BUFFER: usize = 64 << 10;
+
+/// Calls `visit` with the bytes of a file of `len` bytes, which may be a module, in their order and with their offset, through a small
+/// buffer. The contents of custom sections with debugging information are left out. `read` is as for [`read`].
+///
+/// # Errors
+/// Those of `read`.
+pub fn visit<R>(len: usize, read: R, mut visit: impl FnMut(usize, &[u8])) -> io::Result<()>
+where
+    R: FnMut(&mut [u8], usize) -> io::Result<()>,
+{
+    let mut window = Window { read, len, bytes: vec![0; BUFFER.min(len)], range: 0..0 };
+    let mut at = PREAMBLE.len().min(len);
+    let is_module = window.get(0..at)? == PREAMBLE;
+    window.pass(0..at, &mut visit)?;
+    while is_module && at < len {
+        let head = at..len.min(at + HEAD);
+        let Some(section) = Section::at(window.get(head)?, at, len) else { break };
+        window.pass(at..section.needed.end, &mut visit)?;
+        at = section.end;
+    }
+    window.pass(at..len, &mut visit)
+}
+
+/// The bytes of a file that were read last.
+struct Window<R> {
+    read: R,
+    /// Bytes of the file.
+    len: usize,
+    bytes: Vec<u8>,
+    /// Which they are.
+    range: Range<usize>,
+}
+
+impl<R: FnMut(&mut [u8], usize) -> io::Result<()>> Window<R> {
+    /// Returns these bytes of the file, of which there are at most [`BUFFER`].
+    fn get(&mut self, range: Range<usize>) -> io::Result<&[u8]> {
+        if range.start < self.range.start || range.end > self.range.end {
+            let end = self.len.min(range.start + self.bytes.len());
+            self.range = 0..0;
+            (self.read)(&mut self.bytes[..end - range.start], range.start)?;
+            self.range = range.start..end;
+        }
+        Ok(&self.bytes[range.start - self.range.start..range.end - self.range.start])
+    }
+
+    /// Visits these bytes of the file.
+    fn pass(&mut self, range: Range<usize>, visit: &mut impl FnMut(usize, &[u8])) -> io::Result<()> {
+        let mut next = range.start;
+        while next < range.end {
+            let part = next..range.end.min(next + self.bytes.len());
+            visit(next, self.get(part.clone())?);
+            next = part.end;
+        }
+        Ok(())
+    }
 }
 
 /// A section of a file.
@@ -54,17 +113,18 @@ struct Section {
 }
 
 impl Section {
-    /// The section at `at` of a file of `len` bytes, unless its size or name is malformed. `bytes` has its head.
-    fn at(bytes: &[u8], at: usize, len: usize) -> Option<Section> {
-        let id = *bytes.get(at)?;
-        let (size, start) = number(bytes, at + 1)?;
+    /// The section at `at` of a file of `len` bytes, unless its size or name is malformed. `head` has its head.
+    fn at(head: &[u8], at: usize, len: usize) -> Option<Section> {
+        let id = *head.first()?;
+        let (size, contents) = number(head, 1)?;
+        let start = at + contents;
         let end = start.checked_add(size).filter(|end| *end <= len)?;
         if id != CUSTOM {
             return Some(Section { needed: start..end, end });
         }
-        let (size, name) = number(bytes, start)?;
-        let name_end = name.checked_add(size).filter(|name_end| *name_end <= end)?;
-        let is_debug = size >= DEBUG.len() && bytes[name..].starts_with(DEBUG);
+        let (size, name) = number(head, contents)?;
+        let name_end = (at + name).checked_add(size).filter(|name_end| *name_end <= end)?;
+        let is_debug = size >= DEBUG.len() && head[name..].starts_with(DEBUG);
         Some(Section { needed: start..if is_debug { name_end } else { end }, end })
     }
 }
@@ -96,6 +156,23 @@ mod tests {
         (bytes.expect("no call of `read` fails"), count)
     }
 
+    /// The bytes that a visit shows, and zeros.
+    fn visited(file: &[u8]) -> (Box<[u8]>, usize) {
+        let (mut bytes, mut count, mut next) = (vec![0; file.len()], 0, 0);
+        let read = |into: &mut [u8], at: usize| {
+            into.copy_from_slice(&file[at..at + into.len()]);
+            Ok(())
+        };
+        let copy = |at: usize, part: &[u8]| {
+            assert!(at >= next, "in order");
+            next = at + part.len();
+            count += part.len();
+            bytes[at..next].copy_from_slice(part);
+        };
+        visit(file.len(), read, copy).expect("no call of `read` fails");
+        (bytes.into(), count)
+    }
+
     /// A section with a size of two bytes.
     fn section(id: u8, contents: &[u8]) -> Vec<u8> {
         [&[id, contents.len() as u8 | 0x80, (contents.len() >> 7) as u8], contents].concat()
@@ -121,6 +198,12 @@ mod tests {
         assert!(bytes[kept + HEAD..kept + 5000].iter().all(|byte| *byte == 0));
         assert!(bytes[kept..after].windows(long_name.len()).any(|window| window == long_name.as_bytes()));
         assert!(count < 1000, "read {count} bytes");
+        let (seen, count) = visited(&file);
+        // Reading shows a few bytes more of each section.
+        let differ = seen.iter().zip(&bytes).filter(|(seen, read)| seen != read);
+        assert!(differ.clone().all(|(seen, _)| *seen == 0) && differ.count() <= 3 * HEAD && count < 800, "{count}");
+        assert_eq!((&seen[..kept], &seen[after..]), (&bytes[..kept], &bytes[after..]));
+        assert!(seen.windows(long_name.len()).any(|window| window == long_name.as_bytes()));
     }
 
     #[test]
@@ -133,6 +216,7 @@ mod tests {
         let text = [b"(module)".as_slice(), &debug].concat();
         for file in [endless, too_long, name_too_long, without_name, text, PREAMBLE.to_vec(), b"\0asm".to_vec(), Vec::new()] {
             assert_eq!(*read_counting(&file).0, *file);
+            assert_eq!(*visited(&file).0, *file);
             let mut damaged = file;
             damaged.push(0);
             assert_eq!(*read_counting(&damaged).0, *damaged);

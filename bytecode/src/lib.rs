@@ -1,7 +1,7 @@
 //! From WebAssembly bytes to a validated [`Module`] with side tables. This crate does not execute them.
 //!
 //! [`validate::parse`] reads a module. [`opcodes`] is TABLE 1, and [`lanes`] has the operations on vectors that it names.
-//! [`instrs`] reads validated code, [`walk`] finds the types of its operands, [`verify`] checks its side tables, and
+//! [`mod@stored`] writes the result for a later process. [`instrs`] reads validated code, [`walk`] finds the types of its operands, [`verify`] checks its side tables, and
 //! [`mod@print`] shows it. [`semantics`] holds the only definition of every numeric instruction, which the interpreter,
 //! constant folding and the IR evaluator call.
 
@@ -20,6 +20,7 @@ pub mod print;
 mod reader;
 pub mod semantics;
 pub mod sidetable;
+pub mod stored;
 pub mod trap;
 pub mod types;
 pub mod validate;

@@ -6,6 +6,7 @@ use crate::names::Names;
 use crate::types::{FuncType, GlobalType, MemoryType, RefType, TableType};
 use crate::validate::code::Code;
 use crate::validate::{InvalidModule, Unvalidated, bodies};
+use std::fmt;
 use std::ops::Range;
 use wasmparser::{Parser, Payload};
 
@@ -43,6 +44,8 @@ pub struct Module {
     pub bodies: Box<[Body]>,
     /// The state needed to validate the bodies, if the module was parsed with [`lazy`](crate::validate::Options::lazy).
     pub unvalidated: Option<Unvalidated>,
+    /// Where the results of an earlier validation are, of a module whose bodies are not validated.
+    pub results: Option<Box<dyn Results>>,
     /// See [`Module::accepted_bytes`]; of bodies that were not left for later.
     pub accepted: u64,
     /// Number of imported functions.
@@ -61,6 +64,12 @@ pub struct Module {
     pub foreign_tail_calls: bool,
     /// The names in the name section.
     pub names: Names,
+}
+
+/// The results of an earlier validation of the same bytes with the same options.
+pub trait Results: fmt::Debug + Send + Sync {
+    /// Returns that of the body with this index, if it is there and not damaged.
+    fn body(&self, index: u32) -> Option<FuncBody>;
 }
 
 /// One import.
@@ -244,7 +253,11 @@ impl Module {
     pub fn validated_body(&self, func: u32) -> Option<Result<&FuncBody, &InvalidModule>> {
         let index = func.checked_sub(self.imported_funcs)?;
         let body = &self.bodies[index as usize];
+        let stored = || self.results.as_ref()?.body(index).filter(|stored| stored.is_within(body.range()));
         Some(body.get_or_validate(|| {
+            if let Some(stored) = stored() {
+                return Ok(stored);
+            }
             let unvalidated = self.unvalidated.as_ref().expect("only a module parsed lazily has bodies that are not validated");
             bodies::validate_one(&self.code(unvalidated), index, body.range())
         }))

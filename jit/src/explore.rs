@@ -111,13 +111,17 @@ fn bytes(compiled: &Compiled) -> String {
         }
         text.push('\n');
     }
-    for Reloc { offset, target, func, addend } in &compiled.relocs {
+    for Reloc { offset, target, index, addend } in &compiled.relocs {
         let of = match target {
             RelocTarget::Cell => "",
             RelocTarget::Ticks(_) => " ticks",
             RelocTarget::Counters(_) => " counters",
+            RelocTarget::Signature => {
+                let _ = writeln!(text, "reloc {offset:#x} type {index}");
+                continue;
+            }
         };
-        let _ = writeln!(text, "reloc {offset:#x} f{func}{of} {addend:+}");
+        let _ = writeln!(text, "reloc {offset:#x} f{index}{of} {addend:+}");
     }
     text
 }

@@ -24,6 +24,7 @@ pub mod regalloc;
 pub mod request;
 pub mod settings;
 mod slow_growth;
+mod stored;
 pub mod x64;
 
 pub use compile::compile;

@@ -103,7 +103,8 @@ pub struct Request<'a> {
     pub func: u32,
     /// How the code is entered: by call or by OSR.
     pub entry: Entry,
-    /// Engine-wide signature identities, by the module's type index, with which those of table elements are compared.
+    /// Engine-wide signature identities, by the module's type index, with which those of table elements are compared. Only
+    /// Cranelift's code depends on them: in other code they are relocations.
     pub sig_ids: &'a [u32],
     /// The back end.
     pub backend: Backend,

@@ -82,6 +82,7 @@ pub use sys::fault_injection;
 
 #[cfg(feature = "anyhow")]
 pub use anyhow;
+pub use api::cache::{Cache, CacheConfig, CacheEntry};
 pub use api::caller::Caller;
 pub use api::config::choices::{Collector, Inlining, OptLevel, RegallocAlgorithm, Strategy, WasmBacktraceDetails};
 pub use api::error::{self, LinkError, UnknownImportError};
@@ -95,6 +96,7 @@ pub use api::limits::{StoreLimits, StoreLimitsBuilder};
 pub use api::linker::{InstancePre, Linker};
 pub use api::memory::{Memory, MemoryAccessError};
 pub use api::module::ModuleExport;
+pub use api::precompiled::Precompiled;
 pub use api::store::{AsContext, AsContextMut, Store, StoreContext, StoreContextMut};
 pub use api::table::Table;
 pub use api::tag::Tag;
@@ -111,7 +113,7 @@ pub use records::limiter::ResourceLimiter;
 pub use records::module::Module;
 pub use records::pooling::{InstanceAllocationStrategy, PoolConcurrencyLimitError, PoolingAllocationConfig};
 pub use records::statistic::StatValue;
-pub use records::stats::{Fallback, FunctionStats, RefusedBy, Stats, TierUp};
+pub use records::stats::{Fallback, FunctionStats, RefusedBy, Stats, StoredStats, TierUp};
 pub use records::store::UpdateDeadline;
 pub use records::thrown::ThrownException;
 pub use weir_bytecode::Trap;

@@ -11,7 +11,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 use weir::fault_injection::{FaultInjection, Function, functions, remove_signal_stack};
-use weir::{Config, Engine, Instance, Module, ProfilingStrategy, RefusedBy, Result, Store, Tier, TierEvent, TierEventKind, Trap};
+use weir::{
+    Cache, CacheConfig, Config, Engine, Instance, Module, ProfilingStrategy, RefusedBy, Result, Store, Tier, TierEvent,
+    TierEventKind, Trap,
+};
 
 /// The environment variable that names the failing function in a child process.
 const FUNCTION: &str = "WEIR_TEST_FAILING";
@@ -211,10 +214,23 @@ fn configs() -> Vec<(&'static str, Config)> {
             }),
         ),
     ];
+    configs.push((
+        "cached",
+        with(Tier::Auto, &|config| {
+            let mut settings = CacheConfig::new();
+            settings.with_directory(cache_directory());
+            config.cache(Some(Cache::new(settings).unwrap()));
+        }),
+    ));
     if cfg!(feature = "cranelift") {
         configs.push(("cranelift", with(Tier::Cranelift, &|_| ())));
     }
     configs
+}
+
+/// The directory of this process's cache.
+fn cache_directory() -> PathBuf {
+    format!("cache-{}", std::process::id()).into()
 }
 
 /// Runs it on a thread as a C program may have: with a small stack, and none for signals.
@@ -261,6 +277,7 @@ fn failing(function: &'static Function, folder: &Path) {
         }
     }
     let _ = std::fs::remove_file(format!("/tmp/perf-{}.map", std::process::id()));
+    let _ = std::fs::remove_dir_all(cache_directory());
     println!("fired: {fired}");
 }
 

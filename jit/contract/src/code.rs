@@ -100,15 +100,15 @@ pub struct FrameLayout {
     pub value_sp: u16,
 }
 
-/// A relocation: the 32-bit field at `offset` receives `target(func) + addend`, less the field's address if it is relative.
+/// A relocation: the 32-bit field at `offset` receives `target(index) + addend`, less the field's address if it is relative.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Reloc {
     /// Offset of the field in the code.
     pub offset: u32,
     /// The kind of target.
     pub target: RelocTarget,
-    /// The function of the module to which the target belongs.
-    pub func: u32,
+    /// The index in the module of the function or type to which the target belongs.
+    pub index: u32,
     /// The addend: -4 for a relative field that ends its instruction.
     pub addend: i32,
 }
@@ -122,6 +122,8 @@ pub enum RelocTarget {
     Ticks(Stripe),
     /// The function's branch counters: see the crate's documentation.
     Counters(Stripe),
+    /// The engine-wide identity of the type, with which those of table elements are compared; not relative.
+    Signature,
 }
 
 /// The place of a counter in a [`Reloc`].

@@ -174,6 +174,7 @@ pub mod code;
 pub mod profile;
 pub mod profile_text;
 pub mod stats;
+mod stored;
 
 use std::sync::atomic::AtomicU64;
 use weir_bytecode::module::Module;

@@ -98,7 +98,7 @@ fn hash(compiled: &Compiled) -> u64 {
     let mut hasher = DefaultHasher::new();
     compiled.code.hash(&mut hasher);
     for reloc in &compiled.relocs {
-        (reloc.offset, reloc.func, reloc.addend).hash(&mut hasher);
+        (reloc.offset, reloc.index, reloc.addend).hash(&mut hasher);
     }
     for trap in &compiled.traps {
         (trap.offset, format!("{:?}", trap.site), trap.pc).hash(&mut hasher);

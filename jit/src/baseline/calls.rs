@@ -80,7 +80,7 @@ impl<'c> Compiler<'c> {
     fn indirect(&mut self, ty: u32, table: u32) -> (&'c FuncType, Callee) {
         let mut index = self.pop();
         let entry = self.table_entry(table, &mut index, Trap::TableOutOfBounds);
-        self.check_signature(entry, self.request.sig_ids[ty as usize]);
+        self.check_signature(entry, ty);
         self.count_target(counts::Callee::Entry, entry);
         (&self.module.types[ty as usize], Callee::Reference(entry))
     }
@@ -158,7 +158,7 @@ impl<'c> Compiler<'c> {
     }
 
     fn relocate(&mut self, field: Field, func: u32) {
-        self.relocs.push(Reloc { offset: field as u32, target: RelocTarget::Cell, func, addend: -4 });
+        self.relocs.push(Reloc { offset: field as u32, target: RelocTarget::Cell, index: func, addend: -4 });
     }
 
     /// Pops the arguments of a call.

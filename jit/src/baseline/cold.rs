@@ -17,7 +17,7 @@ use weir_contract::{Helper, InstanceCtx, NULL_SIG, StoreCtx, TableEntry, TrapSit
 /// Subtracts work from a function's ticks, and sets the sign flag if none are left. `r11` is destroyed.
 pub fn subtract_ticks(out: &mut Bytes, stripe: Stripe, func: u32, work: u32) -> Reloc {
     let (offset, addend) = subtract(out, stripe, work.min(i32::MAX as u32) as i32);
-    Reloc { offset, target: RelocTarget::Ticks(stripe), func, addend }
+    Reloc { offset, target: RelocTarget::Ticks(stripe), index: func, addend }
 }
 
 /// The offset of the helper table's entry.
@@ -127,9 +127,9 @@ impl Compiler<'_> {
     }
 
     /// Traps unless the signature of the table entry in `entry` is `sig`.
-    pub fn check_signature(&mut self, entry: Reg, sig: u32) {
-        let mem = Mem::at(entry, offset_of!(TableEntry, sig) as i32);
-        self.emit(&Inst::new(Asm::Cmp, Width::D).mem(mem).imm(i64::from(sig as i32)));
+    pub fn check_signature(&mut self, entry: Reg, ty: u32) {
+        let field = self.out.compare_with_field(Mem::at(entry, offset_of!(TableEntry, sig) as i32));
+        self.relocs.push(Reloc { offset: field as u32, target: RelocTarget::Signature, index: ty, addend: 0 });
         let field = self.jump_if(Cond::NE);
         self.push_cold(field, Case::Signature(entry));
     }

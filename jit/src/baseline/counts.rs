@@ -99,7 +99,7 @@ impl Compiler<'_> {
 
     /// The field at `offset` receives the place of the function's counters.
     fn counters_at(&mut self, offset: u32, stripe: Stripe, addend: i32) {
-        self.relocs.push(Reloc { offset, target: RelocTarget::Counters(stripe), func: self.request.func, addend });
+        self.relocs.push(Reloc { offset, target: RelocTarget::Counters(stripe), index: self.request.func, addend });
     }
 
     /// Passes an indirect call, which is the current instruction, and counts its target. The address of the callee, which has passed

@@ -123,7 +123,7 @@ fn extract(code: &CompiledCode, func: &clif::Function, request: &Request<'_>) ->
             (FinalizedRelocTarget::ExternalName(ExternalName::User(name)), RelocKind::X86CallPCRel4) => Ok(Reloc {
                 offset: reloc.offset,
                 target: RelocTarget::Cell,
-                func: func.params.user_named_funcs()[*name].index,
+                index: func.params.user_named_funcs()[*name].index,
                 addend: reloc.addend as i32,
             }),
             // A library call, because the processor lacks a feature.

@@ -634,7 +634,12 @@ impl<'c> Emitter<'c> {
     }
 
     fn reloc(&mut self, field: Field, func: u32) {
-        self.relocs.push(Reloc { offset: field as u32, target: RelocTarget::Cell, func, addend: -4 });
+        self.relocs.push(Reloc { offset: field as u32, target: RelocTarget::Cell, index: func, addend: -4 });
+    }
+
+    /// Makes a field receive the identity of a type.
+    fn signature(&mut self, field: Field, ty: u32) {
+        self.relocs.push(Reloc { offset: field as u32, target: RelocTarget::Signature, index: ty, addend: 0 });
     }
 
     /// Records that the next instruction may fault.

@@ -116,6 +116,15 @@ impl Bytes {
         self.patch(field, (target as i64 - (field as i64 + 4)) as i32);
     }
 
+    /// `cmp` of 32 bits of memory with a 32-bit field, which this returns and which is 0 until it is relocated.
+    pub fn compare_with_field(&mut self, mem: Mem) -> usize {
+        // No immediate that has a shorter form.
+        self.encode(&Inst::new(Asm::Cmp, Width::D).mem(mem).imm(i64::from(i32::MAX)));
+        let field = self.offset() - size_of::<i32>();
+        self.patch(field, 0);
+        field
+    }
+
     /// `call` (2) or `jmp` (4) through memory.
     pub fn indirect(&mut self, extension: u8, mem: Mem) {
         self.plain(0xFF, false, extension, &Rm::Mem(mem), Immediate::NONE);

@@ -54,9 +54,14 @@ impl CodeMemory {
 
     fn relocate(&mut self, code: usize, reloc: &Reloc) -> Result<()> {
         let field = code + reloc.offset as usize;
-        let distance = word(reloc.func, reloc.target) as i64 - field as i64 + i64::from(reloc.addend);
-        let distance = i32::try_from(distance).map_err(Error::other)?;
-        self.memory[field..field + 4].copy_from_slice(&distance.to_le_bytes());
+        let value = match reloc.target {
+            RelocTarget::Signature => reloc.index as i32,
+            RelocTarget::Cell | RelocTarget::Ticks(_) | RelocTarget::Counters(_) => {
+                let distance = word(reloc.index, reloc.target) as i64 - field as i64 + i64::from(reloc.addend);
+                i32::try_from(distance).map_err(Error::other)?
+            }
+        };
+        self.memory[field..field + 4].copy_from_slice(&value.to_le_bytes());
         Ok(())
     }
 
@@ -75,6 +80,7 @@ fn word(func: u32, target: RelocTarget) -> usize {
         RelocTarget::Cell => 0,
         RelocTarget::Ticks(_) => 1,
         RelocTarget::Counters(_) => 2,
+        RelocTarget::Signature => unreachable!("a type has no word"),
     };
     8 * (WORDS * func as usize + index)
 }
@@ -99,7 +105,7 @@ mod tests {
             let compiled = compile(&mut Context::default(), &request).unwrap();
             entries.push(memory.next);
             let cells = compiled.relocs.iter().filter(|reloc| reloc.target == RelocTarget::Cell);
-            calls.extend(cells.map(|reloc| (memory.next + reloc.offset as usize, reloc.func)));
+            calls.extend(cells.map(|reloc| (memory.next + reloc.offset as usize, reloc.index)));
             assert!(compiled.relocs.iter().any(|reloc| matches!(reloc.target, RelocTarget::Ticks(_))), "function {func}");
             memory.place(func, &compiled).unwrap();
         }

@@ -108,7 +108,7 @@ fn run(program: &Program, work: &Work, weir: &Path, tier: &str) -> Result<Sample
     progress(&format!("{} {}  {tier}", program.name, work.args.join(" ")));
     let failed = |why: &dyn std::fmt::Display| format!("{}, --tier {tier}: {why}", program.name);
     let mut command = Command::new(weir);
-    command.args(["run", "--stats=json", "--tier", tier]).arg(&program.wasm).args(&work.args);
+    command.args(["run", "--no-cache", "--stats=json", "--tier", tier]).arg(&program.wasm).args(&work.args);
     let start = Instant::now();
     let output = command.stdin(Stdio::null()).output().map_err(|error| failed(&error))?;
     let ms = milliseconds(start.elapsed());

@@ -22,25 +22,27 @@ enum Invocation {
     FlagsAndDashes(&'static [&'static str]),
     /// Node's WASI, with these flags.
     Node(&'static [&'static str]),
-    /// `wasmtime compile` before the run.
+    /// `wasmtime compile` or `weir compile` before the run.
     Precompiled,
-    /// With a cache folder that the first run fills.
-    Cached,
+    /// With these flags and a cache folder that earlier runs fill.
+    Cached(&'static [&'static str]),
     /// The program's native code or, if it has none, its source, compiled before the run.
     Native,
 }
 
 /// Name, binary and way to run, in the order of the report.
 const PEERS: &[(&str, &str, Invocation)] = &[
-    ("weir-auto", "weir", Invocation::Flags(&["run"])),
-    ("weir-native", "weir", Invocation::Flags(&["run", "--tier=native"])),
-    ("weir-regalloc2", "weir", Invocation::Flags(&["run", "--tier=native", "--allocator=regalloc2"])),
-    ("weir-cranelift", "weir", Invocation::Flags(&["run", "--tier=cranelift"])),
-    ("weir-baseline", "weir", Invocation::Flags(&["run", "--tier=baseline"])),
-    ("weir-interp", "weir", Invocation::Flags(&["run", "--tier=interp"])),
+    ("weir-auto", "weir", Invocation::Flags(&["run", "--no-cache"])),
+    ("weir-cached", "weir", Invocation::Cached(&["run"])),
+    ("weir-precompiled", "weir", Invocation::Precompiled),
+    ("weir-native", "weir", Invocation::Flags(&["run", "--no-cache", "--tier=native"])),
+    ("weir-regalloc2", "weir", Invocation::Flags(&["run", "--no-cache", "--tier=native", "--allocator=regalloc2"])),
+    ("weir-cranelift", "weir", Invocation::Flags(&["run", "--no-cache", "--tier=cranelift"])),
+    ("weir-baseline", "weir", Invocation::Flags(&["run", "--no-cache", "--tier=baseline"])),
+    ("weir-interp", "weir", Invocation::Flags(&["run", "--no-cache", "--tier=interp"])),
     ("wasmtime", "wasmtime", Invocation::Flags(&["run", "-Ccache=n"])),
     ("wasmtime-precompiled", "wasmtime", Invocation::Precompiled),
-    ("wasmtime-cached", "wasmtime", Invocation::Cached),
+    ("wasmtime-cached", "wasmtime", Invocation::Cached(&["run", "-Ccache=y"])),
     ("wasmtime-winch", "wasmtime", Invocation::Flags(&["run", "-Ccache=n", "-Ccompiler=winch"])),
     ("wasmtime-pulley", "wasmtime", Invocation::Flags(&["run", "-Ccache=n", "--target=pulley64"])),
     ("wasmi", "wasmi", Invocation::Flags(&[])),
@@ -125,9 +127,9 @@ impl Peer {
             Invocation::FlagsAndDashes(flags) => command.args(flags).arg(&program.wasm).arg("--"),
             Invocation::Node(flags) => command.args(flags).args(["--no-warnings", "-e", NODE_SCRIPT]).arg(&program.wasm),
             Invocation::Precompiled => command.args(["run", "--allow-precompiled"]).arg(self.precompile(program, scratch)?),
-            Invocation::Cached => {
+            Invocation::Cached(flags) => {
                 command.env("XDG_CACHE_HOME", scratch.path("cache"));
-                command.args(["run", "-Ccache=y"]).arg(&program.wasm)
+                command.args(flags).arg(&program.wasm)
             }
             Invocation::Native => {
                 command = match (&program.native, &program.source) {
@@ -154,12 +156,12 @@ impl Peer {
         }
     }
 
-    /// The module, compiled by wasmtime.
+    /// The module, compiled by wasmtime or Weir.
     ///
     /// # Errors
     /// The compiler failed.
     pub fn precompile(&self, program: &Program, scratch: &Scratch) -> Result<PathBuf, Refusal> {
-        let compiled = scratch.path(&format!("{}.cwasm", program.name));
+        let compiled = scratch.path(&format!("{}.{}.cwasm", program.name, self.name));
         prepare(&compiled, || {
             let mut compile = Command::new(&self.binary);
             compile.arg("compile").arg("-o").arg(&compiled).arg(&program.wasm);
@@ -194,7 +196,7 @@ impl Peer {
             Invocation::Precompiled => {
                 vec![format!("{binary} compile -o COMPILED MODULE"), format!("{binary} run --allow-precompiled COMPILED ARGS")]
             }
-            Invocation::Cached => run(&["run", "-Ccache=y"]),
+            Invocation::Cached(flags) => run(flags),
             Invocation::Native => ["c", "cpp", "rs", "zig"]
                 .iter()
                 .flat_map(|extension| native("cc".as_ref(), &Path::new("SOURCE").with_extension(extension), "COMPILED".as_ref()))

@@ -10,6 +10,7 @@ use weir_jit::explore::gates;
 use weir_jit::ir::{Func, Op};
 use weir_jit::opt::passes;
 use weir_jit::pipeline::{self, Form, Observer, Phase, Unit};
+use weir_jit::request::RelocTarget;
 use weir_jit::{Compiled, Request, x64};
 
 /// The result of a stage.
@@ -138,7 +139,12 @@ fn shown(stage: &str, request: Option<&Request<'_>>, form: &Form<'_>) -> Result<
 fn emitted(compiled: &Compiled) -> String {
     let mut text = x64::disassemble(&compiled.code, &compiled.lines);
     for reloc in &compiled.relocs {
-        let _ = writeln!(text, "reloc {:x} func{} {:+}", reloc.offset, reloc.func, reloc.addend);
+        let _ = match reloc.target {
+            RelocTarget::Signature => writeln!(text, "reloc {:x} type{}", reloc.offset, reloc.index),
+            RelocTarget::Cell | RelocTarget::Ticks(_) | RelocTarget::Counters(_) => {
+                writeln!(text, "reloc {:x} func{} {:+}", reloc.offset, reloc.index, reloc.addend)
+            }
+        };
     }
     for trap in &compiled.traps {
         let _ = writeln!(text, "trap {:x} {:?} @{:#x}", trap.offset, trap.site, trap.pc);

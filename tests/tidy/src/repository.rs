@@ -185,7 +185,7 @@ pub const LAYERS: &[Layer] = &[
         uses: &["bytecode", "contract", "jit", "vm::records", "vm::api", "wasi", "cli", "spec"],
     },
     Layer { name: "tidy", places: &["tests/tidy/src/"], uses: &[] },
-    Layer { name: "build script", places: &["vm/cli/build.rs"], uses: &[] },
+    Layer { name: "build script", places: &["vm/build.rs", "vm/cli/build.rs"], uses: &[] },
     Layer {
         name: "examples",
         places: &["bytecode/examples/", "jit/examples/", "vm/examples/", "vm/wasi/examples/", "vm/cli/examples/"],

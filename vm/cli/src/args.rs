@@ -24,6 +24,9 @@ Examples:
   weir explore lib.wat --func add --html add.html
   weir --profile-save app.prof app.wasm      save the profile of the run
   weir --profile-use app.prof app.wasm       compile with a saved profile
+  weir --no-cache app.wasm                   do not use what earlier runs have validated and compiled
+  weir compile app.wasm -o app.cwasm         compile ahead of time, for this build and this processor
+  weir --allow-precompiled app.cwasm         run what was compiled
   weir explore app.wasm --profile-use app.prof --func main --stage asm   show the code that the saved run executed
 
 Exit status: the program's own, or
@@ -71,6 +74,10 @@ pub(crate) enum Command {
     Dump(Deferred<Dump>),
     /// Print every stage of the compilation of a module's functions
     Explore(Deferred<Explore>),
+    /// Compile a module ahead of time, for `run --allow-precompiled`
+    Compile(Deferred<Compile>),
+    /// Show or clear the cache of validated modules and their code
+    Cache(Deferred<Cache>),
     /// Run scripts in the specification's .wast format and report failing directives
     Wast(Deferred<Wast>),
 }
@@ -98,6 +105,12 @@ pub(crate) struct Run {
     /// Instantiate FILE first and make its exports importable from NAME
     #[arg(long = "preload", value_name = "NAME=FILE")]
     pub preloads: Vec<OsString>,
+    /// Run modules that `weir compile` has written. Such a file can run any code as you: allow it for files that you trust
+    #[arg(long)]
+    pub allow_precompiled: bool,
+    /// Neither use the cache of modules that were run before, nor add to it
+    #[arg(long)]
+    pub no_cache: bool,
     /// Limit the total size of the program's memories
     #[arg(long, value_name = "BYTES")]
     pub max_memory: Option<usize>,
@@ -250,6 +263,33 @@ pub(crate) struct Validate {
     /// The modules (.wasm or .wat)
     #[arg(value_name = "MODULE", required = true)]
     pub modules: Vec<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Compile {
+    /// The module (.wasm or .wat)
+    #[arg(value_name = "MODULE")]
+    pub module: PathBuf,
+    /// The output. Default: the module's name with the extension .cwasm
+    #[arg(short, long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+    #[command(flatten)]
+    pub code: CodeFlags,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Cache {
+    /// What to do
+    #[arg(value_enum, default_value = "list")]
+    pub action: CacheAction,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub(crate) enum CacheAction {
+    /// Print the directory, and the modules: size, seconds since the last use, and name, which is a hash
+    List,
+    /// Remove all modules
+    Clear,
 }
 
 #[derive(Debug, Args)]

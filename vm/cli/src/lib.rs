@@ -1,6 +1,7 @@
 //! The `weir` command as a library: its arguments and its subcommands.
 
 mod args;
+mod cache;
 mod deferred;
 mod diff;
 mod dump;
@@ -9,6 +10,7 @@ mod failure;
 mod invoke;
 mod limits;
 mod page;
+mod precompiled;
 mod profile;
 mod run;
 mod script;
@@ -31,6 +33,8 @@ pub fn main() -> ExitCode {
         Some(Command::Validate(Deferred(validate))) => validate::validate(&validate),
         Some(Command::Dump(Deferred(dump))) => dump::run(&dump),
         Some(Command::Explore(Deferred(explore))) => explore::run(&explore),
+        Some(Command::Compile(Deferred(compile))) => precompiled::compile(&compile),
+        Some(Command::Cache(Deferred(cache))) => cache::run(&cache),
         Some(Command::Wast(Deferred(wast))) => script::run(&wast),
         None => run::run(weir.run),
     };

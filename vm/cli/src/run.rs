@@ -3,7 +3,7 @@
 use crate::args::{ProfileKind, Run};
 use crate::failure::{self, Done, Failure};
 use crate::limits::MemoryBudget;
-use crate::{invoke, limits, profile, stats, sys, wasi_context};
+use crate::{cache, invoke, limits, precompiled, profile, stats, sys, wasi_context};
 use std::ffi::{OsStr, OsString};
 use std::fmt::Write as _;
 use std::io::Write;
@@ -48,6 +48,9 @@ struct Host {
 fn engine(args: &Run) -> Result<Engine, Failure> {
     let mut config = args.code.config(args.profile_save.is_some());
     config.max_wasm_stack(GUEST_STACK).value_stack_size(VALUE_STACK);
+    if !args.no_cache {
+        config.cache(cache::of_user());
+    }
     match args.profile {
         Some(ProfileKind::Counts) => _ = config.profile(true),
         Some(ProfileKind::Perfmap) => _ = config.profiler(ProfilingStrategy::PerfMap),
@@ -63,7 +66,7 @@ fn run_here(args: &Run, engine: Engine, started: Instant) -> Done {
         std::mem::forget(engine.clone());
     }
     let (path, guest_args) = args.module_and_args.split_first().ok_or_else(|| Failure::Usage("no module".into()))?;
-    let module = Module::from_file(&engine, path).map_err(Failure::Module)?;
+    let module = precompiled::load(&engine, path, args.allow_precompiled)?;
     profile::use_from(args.code.profile_use.as_deref(), &module)?;
 
     let mut linker = Linker::new(&engine);
@@ -92,6 +95,8 @@ fn run_here(args: &Run, engine: Engine, started: Instant) -> Done {
         let trapped = matches!(&done, Err(Failure::Guest(error)) if error.is::<Trap>());
         stats::print(format, &module.stats(), started.elapsed(), trapped)?;
     }
+    // Also of a program that failed.
+    module.update_cache();
     let saved = args.profile_save.as_ref().map_or(Ok(()), |file| profile::save(file, &module));
     if args.profile.is_none() {
         // The process ends now: nothing needs to be freed.
@@ -117,7 +122,7 @@ fn preload(args: &Run, linker: &mut Linker<Host>, store: &mut Store<Host>) -> Re
         let at = at.ok_or_else(wrong)?;
         let name = str::from_utf8(&bytes[..at]).map_err(|_| wrong())?;
         let file = OsStr::from_bytes(&bytes[at + 1..]);
-        let module = Module::from_file(linker.engine(), file).map_err(Failure::Module)?;
+        let module = precompiled::load(linker.engine(), file, args.allow_precompiled)?;
         let instance = instantiate(linker, store, &module, file)?;
         if is_function(&module, INITIALIZE) {
             call(&instance, store, INITIALIZE, &[])?;

@@ -47,6 +47,16 @@ fn text(stats: &Stats, wall: Duration) -> String {
         text.push_str(&format!("; switched to compiled code within a running loop {times}"));
     }
     text.push_str(&format!("\nweir: validated in {:.1} ms", stats.validate_ms));
+    let stored = &stats.stored;
+    if let Some(cache) = &stored.cache {
+        text.push_str(&format!("; cache: {cache}"));
+    }
+    if stored.optimised + stored.baseline + stored.damaged > 0 {
+        let (optimised, baseline, damaged) = (stored.optimised, stored.baseline, stored.damaged);
+        text.push_str(&format!(
+            "; of earlier processes: {optimised} functions optimised, {baseline} in baseline code, {damaged} damaged"
+        ));
+    }
     if stats.body_bytes > 0 {
         let share = 100.0 * stats.accepted_bytes as f64 / stats.body_bytes as f64;
         text.push_str(&format!(", {share:.1} % of the bodies without wasmparser"));

@@ -1,6 +1,7 @@
 //! The WASI context of a program, from the command line's flags.
 
 use crate::args::Run;
+use crate::cache;
 use crate::failure::Failure;
 use std::ffi::{OsStr, OsString};
 use std::net::TcpListener;
@@ -17,7 +18,13 @@ const AS: &[u8] = b"::";
 /// Builds the context: arguments, environment, streams, sockets and directories.
 pub(crate) fn context(args: &Run, path: &OsStr, guest_args: &[OsString]) -> Result<WasiCtx, Failure> {
     let nul = |error: weir_wasi::NulError| Failure::Usage(error.to_string());
-    let mut builder = WasiCtx::builder().inherit_stdio().broken_pipe_ends(true).arg(path.as_bytes()).map_err(nul)?;
+    let mut builder = WasiCtx::builder();
+    // Whoever writes there runs code as the user, also in later runs that use the cache.
+    if let Some(cache) = cache::of_user() {
+        let guarded = builder.guarded_dir(cache.directory());
+        builder = guarded.map_err(|error| Failure::Usage(format!("{}: {error}", cache.directory().display())))?;
+    }
+    let mut builder = builder.inherit_stdio().broken_pipe_ends(true).arg(path.as_bytes()).map_err(nul)?;
     if args.invoke.is_none() {
         builder = builder.args(guest_args.iter().map(|arg| arg.as_bytes())).map_err(nul)?;
     }

@@ -556,7 +556,7 @@ fn the_optimiser_can_be_restrained() {
 }
 
 /// The names that `--stats=json` prints. Programs read them: none may change.
-const STATISTICS: &str = "wall_ms validate_ms body_bytes accepted_bytes functions compiler_panics no_native_code \
+const STATISTICS: &str = "wall_ms validate_ms body_bytes accepted_bytes functions stored compiler_panics no_native_code \
     osr_entries osr_exits resumed crossings interpreted_bytes tier_up compile_ms bytecode_bytes_compiled code_bytes recompiled retired \
     retired_bytes freed_bytes opt traps peak_memory ssa gates spills reloads copies";
 
@@ -575,6 +575,7 @@ fn stats_go_to_standard_error() {
     assert!(stats["functions"]["called"].as_u64() > Some(0), "{stats}");
     assert_eq!(names(&stats), STATISTICS);
     assert_eq!(names(&stats["functions"]), "total called interpreted native cranelift baseline evaluated fallbacks");
+    assert_eq!(names(&stats["stored"]), "cache optimised baseline damaged");
     assert_eq!(names(&stats["ssa"]), "phis trivial_removed folded simplified reduced shared pruned values");
     assert_eq!(names(&stats["gates"]), "constants branches blocks");
     let missing: Vec<_> = stats.as_object().into_iter().flatten().filter(|(_, value)| value.is_null()).collect();

@@ -1,6 +1,7 @@
 //! The public API: handles over the records, and the wiring of the layers below.
 
 mod backtrace;
+pub(crate) mod cache;
 pub(crate) mod caller;
 mod calls;
 pub(crate) mod config;
@@ -19,6 +20,7 @@ pub(crate) mod limits;
 pub(crate) mod linker;
 pub(crate) mod memory;
 pub(crate) mod module;
+pub(crate) mod precompiled;
 mod profile;
 pub(crate) mod store;
 pub(crate) mod table;

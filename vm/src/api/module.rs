@@ -1,20 +1,27 @@
 //! A module: validated once, instantiated any number of times.
 
+use crate::api::cache::{Lookup, write_early};
 use crate::api::types::{ExportType, ExternType, FuncType, ImportType, TagType};
 use crate::records::body::Bodies;
 use crate::records::census::Counts;
 use crate::records::engine::Engine;
-use crate::records::error::{Context, Result};
+use crate::records::error::{Context, Error, Result};
 use crate::records::func_code::FuncCode;
 use crate::records::image::Images;
 use crate::records::kept_profile::KeptProfile;
 use crate::records::module::{Module, ModuleRecord};
+use crate::records::precompiled::artifact::{Artifact, Validated};
+use crate::records::precompiled::cache::Cached;
+use crate::records::precompiled::format::Unusable;
+use crate::records::precompiled::shelf::Shelf;
 use crate::records::stats::Stats;
 use crate::sys;
 use std::borrow::Cow;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Weak};
+use std::sync::{Arc, Mutex, Weak};
+use std::time::Instant;
+use weir_bytecode::Module as Bytecode;
 use weir_bytecode::module::{Body, ExternIndex, ExternType as IndexedType};
 use weir_bytecode::validate;
 use weir_contract::{FuncRef, Layout};
@@ -41,7 +48,7 @@ impl Module {
     /// [`InvalidModule`](crate::InvalidModule) if the bytes are malformed or invalid, or need a feature that Weir
     /// lacks; the parser's error if the text is malformed.
     pub fn new(engine: &Engine, bytes: impl AsRef<[u8]>) -> Result<Module> {
-        Module::from_private(engine, binary(bytes.as_ref().into(), None)?.into())
+        Module::from_bytes(engine, binary(bytes.as_ref().into(), None)?.into())
     }
 
     /// Loads a module from a file.
@@ -50,8 +57,15 @@ impl Module {
     /// As [`Module::new`], and if the file cannot be read.
     pub fn from_file(engine: &Engine, path: impl AsRef<Path>) -> Result<Module> {
         let path = path.as_ref();
-        let read = || Ok(binary(read_file(engine, path)?.into_vec().into(), Some(path))?.into());
-        read().and_then(|bytes| Module::from_private(engine, bytes)).with_context(|| format!("loading {}", path.display()))
+        let load = || {
+            if let Some(lookup) = Lookup::of(engine)
+                && let Some(module) = lookup.file(path)?
+            {
+                return Ok(module);
+            }
+            Module::from_bytes(engine, binary(read_file(engine, path)?.into_vec().into(), Some(path))?.into())
+        };
+        load().with_context(|| format!("loading {}", path.display()))
     }
 
     /// Loads a module from the binary format.
@@ -59,17 +73,56 @@ impl Module {
     /// # Errors
     /// As [`Module::new`].
     pub fn from_binary(engine: &Engine, bytes: &[u8]) -> Result<Module> {
-        Module::from_private(engine, bytes.into())
+        Module::from_bytes(engine, bytes.into())
     }
 
-    /// Validates the bytes in place, and keeps them for execution and compilation.
-    fn from_private(engine: &Engine, bytes: Box<[u8]>) -> Result<Module> {
+    /// Loads a module from its own private bytes, or from the cache.
+    fn from_bytes(engine: &Engine, bytes: Box<[u8]>) -> Result<Module> {
+        if let Some(lookup) = Lookup::of(engine) {
+            return lookup.module(bytes);
+        }
+        Module::loaded(engine, bytes, None)
+    }
+
+    /// Validates the bytes in place, and keeps them for execution and compilation. `cached` is where the module is to be stored.
+    pub(crate) fn loaded(engine: &Engine, bytes: Box<[u8]>, cached: Option<Cached>) -> Result<Module> {
+        let started = Instant::now();
+        let bytecode = validate::parse_with(bytes, engine.config().validation(engine.config().lazy_validation))?;
+        let shelf = cached.is_some().then(|| Shelf::new(None, true));
+        let module = Module::from_validated(engine, bytecode, shelf, cached, started)?;
+        write_early(&module);
+        if engine.config().round_trip { module.again() } else { Ok(module) }
+    }
+
+    /// Makes the module of an artifact. Its bytes are validated except for its bodies, whose results are the artifact's.
+    ///
+    /// # Errors
+    /// The artifact has no module, or is damaged; as [`Module::new`].
+    pub(crate) fn of_artifact(engine: &Engine, artifact: &Arc<Artifact>, shelf: Shelf, cached: Option<Cached>) -> Result<Module> {
+        let started = Instant::now();
+        let damaged = || Error::new(Unusable::Damaged);
+        let (part, bytes) = artifact.module().zip(artifact.module_bytes()).ok_or_else(damaged)?;
+        let mut bytecode = validate::parse_with(bytes, engine.config().validation(true))?;
+        if bytecode.bodies.len() != part.bodies.len() {
+            return Err(damaged());
+        }
+        (bytecode.foreign_tail_calls, bytecode.accepted) = (part.foreign_tail_calls, part.accepted);
+        bytecode.results = Some(Box::new(Validated(artifact.clone())));
+        Module::from_validated(engine, bytecode, Some(shelf), cached, started)
+    }
+
+    /// Makes a module, whose decoding and validation began at `started`.
+    fn from_validated(
+        engine: &Engine,
+        bytecode: Bytecode,
+        shelf: Option<Shelf>,
+        cached: Option<Cached>,
+        started: Instant,
+    ) -> Result<Module> {
         static NEXT_ID: AtomicU64 = AtomicU64::new(1);
-        let started = std::time::Instant::now();
         let config = engine.config();
-        let kept_profile = config.keep_profiles.then(|| KeptProfile::new(&bytes));
-        let bytecode = validate::parse_with(bytes, config.validation(config.lazy_validation))?;
         let validate_ns = started.elapsed().as_nanos() as u64;
+        let kept_profile = config.keep_profiles.then(|| KeptProfile::new(&bytecode.bytes));
         let layout = Layout::of(&bytecode);
         let records = layout.size() as usize + bytecode.funcs.len() * size_of::<FuncRef>();
         engine.record().quota.check(&bytecode, records)?;
@@ -91,6 +144,9 @@ impl Module {
             exports,
             images: Images::default(),
             kept_profile,
+            shelf,
+            cached,
+            refusals: Mutex::default(),
             validate_ns,
             tier: engines.module_state(),
             id: NEXT_ID.fetch_add(1, Ordering::Relaxed),
@@ -198,7 +254,7 @@ fn binary<'a>(bytes: Cow<'a, [u8]>, path: Option<&Path>) -> Result<Cow<'a, [u8]>
         if let Some(path) = path {
             error.set_path(path);
         }
-        let error: crate::records::error::Error = error.into();
+        let error: Error = error.into();
         match text.trim_start().chars().next() {
             Some('(' | ';') => error,
             _ => error.context("it is neither a binary module, which begins with `\\0asm`, nor one in the text format"),

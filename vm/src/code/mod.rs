@@ -184,12 +184,12 @@ impl CodeSpace {
     }
 
     /// Makes the cells, entry stubs and thunks of the functions defined in `module`. Every cell holds its function's
-    /// thunk, so all are interpreted at first. Takes a millisecond for 30,000 functions, mostly for first touches of
-    /// pages.
+    /// thunk, so all are interpreted at first. `sig_ids` are the identities of its types. Takes a millisecond for 30,000
+    /// functions, mostly for first touches of pages.
     ///
     /// # Errors
     /// [`CodeError::Full`].
-    pub fn add_module(self: &Arc<Self>, key: ModuleKey, module: &Module) -> Result<ModuleCode, CodeError> {
+    pub fn add_module(self: &Arc<Self>, key: ModuleKey, module: &Module, sig_ids: &[u32]) -> Result<ModuleCode, CodeError> {
         let count = module.bodies.len();
         let mut by_type: Vec<Option<Stubs>> = vec![None; module.types.len()];
         for &ty in &module.funcs[module.imported_funcs as usize..] {
@@ -227,6 +227,7 @@ impl CodeSpace {
         let code = ModuleCode {
             space: self.clone(),
             key,
+            sig_ids: sig_ids.into(),
             first: module.imported_funcs,
             count,
             cells,
@@ -315,6 +316,8 @@ unsafe impl Sync for CodeSpace {}
 pub(crate) struct ModuleCode {
     space: Arc<CodeSpace>,
     key: ModuleKey,
+    /// The identity of each type of the module.
+    sig_ids: Box<[u32]>,
     /// Number of imported functions.
     first: u32,
     count: usize,
@@ -449,14 +452,15 @@ impl ModuleCode {
                     Stripe::Any => offset,
                 };
                 let target = match reloc.target {
-                    RelocTarget::Cell => relative(self.cell(reloc.func).as_ptr().cast()),
+                    RelocTarget::Cell => relative(self.cell(reloc.index).as_ptr().cast()),
                     RelocTarget::Ticks(stripe) => {
-                        let ticks = size_of::<[AtomicU32; TICKS]>() * self.index(reloc.func);
+                        let ticks = size_of::<[AtomicU32; TICKS]>() * self.index(reloc.index);
                         of_stripe(stripe, self.ticks.offset() as usize + ticks)
                     }
                     RelocTarget::Counters(stripe) => {
                         of_stripe(stripe, counters.expect("code that counts comes with its counters") as usize)
                     }
+                    RelocTarget::Signature => self.sig_ids[reloc.index as usize] as usize,
                 };
                 let value = target.wrapping_add_signed(reloc.addend as isize);
                 bytes[field..field + 4].copy_from_slice(&(value as i32).to_le_bytes());

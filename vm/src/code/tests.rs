@@ -141,7 +141,7 @@ impl Code {
 
     fn call(&mut self, asm: &mut Asm, func: u32, pc: u32) {
         dynasm!(asm; .arch x64; call QWORD [rip + 0]);
-        self.relocs.push(Reloc { offset: Code::here(asm) - 4, target: RelocTarget::Cell, func, addend: -4 });
+        self.relocs.push(Reloc { offset: Code::here(asm) - 4, target: RelocTarget::Cell, index: func, addend: -4 });
         self.calls.push((Code::here(asm), pc));
     }
 
@@ -224,7 +224,7 @@ fn values_cross_in_every_place() {
     {
         let ty = func_type(&mixture(n_params, salt), &mixture(n_results, salt + 2));
         let module = module(vec![ty.clone()], vec![0, 0], 0);
-        let code = space.add_module(1, &module).unwrap();
+        let code = space.add_module(1, &module, &[]).unwrap();
         let stubs = space.stubs(&ty).unwrap();
         let native = code.put(0, Entry::Call, &forward(1)).unwrap();
 
@@ -271,7 +271,7 @@ fn places_are_those_of_the_contract() {
     let params = mixture(24, 1);
     let results = mixture(24, 3);
     let ty = func_type(&params, &results);
-    let code = space.add_module(1, &module(vec![ty.clone()], vec![0], 0)).unwrap();
+    let code = space.add_module(1, &module(vec![ty.clone()], vec![0], 0), &[]).unwrap();
     let mut dump = vec![0_u64; 24];
     let mut asm = Asm::new(0);
     dynasm!(asm; .arch x64; push rbp; mov rbp, rsp; mov rax, QWORD dump.as_mut_ptr() as i64);
@@ -306,7 +306,7 @@ fn places_are_those_of_the_contract() {
 fn osr_bodies_get_the_frame() {
     let space = space();
     let ty = func_type(&[ValType::F64], &[ValType::I64, ValType::I64]);
-    let code = space.add_module(1, &module(vec![ty.clone()], vec![0], 0)).unwrap();
+    let code = space.add_module(1, &module(vec![ty.clone()], vec![0], 0), &[]).unwrap();
     let mut asm = Asm::new(0);
     dynasm!(asm; .arch x64; mov rax, [rdi + 8]; mov rcx, rdi; ret);
     let native = code.put(0, Entry::Osr(5), &Code::default().finish(asm)).unwrap();
@@ -324,7 +324,7 @@ fn frames_resume_in_rust() {
     let mut world = World::new(&Module::default());
     for (salt, n_results) in [(0, 0), (0, 1), (1, 8), (4, 30), (3, 1000)] {
         let ty = func_type(&[ValType::I64], &mixture(n_results, salt));
-        let code = space.add_module(1, &module(vec![ty.clone()], vec![0, 0], 0)).unwrap();
+        let code = space.add_module(1, &module(vec![ty.clone()], vec![0, 0], 0), &[]).unwrap();
         let stubs = space.stubs(&ty).unwrap();
         let mut asm = Asm::new(0);
         let at = 1 | LOOP << 32;
@@ -377,7 +377,7 @@ fn frames_resume_in_rust() {
 fn faults_are_the_traps_of_their_sites() {
     let space = space();
     let ty = func_type(&[], &[]);
-    let code = space.add_module(9, &module(vec![ty.clone()], vec![0, 0, 0, 0], 0)).unwrap();
+    let code = space.add_module(9, &module(vec![ty.clone()], vec![0, 0, 0, 0], 0), &[]).unwrap();
     let enter = space.stubs(&ty).unwrap().enter;
     let guard = Mapping::zeroed(4096).unwrap();
     // SAFETY: nothing points into it.
@@ -435,7 +435,7 @@ fn faults_are_the_traps_of_their_sites() {
 fn a_chain_of_two_inlined_calls_gives_three_frames() {
     let space = space();
     let ty = func_type(&[], &[]);
-    let code = space.add_module(9, &module(vec![ty.clone()], vec![0, 0, 0, 0], 0)).unwrap();
+    let code = space.add_module(9, &module(vec![ty.clone()], vec![0, 0, 0, 0], 0), &[]).unwrap();
     let enter = space.stubs(&ty).unwrap().enter;
     let links = vec![InlinedCall { func: 11, pc: 40, outer: None }, InlinedCall { func: 12, pc: 50, outer: Some(0) }];
     let mut trapping = unreachable();
@@ -459,7 +459,7 @@ fn a_chain_of_two_inlined_calls_gives_three_frames() {
 fn a_trap_unwinds_to_the_innermost_boundary_only() {
     let space = space();
     let ty = func_type(&[ValType::I64], &[ValType::I64]);
-    let code = space.add_module(1, &module(vec![ty.clone()], vec![0, 0, 0], 0)).unwrap();
+    let code = space.add_module(1, &module(vec![ty.clone()], vec![0, 0, 0], 0), &[]).unwrap();
     let enter = space.stubs(&ty).unwrap().enter;
     let outer = code.put(0, Entry::Call, &forward(1)).unwrap();
     let inner = code.put(2, Entry::Call, &unreachable()).unwrap();
@@ -507,11 +507,11 @@ fn a_million_dispatches_need_no_stack() {
     let space = space();
     let params = mixture(20, 2);
     let ty = func_type(&params, &[ValType::I64]);
-    let code = space.add_module(1, &module(vec![ty.clone()], vec![0, 0], 0)).unwrap();
+    let code = space.add_module(1, &module(vec![ty.clone()], vec![0, 0], 0), &[]).unwrap();
     let stubs = space.stubs(&ty).unwrap();
     let (mut asm, mut tail) = (Asm::new(0), Code::default());
     dynasm!(asm; .arch x64; jmp QWORD [rip + 0]);
-    tail.relocs.push(Reloc { offset: Code::here(&asm) - 4, target: RelocTarget::Cell, func: 1, addend: -4 });
+    tail.relocs.push(Reloc { offset: Code::here(&asm) - 4, target: RelocTarget::Cell, index: 1, addend: -4 });
     let native = code.put(0, Entry::Call, &tail.finish(asm)).unwrap();
     SCRIPT.with_borrow_mut(|script| {
         script.target = stubs.reenter.as_ptr() as usize;
@@ -544,7 +544,7 @@ fn a_million_dispatches_need_no_stack() {
 fn dispatch_reaches_osr_bodies() {
     let space = space();
     let ty = func_type(&[ValType::I64], &[ValType::I64]);
-    let code = space.add_module(1, &module(vec![ty.clone()], vec![0, 0], 0)).unwrap();
+    let code = space.add_module(1, &module(vec![ty.clone()], vec![0, 0], 0), &[]).unwrap();
     let mut asm = Asm::new(0);
     dynasm!(asm; .arch x64; mov rax, [rdi + 8]; ret);
     let body = code.put(1, Entry::Osr(3), &Code::default().finish(asm)).unwrap();
@@ -568,7 +568,7 @@ fn dispatch_reaches_osr_bodies() {
 fn entry_stubs_follow_their_cells() {
     let space = space();
     let ty = func_type(&[], &[ValType::I64]);
-    let code = space.add_module(1, &module(vec![ty.clone()], vec![0, 0, 0], 1)).unwrap();
+    let code = space.add_module(1, &module(vec![ty.clone()], vec![0, 0, 0], 1), &[]).unwrap();
     let stubs = space.stubs(&ty).unwrap();
     SCRIPT.with_borrow_mut(|script| {
         script.call = Some(|_, _, func, args| {
@@ -606,13 +606,13 @@ fn a_dropped_module_gives_its_memory_back() {
     let ty = func_type(&[], &[]);
     let module = module(vec![ty.clone()], vec![0; 1000], 0);
     let stubs = space.stubs(&ty).unwrap();
-    let first = space.add_module(1, &module).unwrap();
+    let first = space.add_module(1, &module, &[]).unwrap();
     let (entry, cell) = (first.entry(0), first.cell(0) as *const Cell);
     let native = first.put(0, Entry::Call, &forward(1)).unwrap();
     assert_eq!(first.space().stubs(&ty).unwrap().to_rust, stubs.to_rust, "made once");
     drop(first);
     assert!(space.arena.region_at(native as usize).is_none_or(|(_, tag)| tag == STUB));
-    let second = space.add_module(2, &module).unwrap();
+    let second = space.add_module(2, &module, &[]).unwrap();
     assert_eq!((second.entry(0), second.cell(0) as *const Cell), (entry, cell));
     assert_eq!(second.entry(1) as usize - second.entry(0) as usize, FUNC_STUBS);
 }
@@ -626,7 +626,7 @@ fn traps_on_several_threads_at_once() {
                     // Engines come and go while others trap.
                     let space = space();
                     let ty = func_type(&[], &[]);
-                    let code = space.add_module(1, &module(vec![ty.clone()], vec![0], 0)).unwrap();
+                    let code = space.add_module(1, &module(vec![ty.clone()], vec![0], 0), &[]).unwrap();
                     let native = code.put(0, Entry::Call, &unreachable()).unwrap();
                     let enter = space.stubs(&ty).unwrap().enter;
                     let mut world = World::new(&Module::default());
@@ -682,7 +682,7 @@ fn a_fault_of_native_code_outside_its_trap_sites_kills() {
     if std::env::var_os(CRASH).is_some() {
         let space = space();
         let ty = func_type(&[], &[]);
-        let code = space.add_module(1, &module(vec![ty.clone()], vec![0], 0)).unwrap();
+        let code = space.add_module(1, &module(vec![ty.clone()], vec![0], 0), &[]).unwrap();
         let native = code.put(
             0,
             Entry::Call,

@@ -12,6 +12,7 @@ use crate::records::error::Error;
 use crate::records::failure::Failure;
 use crate::records::instance::instance_of;
 use crate::records::module::{Module, ModuleRecord};
+use crate::records::precompiled::format::Grade;
 use crate::records::scope::Scope;
 use crate::records::store::store_of;
 use weir_bytecode::module::FuncBody;
@@ -21,7 +22,10 @@ use weir_bytecode::module::FuncBody;
 pub(super) fn prepare(module: &ModuleRecord, func: u32) -> bool {
     let mut ticks = 0;
     let publish = |source: &FuncBody| {
-        let first = module.engine.record().engines.first_ticks(source.len());
+        // Stored code is entered at the first call.
+        let is_stored =
+            module.shelf.as_ref().is_some_and(|shelf| shelf.has(func, Grade::Optimised) || shelf.has(func, Grade::Baseline));
+        let first = if is_stored { 0 } else { module.engine.record().engines.first_ticks(source.len()) };
         ticks = module.func_code(func).begin(first, source.work);
     };
     match module.bodies.prepare(&module.bytecode, func, publish) {

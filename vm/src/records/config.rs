@@ -2,6 +2,8 @@
 
 use crate::records::events::{Callback, ProfilingStrategy};
 use crate::records::pooling::InstanceAllocationStrategy;
+use crate::records::precompiled::cache::Directory;
+use std::sync::Arc;
 use weir_bytecode::Module as Bytecode;
 use weir_bytecode::validate::{self, Proposals};
 #[cfg(feature = "jit")]
@@ -97,6 +99,8 @@ pub struct Config {
     pub(crate) baseline: bool,
     pub(crate) profile: Option<bool>,
     pub(crate) keep_profiles: bool,
+    pub(crate) round_trip: bool,
+    pub(crate) cache: Option<Arc<Directory>>,
     pub(crate) deterministic: bool,
     pub(crate) canonical_nans: bool,
     pub(crate) verify: bool,
@@ -156,6 +160,8 @@ impl Default for Config {
             baseline: true,
             profile: None,
             keep_profiles: false,
+            round_trip: false,
+            cache: None,
             deterministic: false,
             canonical_nans: false,
             verify: cfg!(debug_assertions),

@@ -28,6 +28,7 @@ pub(crate) mod module;
 pub(crate) mod native_search;
 mod pool;
 pub(crate) mod pooling;
+pub(crate) mod precompiled;
 pub(crate) mod profile;
 pub(crate) mod quiescence;
 pub(crate) mod scope;

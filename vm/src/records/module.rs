@@ -6,9 +6,12 @@ use crate::records::engine::Engine;
 use crate::records::func_code::FuncCode;
 use crate::records::image::Images;
 use crate::records::kept_profile::KeptProfile;
-use crate::records::stats::Stats;
+use crate::records::precompiled::cache::Cached;
+use crate::records::precompiled::format::Grade;
+use crate::records::precompiled::shelf::Shelf;
+use crate::records::stats::{Fallback, Stats};
 use std::any::Any;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use weir_bytecode::Module as Bytecode;
 use weir_bytecode::module::ExternIndex;
 use weir_contract::{Layout, call_words};
@@ -87,6 +90,12 @@ pub(crate) struct ModuleRecord {
     pub images: Images,
     /// The kept profile, with [`Config::keep_profiles`](crate::Config::keep_profiles).
     pub kept_profile: Option<KeptProfile>,
+    /// Its code that outlives a process, if it has such.
+    pub shelf: Option<Shelf>,
+    /// Its place in a cache, if it has one.
+    pub cached: Option<Cached>,
+    /// Refusals of functions that were compiled ahead of time.
+    pub refusals: Mutex<Vec<Fallback>>,
     /// Nanoseconds that decoding and validating took.
     pub validate_ns: u64,
     /// The data that [`Engines`](crate::records::engines::Engines) keeps per module.
@@ -101,6 +110,22 @@ impl ModuleRecord {
         let exports = &self.bytecode.exports;
         let i = self.exports.binary_search_by_key(&name, |&i| &exports[i as usize].name).ok()?;
         Some(exports[self.exports[i] as usize].item)
+    }
+
+    /// Writes the module's validation to its cache, if it has one and that is missing there.
+    pub fn write_to_cache(&self) {
+        if let Some(cached) = &self.cached {
+            cached.write_module(&self.bytecode);
+        }
+    }
+
+    /// Adds to the module's cache, if it has one, what is missing there.
+    pub fn update_cache(&self) {
+        self.write_to_cache();
+        if let (Some(cached), Some(shelf)) = (&self.cached, &self.shelf) {
+            cached.add_code(shelf);
+            cached.wait_for_module();
+        }
     }
 
     /// Returns the number of words that a call of function `func` needs for its arguments, which its results replace.
@@ -121,6 +146,15 @@ impl Counts for ModuleRecord {
         stats.body_bytes += self.bytecode.bodies.iter().map(|body| body.range().len() as u64).sum::<u64>();
         stats.accepted_bytes += self.bytecode.accepted_bytes();
         stats.functions.total += self.code.len() as u64;
+        stats.functions.fallbacks.extend_from_slice(&self.refusals.lock().unwrap_or_else(PoisonError::into_inner));
+        if let Some(shelf) = &self.shelf {
+            stats.stored.baseline += shelf.taken(Grade::Baseline);
+            stats.stored.optimised += shelf.taken(Grade::Optimised);
+            stats.stored.damaged += shelf.damaged();
+        }
+        if let Some(cached) = &self.cached {
+            stats.stored.cache.get_or_insert_with(|| cached.found.clone());
+        }
         for code in self.code.iter().filter(|code| code.was_called()) {
             stats.functions.called += 1;
             stats.interpreted_bytes += code.ticks_taken();
@@ -131,6 +165,7 @@ impl Counts for ModuleRecord {
 
 impl Drop for ModuleRecord {
     fn drop(&mut self) {
+        self.update_cache();
         self.engine.record().census.remove(self.id, self);
     }
 }

@@ -27,6 +27,8 @@ statistics! {
         accepted_bytes: u64, Bytes;
         /// Numbers of functions. A function that several compilers compiled, one after the other, counts for each of them.
         functions: FunctionStats, None;
+        /// Code of earlier processes, from a precompiled module or from the cache.
+        stored: StoredStats, None;
         /// Panics of the compiler, each of which is a bug in Weir. After a panic the back end counts as having refused the function.
         compiler_panics: u64, Count;
         /// Why a module has no native code although the settings ask for it: code memory was refused, or has no room.
@@ -86,6 +88,21 @@ statistics! {
         evaluated: u64, Count;
         /// Refusals, each of a function or of one of its loops, which ran elsewhere.
         fallbacks: Vec<Fallback>, None;
+    }
+}
+
+statistics! {
+    /// Code of earlier processes: see [`Stats::stored`].
+    #[derive(Clone, PartialEq, Eq, Debug, Default)]
+    StoredStats {
+        /// Whether the module was in the cache: `hit`, `miss` or `refused`, with the reason. `null` without a cache.
+        cache: Option<String>, None;
+        /// Functions that ran in optimised code of an earlier process.
+        optimised: u64, Count;
+        /// Functions that ran in baseline code of an earlier process.
+        baseline: u64, Count;
+        /// Functions whose stored code was damaged, and which ran elsewhere.
+        damaged: u64, Count;
     }
 }
 
@@ -213,6 +230,7 @@ mod tests {
                 evaluated: 4,
                 fallbacks: vec![],
             },
+            stored: StoredStats { cache: Some("hit".into()), optimised: 22, baseline: 23, damaged: 24 },
             compiler_panics: 10,
             no_native_code: Some("none".into()),
             osr_entries: 11,
@@ -242,7 +260,7 @@ mod tests {
         for ((name, once), (_, twice)) in sums.values().into_iter().zip(twice.values()) {
             check(name, &once, &twice);
         }
-        assert_eq!((twice.compiler.spills, sums.values().len()), (6, 20));
+        assert_eq!((twice.compiler.spills, sums.values().len()), (6, 21));
         let mut from_nothing = Stats::default();
         from_nothing.add(&sums);
         assert_eq!(from_nothing, sums);

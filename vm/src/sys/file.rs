@@ -49,6 +49,45 @@ impl Writer {
     }
 }
 
+/// A file that is read part by part.
+#[derive(Debug)]
+pub(crate) struct Opened {
+    file: fs::File,
+    len: u64,
+}
+
+impl Opened {
+    /// Opens a file.
+    ///
+    /// # Errors
+    /// The system's error.
+    pub fn open(path: &Path) -> io::Result<Opened> {
+        Call::FileRead.enter()?;
+        let file = fs::File::open(path)?;
+        let len = file.metadata()?.len();
+        Ok(Opened { file, len })
+    }
+
+    /// A file of `len` bytes.
+    pub fn of(file: fs::File, len: u64) -> Opened {
+        Opened { file, len }
+    }
+
+    /// Returns the bytes that the file had when it was opened.
+    pub fn len(&self) -> u64 {
+        self.len
+    }
+
+    /// Fills a buffer with the bytes from an offset on.
+    ///
+    /// # Errors
+    /// The system's error; the file has become too short.
+    pub fn read_at(&self, into: &mut [u8], at: u64) -> io::Result<()> {
+        Call::FileRead.enter()?;
+        self.file.read_exact_at(into, at)
+    }
+}
+
 /// Fills a buffer with the bytes of a file from an offset on.
 pub(crate) type ReadAt<'f> = dyn Fn(&mut [u8], usize) -> io::Result<()> + 'f;
 

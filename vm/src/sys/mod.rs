@@ -19,6 +19,7 @@ pub(crate) mod file;
 pub(crate) mod lock;
 pub(crate) mod mapping;
 pub(crate) mod memory_file;
+pub(crate) mod private_dir;
 #[cfg(all(feature = "jit", target_os = "linux", target_arch = "x86_64"))]
 pub(crate) mod signals;
 #[cfg(all(any(test, feature = "fault-injection"), feature = "jit", target_os = "linux", target_arch = "x86_64"))]

@@ -5,6 +5,7 @@ use std::io;
 use std::ops::Range;
 use std::sync::OnceLock;
 use std::thread::{Builder, JoinHandle};
+use std::time::Duration;
 
 /// Starts a thread that calls `run`.
 ///
@@ -25,6 +26,24 @@ pub(crate) fn run_on_stack<R: Send>(stack: usize, run: impl FnOnce() -> R + Send
         let thread = Builder::new().stack_size(stack).spawn_scoped(scope, run)?;
         Ok(thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
     })
+}
+
+/// Calls `run` on this thread and on up to `threads - 1` others, and waits for them. A panic is resumed in the caller.
+pub(crate) fn run_on_all(threads: usize, run: &(impl Fn() + Sync)) {
+    std::thread::scope(|scope| {
+        for _ in 1..threads {
+            // Fewer threads take longer, and do the same.
+            if Call::SpawnScoped.enter().is_ok() {
+                let _ = Builder::new().spawn_scoped(scope, run);
+            }
+        }
+        run();
+    });
+}
+
+/// Lets this thread wait.
+pub(crate) fn sleep(time: Duration) {
+    std::thread::sleep(time);
 }
 
 /// Returns the number of threads that can run at the same time. It is found once, because that takes some twenty system calls.

@@ -1,9 +1,9 @@
 //! Compiles an entry, places its code in memory and publishes it.
 
 use super::entry::{Code, Key, Level};
-use super::publish;
 use super::state::{NativeModule, begin_profile, engine_of, state_of};
 use super::{evict, policy};
+use super::{publish, stored};
 use crate::code::CodeError;
 use crate::compilation::request::{back_ends, counts, request};
 use crate::records::module::ModuleRecord;
@@ -13,14 +13,17 @@ use std::any::Any;
 use std::borrow::Cow;
 use std::cell::RefCell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::ptr;
 use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 use weir_contract::Entry;
+use weir_contract::code::RelocTarget;
 use weir_contract::profile::Profile;
 use weir_jit::compile::{Context, Options};
 use weir_jit::{Backend, Compiled};
 
 /// The result of compiling.
+#[derive(Default)]
 struct Attempt<'m> {
     /// The counts that were used, if any.
     profile: Option<Cow<'m, Profile>>,
@@ -32,6 +35,8 @@ struct Attempt<'m> {
     panics: Vec<String>,
     /// Time spent in attempts that failed.
     refused: Duration,
+    /// Whether an earlier process compiled it.
+    is_stored: bool,
 }
 
 /// Compiles a queued entry and publishes its code. `wanted` says whether a thread waits for the code. Returns `None` if
@@ -40,7 +45,6 @@ pub(super) fn compile_and_install(module: &Arc<ModuleRecord>, key: Key, backend:
     let Key { func, entry, .. } = key;
     let (engine, state) = (engine_of(module.engine.record()), state_of(module));
     let policy = &engine.policy;
-    let native = state.native(module).ok()?;
     let (mut options, mut counters) = (&engine.options, None);
     if backend == Backend::Baseline && (options.counts || options.ticks) {
         if options.counts {
@@ -54,11 +58,42 @@ pub(super) fn compile_and_install(module: &Arc<ModuleRecord>, key: Key, backend:
             (false, false) => options,
         };
     }
-    let slot = state.entries().get(key);
-    if key.level == Level::Top && entry != Entry::Call && policy.leaves_osr(!slot.replaced()) {
+    if key.level == Level::Top && entry != Entry::Call && policy.leaves_osr(!state.entries().get(key).replaced()) {
         options = &engine.leaving;
     }
-    let Attempt { profile, compiled, mut refusals, panics, refused } = compile(module, key, backend, options);
+    let attempt = compile(module, key, back_ends(backend), options);
+    if let Some(compiled) = &attempt.compiled
+        && !ptr::eq(options, &engine.uncounted)
+    {
+        stored::keep(module, key, compiled);
+    }
+    install(module, key, attempt, counters, wanted)
+}
+
+/// Places code of an earlier process in memory and publishes it. A thread waits for it. Returns `None` if there is no room.
+pub(super) fn install_stored(module: &Arc<ModuleRecord>, key: Key, compiled: Compiled) -> Option<Code> {
+    let counts = compiled.relocs.iter().any(|reloc| matches!(reloc.target, RelocTarget::Counters(_)));
+    let mut counters = None;
+    if counts {
+        begin_profile(module, key.func, module.bytecode.body(key.func)?);
+        counters = module.func_code(key.func).counters().and_then(Counters::offset);
+        if counters.is_none() {
+            // Its counters are out of reach.
+            state_of(module).entries().dropped(key);
+            return None;
+        }
+    }
+    install(module, key, Attempt { compiled: Some(compiled), is_stored: true, ..Attempt::default() }, counters, true)
+}
+
+/// Places the code of an attempt in memory and publishes it, and reports the attempt.
+fn install(module: &Arc<ModuleRecord>, key: Key, attempt: Attempt<'_>, counters: Option<u32>, wanted: bool) -> Option<Code> {
+    let Key { func, entry, .. } = key;
+    let (engine, state) = (engine_of(module.engine.record()), state_of(module));
+    let policy = &engine.policy;
+    let native = state.native(module).ok()?;
+    let slot = state.entries().get(key);
+    let Attempt { profile, compiled, mut refusals, panics, refused, is_stored } = attempt;
     // An entry that does not fit is reported only the first time.
     let again = slot.backoffs() > 0;
     let mut full = false;
@@ -73,7 +108,13 @@ pub(super) fn compile_and_install(module: &Arc<ModuleRecord>, key: Key, backend:
     if let (Some(kept), Some(_), Level::Top) = (&module.kept_profile, &installed, key.level) {
         kept.compiled(func, entry, profile.map_or_else(Profile::default, Cow::into_owned));
     }
-    if !(again && full) {
+    if is_stored && !full {
+        // SAFETY: the code is installed, the module lives, and only ready code can be retired.
+        unsafe {
+            let code = installed.as_ref().map(|(code, compiled)| (*code, compiled));
+            engine.listeners.report_stored(module, func, entry, code);
+        }
+    } else if !(again && full) {
         for record in [&state.record, &engine.record] {
             let mut record = record.lock().unwrap_or_else(PoisonError::into_inner);
             record.add(module, func, entry, installed.as_ref().map(|(_, compiled)| compiled), again, &refusals);
@@ -123,16 +164,25 @@ fn place(
     placed.map(Code)
 }
 
-/// Compiles an entry with `backend`, or with Cranelift if Weir's native back end refuses it.
-fn compile<'m>(module: &'m ModuleRecord, key: Key, backend: Backend, options: &Options) -> Attempt<'m> {
+/// Compiles an entry without counts, with the first of these back ends that does not refuse it. Also returns the refusals.
+pub(super) fn attempt(module: &ModuleRecord, key: Key, back_ends: &[Backend]) -> (Option<Compiled>, Vec<Fallback>) {
+    let engine = engine_of(module.engine.record());
+    // Any number of stores may run baseline code.
+    let options = if key.level == Level::Baseline { &engine.striped } else { &engine.options };
+    let Attempt { compiled, refusals, .. } = compile(module, key, back_ends, options);
+    (compiled, refusals)
+}
+
+/// Compiles an entry with the first of these back ends that does not refuse it.
+fn compile<'m>(module: &'m ModuleRecord, key: Key, back_ends: &[Backend], options: &Options) -> Attempt<'m> {
     let Key { func, entry, .. } = key;
     thread_local! {
         static CONTEXT: RefCell<Context> = RefCell::default();
     }
     // Baseline code depends on no counts.
     let profile = if key.level == Level::Baseline { None } else { counts(module, func, entry) };
-    let mut attempt = Attempt { profile, compiled: None, refusals: Vec::new(), panics: Vec::new(), refused: Duration::ZERO };
-    for &backend in back_ends(backend) {
+    let mut attempt = Attempt { profile, ..Attempt::default() };
+    for &backend in back_ends {
         let request = request(module, func, entry, backend, attempt.profile.as_deref(), options);
         let started = Instant::now();
         // A panic in the compiler must end neither the host nor a compiler thread. The compiler's state is discarded.

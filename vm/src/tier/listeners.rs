@@ -50,14 +50,7 @@ impl Listeners {
         let Some((Code(address), compiled)) = compiled else { return };
         // SAFETY: the caller's promise; code is immutable.
         let code = unsafe { std::slice::from_raw_parts(address, compiled.code.len()) };
-        if let Some(perf) = &self.perf {
-            let mut name = events::name(&module.bytecode, func, osr(entry));
-            if compiled.backend == Backend::Baseline {
-                name.push_str(" baseline");
-            }
-            // A profile in which some code has no name is better than none.
-            let _ = perf.lock().unwrap_or_else(PoisonError::into_inner).code(&name, code);
-        }
+        self.name_code(module, func, entry, compiled.backend, code);
         let by = match compiled.backend {
             Backend::Native => CompiledBy::Native,
             Backend::Cranelift => CompiledBy::Cranelift,
@@ -65,6 +58,29 @@ impl Listeners {
         };
         let time = Duration::from_nanos(compiled.stats.phases.iter().map(|&(_, nanoseconds)| nanoseconds).sum());
         self.call(module, func, entry, TierEventKind::Compiled { by, code, time });
+    }
+
+    /// Reports code of an earlier process to the profiler. The embedder hears of compilations only.
+    ///
+    /// # Safety
+    /// As for [`Listeners::report`].
+    pub unsafe fn report_stored(&self, module: &ModuleRecord, func: u32, entry: Entry, code: Option<(Code, &Compiled)>) {
+        if let Some((Code(address), compiled)) = code {
+            // SAFETY: the caller's promise; code is immutable.
+            let code = unsafe { std::slice::from_raw_parts(address, compiled.code.len()) };
+            self.name_code(module, func, entry, compiled.backend, code);
+        }
+    }
+
+    /// Gives the profiler the name of code.
+    fn name_code(&self, module: &ModuleRecord, func: u32, entry: Entry, backend: Backend, code: &[u8]) {
+        let Some(perf) = &self.perf else { return };
+        let mut name = events::name(&module.bytecode, func, osr(entry));
+        if backend == Backend::Baseline {
+            name.push_str(" baseline");
+        }
+        // A profile in which some code has no name is better than none.
+        let _ = perf.lock().unwrap_or_else(PoisonError::into_inner).code(&name, code);
     }
 
     /// Reports a panic in the compiler.

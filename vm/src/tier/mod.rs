@@ -1,13 +1,14 @@
 //! Compilation of hot functions: when it happens, and how code is installed and removed.
 //!
 //! [`policy`] decides, and has every threshold. [`tier_up`] handles a function whose ticks have run out; [`entry`] is
-//! the state machine of an entry; [`install`] compiles and places code; [`publish`] is the only writer of the pointers
+//! the state machine of an entry; [`install`] compiles and places code, [`stored`] has that of an earlier process, [`ahead`] that of whole modules; [`publish`] is the only writer of the pointers
 //! to code; [`evict`] chooses code to retire, and [`reclaim`] frees it; [`queue`] has the compiler threads. [`state`]
 //! is the data kept for each engine and module, [`listeners`] report to the embedder and to a profiler ([`perf`]),
 //! [`unwind`] prepares the unwinding of a trap. [`engine`] is the tier as the records and the interpreter see it.
 //!
 //! The lock order is in [`crate::sys::lock`]. Callbacks of the embedder run without any lock held.
 
+pub(crate) mod ahead;
 pub(crate) mod engine;
 mod entry;
 mod evict;
@@ -19,6 +20,7 @@ mod publish;
 mod queue;
 pub(crate) mod reclaim;
 pub(crate) mod state;
+pub(crate) mod stored;
 #[cfg(test)]
 mod tests;
 pub(crate) mod tier_up;

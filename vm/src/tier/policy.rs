@@ -140,6 +140,11 @@ pub(crate) fn value(bytes: u32, entry: Entry) -> f64 {
     weight / (OPTIMISED_PRICE.per_byte * f64::from(bytes) + OPTIMISED_PRICE.publish)
 }
 
+/// Returns the number of threads that compile a whole module ahead of time.
+pub(crate) fn all_threads() -> usize {
+    thread::parallelism().unwrap_or(1)
+}
+
 /// Returns the maximum number of compiler threads by default.
 pub(crate) fn compiler_threads() -> usize {
     thread::parallelism().map_or(1, threads_for)

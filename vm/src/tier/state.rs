@@ -221,7 +221,9 @@ impl ModuleState {
     fn make_native(&self, module: &ModuleRecord) -> Result<NativeModule, String> {
         let engine = engine_of(module.engine.record());
         let made = engine.space().map_err(String::clone).and_then(|space| {
-            let code = space.add_module(ptr::from_ref(module).addr(), &module.bytecode).map_err(|error| error.to_string())?;
+            let code = space
+                .add_module(ptr::from_ref(module).addr(), &module.bytecode, &module.sig_ids)
+                .map_err(|error| error.to_string())?;
             let bytecode = &module.bytecode;
             let mut stubs = vec![None; bytecode.types.len()];
             for &ty in &bytecode.funcs[bytecode.imported_funcs as usize..] {

@@ -1,11 +1,11 @@
 //! The slow path of the interpreter's tick counter: when a function's ticks run out, finds or requests its code.
 
 use super::entry::{Action, Code, Key, Level};
-use super::install::compile_and_install;
+use super::install::{compile_and_install, install_stored};
 use super::policy::{self, Decision, Exit, NEVER};
 use super::queue::{COMPILER_STACK, Job, NoThread};
 use super::state::{NativeModule, begin_profile, engine_of, state_of};
-use super::{evict, publish};
+use super::{evict, publish, stored};
 use crate::code::{Crossing, Runner};
 use crate::records::engines::Next;
 use crate::records::module::ModuleRecord;
@@ -30,7 +30,11 @@ pub(super) fn tier_up(module: &Arc<ModuleRecord>, func: u32, at: Option<u32>) ->
     let (engine, state) = (engine_of(module.engine.record()), state_of(module));
     let code = module.func_code(func);
     let body = module.bytecode.body(func).expect("a function that runs has a validated body");
-    if code.counters().is_none()
+    let top = Key::top(func, Entry::Call);
+    let stored_top = stored::has(module, top) && state.entries().is_cold(top);
+    let stored = stored_top || stored::has(module, Key::baseline(func));
+    if !stored
+        && code.counters().is_none()
         && let Some(ticks) = engine.policy.profile_ticks(body.len())
     {
         begin_profile(module, func, body);
@@ -39,8 +43,8 @@ pub(super) fn tier_up(module: &Arc<ModuleRecord>, func: u32, at: Option<u32>) ->
     }
     let bytes = body.len();
     evict_under_stress(module);
-    let cold = || state.entries().is_cold(Key::top(func, Entry::Call));
-    if let Some(left) = engine.policy.until_top(bytes, code.ticks_taken(), cold) {
+    let cold = || state.entries().is_cold(top);
+    if !stored_top && let Some(left) = engine.policy.until_top(bytes, code.ticks_taken(), cold) {
         // Not hot enough for the optimiser.
         code.reset_ticks(left);
         return leave_interpreter(module, at, begin_baseline(module, func, at, left), Runner::Baseline);
@@ -230,6 +234,7 @@ fn find(module: &Arc<ModuleRecord>, key: Key) -> Found {
     let policy = &engine.policy;
     let bytes = module.bytecode.body(func).map_or(0, |body| body.len());
     let native = state.native(module);
+    let stored = native.is_ok() && stored::has(module, key);
     let mut entries = state.entries();
     match entries.request(key) {
         Action::Run(code) => {
@@ -242,6 +247,19 @@ fn find(module: &Arc<ModuleRecord>, key: Key) -> Found {
         Action::Never => return Found::Later(policy.refused_ticks(level)),
         Action::BackOff => return Found::Later(policy.backoff_ticks(bytes)),
         Action::Decide => (),
+    }
+    if stored {
+        entries.queued(key);
+        drop(entries);
+        let Some(compiled) = stored::take(module, key) else {
+            // The next request is decided as if there were no stored code.
+            state.entries().dropped(key);
+            return Found::Later(policy.next_ticks(level));
+        };
+        return match install_stored(module, key, compiled) {
+            Some(code) => Found::Ready(code),
+            None => Found::Later(policy.backoff_ticks(bytes)),
+        };
     }
     if entry != Entry::Call && entries.osr_bodies(func) >= policy::osr_bodies(bytes) {
         return Found::Later(policy.next_ticks(level));

@@ -4,6 +4,7 @@ use crate::clocks::Clocks;
 use crate::descriptor::{Descriptor, Object, Table};
 use crate::directory::Directory;
 use crate::entropy::Random;
+use crate::guard::Guard;
 use crate::rights;
 use crate::stream::{HostStream, OutputBuffer, Stream};
 use std::collections::VecDeque;
@@ -19,6 +20,7 @@ pub struct WasiCtx {
     /// Each `NAME=value`.
     pub(crate) env: Vec<Vec<u8>>,
     pub(crate) table: Table,
+    pub(crate) guard: Option<Guard>,
     pub(crate) broken_pipe_ends: bool,
     pub(crate) clocks: Clocks,
     pub(crate) random: Random,
@@ -74,6 +76,7 @@ pub struct WasiCtxBuilder {
     stderr: Stream,
     /// The preopened descriptors, from 3 on.
     preopened: Vec<Descriptor>,
+    guard: Option<Guard>,
     broken_pipe_ends: bool,
     /// The seed of random bytes in a deterministic context, which also has virtual clocks.
     seed: Option<u64>,
@@ -88,6 +91,7 @@ impl Default for WasiCtxBuilder {
             stdout: Stream::Discard,
             stderr: Stream::Discard,
             preopened: Vec::new(),
+            guard: None,
             broken_pipe_ends: false,
             seed: None,
         }
@@ -183,12 +187,32 @@ impl WasiCtxBuilder {
     /// # Errors
     /// It cannot be opened, or is not a directory.
     pub fn preopened_dir(mut self, host: impl AsRef<Path>, guest: impl Into<String>, access: Access) -> io::Result<Self> {
-        let mut descriptor = Descriptor::new(Object::Dir(Directory::preopened(host.as_ref(), guest.into())?));
+        let mut directory = Directory::preopened(host.as_ref(), guest.into())?;
+        if let Some(guard) = &self.guard {
+            directory.is_related = guard.is_related(&directory.dir)?;
+        }
+        let mut descriptor = Descriptor::new(Object::Dir(directory));
         if access == Access::ReadOnly {
             descriptor.rights &= rights::READ_ONLY;
             descriptor.inheriting &= rights::READ_ONLY;
         }
         self.preopened.push(descriptor);
+        Ok(self)
+    }
+
+    /// Keeps the program out of a directory of the host, whatever is preopened: it can neither open the directory or a file in it, nor
+    /// remove, rename or create any part of the way to it, whether the directory exists or not.
+    ///
+    /// # Errors
+    /// A preopened directory is in it, or its path cannot be followed. The same is then an error of [`WasiCtxBuilder::preopened_dir`].
+    pub fn guarded_dir(mut self, host: impl AsRef<Path>) -> io::Result<Self> {
+        let guard = Guard::of(host.as_ref())?;
+        for descriptor in &mut self.preopened {
+            if let Object::Dir(directory) = &mut descriptor.object {
+                directory.is_related = guard.is_related(&directory.dir)?;
+            }
+        }
+        self.guard = Some(guard);
         Ok(self)
     }
 
@@ -235,7 +259,17 @@ impl WasiCtxBuilder {
             Some(seed) => (Clocks::Virtual(0), Random::Sequence(seed)),
             None => (Clocks::Host, Random::Host),
         };
-        WasiCtx { args: self.args, env: self.env, table, broken_pipe_ends: self.broken_pipe_ends, clocks, random, memory: None }
+        let guard = self.guard;
+        WasiCtx {
+            args: self.args,
+            env: self.env,
+            table,
+            guard,
+            broken_pipe_ends: self.broken_pipe_ends,
+            clocks,
+            random,
+            memory: None,
+        }
     }
 }
 

@@ -12,6 +12,8 @@ use std::path::Path;
 #[derive(Debug)]
 pub(crate) struct Directory {
     pub dir: Dir,
+    /// Whether the guarded directory can be reached in it.
+    pub is_related: bool,
     /// The guest's path, if the directory is preopened.
     pub preopened_as: Option<Box<str>>,
     /// The entries at the time when the guest began to list the directory. Cookies are indices into them, so that a
@@ -28,15 +30,15 @@ pub(crate) struct Entry {
 }
 
 impl Directory {
-    /// Wraps a directory that the guest has opened.
-    pub fn new(dir: Dir) -> Directory {
-        Directory { dir, preopened_as: None, listing: Vec::new() }
+    /// Wraps a directory that the guest has opened, in one of which `is_related` is true or not.
+    pub fn new(dir: Dir, is_related: bool) -> Directory {
+        Directory { dir, is_related, preopened_as: None, listing: Vec::new() }
     }
 
     /// Opens the host's directory `host`, which the guest sees as `guest`.
     pub fn preopened(host: &Path, guest: String) -> io::Result<Directory> {
         let fd = sys::dir::open(host)?;
-        Ok(Directory { preopened_as: Some(guest.into()), ..Directory::new(Dir::from_std_file(fd.into())) })
+        Ok(Directory { preopened_as: Some(guest.into()), ..Directory::new(Dir::from_std_file(fd.into()), false) })
     }
 
     /// Returns the current entries by name, after `.` and `..`; the identity of `..` is hidden from the guest. They are

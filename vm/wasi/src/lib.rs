@@ -37,6 +37,7 @@ mod entropy;
 mod errno;
 mod fd;
 mod file;
+mod guard;
 mod guest;
 mod outcome;
 mod path;

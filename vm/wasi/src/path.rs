@@ -4,13 +4,16 @@ use crate::ctx::WasiCtx;
 use crate::descriptor::{Descriptor, Object, flags};
 use crate::directory::Directory;
 use crate::errno::Errno;
+use crate::guard::Use;
 use crate::guest::{Buffer, Guest};
 use crate::outcome::Outcome;
 use crate::sys::file::Flags;
 use crate::{rights, stat};
 use cap_fs_ext::{DirExt, FollowSymlinks, OpenOptionsFollowExt, OpenOptionsMaybeDirExt};
 use cap_std::fs::{Dir, OpenOptions, OpenOptionsExt};
+use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
 
 /// The one bit of `lookupflags`: a symbolic link at the end of the path is followed.
 const FOLLOW: u32 = 1;
@@ -29,9 +32,48 @@ fn follows(lookup: u32) -> Result<bool, Errno> {
     }
 }
 
-/// Returns the directory, for an operation that needs these rights.
-fn dir(ctx: &WasiCtx, fd: u32, rights: u64) -> Result<&Dir, Errno> {
-    ctx.table.get(fd)?.dir(rights).map(|directory| &directory.dir)
+/// A file by name: in the guest's directory, or where the guard has found it.
+enum At<'a> {
+    Given(&'a Dir, &'a str),
+    Found(Dir, OsString),
+}
+
+impl At<'_> {
+    /// Returns the folder.
+    fn dir(&self) -> &Dir {
+        match self {
+            At::Given(dir, _) => dir,
+            At::Found(dir, _) => dir,
+        }
+    }
+
+    /// Returns the path in the folder.
+    fn path(&self) -> &Path {
+        match self {
+            At::Given(_, path) => Path::new(path),
+            At::Found(_, name) => Path::new(name),
+        }
+    }
+
+    /// Returns whether a link at the end of the path is still to be followed, if links are.
+    fn follows(&self, follow: bool) -> bool {
+        follow && matches!(self, At::Given(..))
+    }
+}
+
+/// Returns the file at a path, for an operation that needs these rights.
+fn at<'a>(ctx: &'a WasiCtx, fd: u32, rights: u64, path: &'a str, follow: bool, used: Use) -> Result<At<'a>, Errno> {
+    at_in(ctx, ctx.table.get(fd)?.dir(rights)?, path, follow, used)
+}
+
+fn at_in<'a>(ctx: &WasiCtx, directory: &'a Directory, path: &'a str, follow: bool, used: Use) -> Result<At<'a>, Errno> {
+    match &ctx.guard {
+        Some(guard) if directory.is_related => {
+            let (dir, name) = guard.find(&directory.dir, path, follow, used)?;
+            Ok(At::Found(dir, name))
+        }
+        _ => Ok(At::Given(&directory.dir, path)),
+    }
 }
 
 #[expect(clippy::too_many_arguments, reason = "the call has as many")]
@@ -61,7 +103,9 @@ pub(crate) fn path_open(
         return Err(Errno::Notcapable.into());
     }
     guest.check_u32(opened)?;
-    let descriptor = request.open(&directory.dir, guest.path(path, len)?)?;
+    let used = if request.asks(CREATE) { Use::Change } else { Use::Look };
+    let at = at_in(ctx, directory, guest.path(path, len)?, request.follow, used)?;
+    let descriptor = request.open(ctx, &at, directory.is_related)?;
     let number = ctx.table.insert(descriptor)?;
     Ok(guest.write_u32(opened, number)?)
 }
@@ -90,13 +134,20 @@ impl Request {
         Ok(rights::PATH_OPEN | create | truncate)
     }
 
-    fn open(&self, dir: &Dir, path: &str) -> Result<Descriptor, Errno> {
+    fn open(&self, ctx: &WasiCtx, at: &At<'_>, is_related: bool) -> Result<Descriptor, Errno> {
         if self.asks(DIRECTORY) && self.how & (CREATE | EXCLUSIVE | TRUNCATE) != 0 {
             return Err(Errno::Inval);
         }
-        let file = dir.open_with(path, &self.options())?;
+        let file = at.dir().open_with(at.path(), &self.options(at.follows(self.follow)))?;
         let object = if file.metadata()?.is_dir() {
-            Object::Dir(Directory::new(Dir::from_std_file(file.into_std())))
+            let dir = Dir::from_std_file(file.into_std());
+            // It may just have come to this place.
+            if let Some(guard) = ctx.guard.as_ref().filter(|_| is_related)
+                && guard.is_guarded(&dir)?
+            {
+                return Err(Errno::Acces);
+            }
+            Object::Dir(Directory::new(dir, is_related))
         } else {
             Object::File(file)
         };
@@ -106,12 +157,12 @@ impl Request {
 
     /// Opens the file for the operations that the rights allow. A file without the right to read or write must still be
     /// opened for one of them.
-    fn options(&self) -> OpenOptions {
+    fn options(&self, follow: bool) -> OpenOptions {
         let write = !self.asks(DIRECTORY) && (self.base & rights::WRITING != 0 || self.asks(TRUNCATE));
         let read = self.base & (rights::FD_READ | rights::FD_READDIR) != 0 || !write;
         let mut options = OpenOptions::new();
         options.read(read).write(write).maybe_dir(true);
-        options.follow(if self.follow { FollowSymlinks::Yes } else { FollowSymlinks::No });
+        options.follow(if follow { FollowSymlinks::Yes } else { FollowSymlinks::No });
         options.custom_flags(self.host_flags().bits());
         options
     }
@@ -132,19 +183,30 @@ impl Request {
     }
 }
 
+/// Whether there is a file at a path, in a directory in which others may be created.
+fn exists(ctx: &WasiCtx, fd: u32, path: &str) -> bool {
+    let at = at(ctx, fd, rights::PATH_CREATE_DIRECTORY, path, false, Use::Look);
+    at.is_ok_and(|at| at.dir().symlink_metadata(at.path()).is_ok())
+}
+
 pub(crate) fn path_create_directory(ctx: &mut WasiCtx, guest: &mut Guest<'_>, fd: u32, path: u32, len: u32) -> Outcome {
-    let dir = dir(ctx, fd, rights::PATH_CREATE_DIRECTORY)?;
-    Ok(dir.create_dir(guest.path(path, len)?)?)
+    let path = guest.path(path, len)?;
+    let at = match at(ctx, fd, rights::PATH_CREATE_DIRECTORY, path, false, Use::Change) {
+        // A program that makes all folders of a path expects this of those that exist.
+        Err(Errno::Acces) if exists(ctx, fd, path) => return Err(Errno::Exist.into()),
+        at => at?,
+    };
+    Ok(at.dir().create_dir(at.path())?)
 }
 
 pub(crate) fn path_remove_directory(ctx: &mut WasiCtx, guest: &mut Guest<'_>, fd: u32, path: u32, len: u32) -> Outcome {
-    let dir = dir(ctx, fd, rights::PATH_REMOVE_DIRECTORY)?;
-    Ok(dir.remove_dir(guest.path(path, len)?)?)
+    let at = at(ctx, fd, rights::PATH_REMOVE_DIRECTORY, guest.path(path, len)?, false, Use::Change)?;
+    Ok(at.dir().remove_dir(at.path())?)
 }
 
 pub(crate) fn path_unlink_file(ctx: &mut WasiCtx, guest: &mut Guest<'_>, fd: u32, path: u32, len: u32) -> Outcome {
-    let dir = dir(ctx, fd, rights::PATH_UNLINK_FILE)?;
-    Ok(dir.remove_file(guest.path(path, len)?)?)
+    let at = at(ctx, fd, rights::PATH_UNLINK_FILE, guest.path(path, len)?, false, Use::Change)?;
+    Ok(at.dir().remove_file(at.path())?)
 }
 
 pub(crate) fn path_filestat_get(
@@ -156,9 +218,9 @@ pub(crate) fn path_filestat_get(
     len: u32,
     record: u32,
 ) -> Outcome {
-    let dir = dir(ctx, fd, rights::PATH_FILESTAT_GET)?;
-    let path = guest.path(path, len)?;
-    let metadata = if follows(lookup)? { dir.metadata(path) } else { dir.symlink_metadata(path) };
+    let follow = follows(lookup)?;
+    let at = at(ctx, fd, rights::PATH_FILESTAT_GET, guest.path(path, len)?, follow, Use::Look)?;
+    let metadata = if at.follows(follow) { at.dir().metadata(at.path()) } else { at.dir().symlink_metadata(at.path()) };
     let filestat = stat::filestat(&metadata?);
     Ok(guest.write(record, &filestat)?)
 }
@@ -175,13 +237,14 @@ pub(crate) fn path_filestat_set_times(
     modification: u64,
     flags: u32,
 ) -> Outcome {
-    let dir = dir(ctx, fd, rights::PATH_FILESTAT_SET_TIMES)?;
+    ctx.table.get(fd)?.dir(rights::PATH_FILESTAT_SET_TIMES)?;
     let [access, modification] = stat::new_times(access, modification, flags)?.map(stat::spec);
-    let path = guest.path(path, len)?;
-    let set = if follows(lookup)? {
-        dir.set_times(path, access, modification)
+    let (path, follow) = (guest.path(path, len)?, follows(lookup)?);
+    let at = at(ctx, fd, rights::PATH_FILESTAT_SET_TIMES, path, follow, Use::Look)?;
+    let set = if at.follows(follow) {
+        at.dir().set_times(at.path(), access, modification)
     } else {
-        dir.set_symlink_times(path, access, modification)
+        at.dir().set_symlink_times(at.path(), access, modification)
     };
     Ok(set?)
 }
@@ -200,12 +263,14 @@ pub(crate) fn path_link(
     new_path: u32,
     new_len: u32,
 ) -> Outcome {
-    let from = dir(ctx, fd, rights::PATH_LINK_SOURCE)?;
-    let to = dir(ctx, new_fd, rights::PATH_LINK_TARGET)?;
+    let from = ctx.table.get(fd)?.dir(rights::PATH_LINK_SOURCE)?;
+    let to = ctx.table.get(new_fd)?.dir(rights::PATH_LINK_TARGET)?;
     if follows(lookup)? {
         return Err(Errno::Inval.into());
     }
-    Ok(from.hard_link(guest.path(path, len)?, to, guest.path(new_path, new_len)?)?)
+    let from = at_in(ctx, from, guest.path(path, len)?, false, Use::Look)?;
+    let to = at_in(ctx, to, guest.path(new_path, new_len)?, false, Use::Change)?;
+    Ok(from.dir().hard_link(from.path(), to.dir(), to.path())?)
 }
 
 #[expect(clippy::too_many_arguments, reason = "the call has as many")]
@@ -219,9 +284,11 @@ pub(crate) fn path_rename(
     new_path: u32,
     new_len: u32,
 ) -> Outcome {
-    let from = dir(ctx, fd, rights::PATH_RENAME_SOURCE)?;
-    let to = dir(ctx, new_fd, rights::PATH_RENAME_TARGET)?;
-    Ok(from.rename(guest.path(path, len)?, to, guest.path(new_path, new_len)?)?)
+    let from = ctx.table.get(fd)?.dir(rights::PATH_RENAME_SOURCE)?;
+    let to = ctx.table.get(new_fd)?.dir(rights::PATH_RENAME_TARGET)?;
+    let from = at_in(ctx, from, guest.path(path, len)?, false, Use::Change)?;
+    let to = at_in(ctx, to, guest.path(new_path, new_len)?, false, Use::Change)?;
+    Ok(from.dir().rename(from.path(), to.dir(), to.path())?)
 }
 
 /// The link's target is not interpreted, but an absolute path is refused, because it would mean something else to the
@@ -235,8 +302,10 @@ pub(crate) fn path_symlink(
     path: u32,
     len: u32,
 ) -> Outcome {
-    let dir = dir(ctx, fd, rights::PATH_SYMLINK)?;
-    Ok(dir.symlink(guest.path(target, target_len)?, guest.path(path, len)?)?)
+    ctx.table.get(fd)?.dir(rights::PATH_SYMLINK)?;
+    let target = guest.path(target, target_len)?;
+    let at = at(ctx, fd, rights::PATH_SYMLINK, guest.path(path, len)?, false, Use::Change)?;
+    Ok(at.dir().symlink(target, at.path())?)
 }
 
 /// Truncates the path at the end of the buffer. The target of an absolute link is not revealed, because it is a path of
@@ -252,8 +321,8 @@ pub(crate) fn path_readlink(
     into_len: u32,
     used: u32,
 ) -> Outcome {
-    let dir = dir(ctx, fd, rights::PATH_READLINK)?;
-    let target = dir.read_link(guest.path(path, len)?)?;
+    let at = at(ctx, fd, rights::PATH_READLINK, guest.path(path, len)?, false, Use::Look)?;
+    let target = at.dir().read_link(at.path())?;
     let target = target.as_os_str().as_bytes();
     let target = &target[..target.len().min(into_len as usize)];
     guest.check_u32(used)?;

@@ -52,7 +52,8 @@ impl Emitter<'_> {
             Sequence::CheckSignature => {
                 let other = self.push_cold(Rare::Signature, inst);
                 let sig = Mem::at(inst.src, offset_of!(TableEntry, sig) as i32);
-                self.out.encode(&Inst::new(Asm::Cmp, Width::D).mem(sig).imm(i64::from(inst.imm as i32)));
+                let field = self.out.compare_with_field(sig);
+                self.signature(field, inst.imm as u32);
                 self.jump_cold(Cond::NE, other);
             }
         }

@@ -40,8 +40,7 @@ impl<'l> Lower<'l, '_> {
         if by == CallBy::Element {
             let (index, args) = inst.args.split_last().expect("the index is an argument");
             let entry = self.table_entry(inst.imm as u32, *index, Trap::TableOutOfBounds);
-            let sig = self.request.sig_ids[inst.aux as usize];
-            self.push(Inst::new(Asm::CheckSignature, Width::D).src(entry).imm(sig.into()));
+            self.push(Inst::new(Asm::CheckSignature, Width::D).src(entry).imm(inst.aux.into()));
             return (&module.types[inst.aux as usize], Target::Reference, Some(entry), args);
         }
         if by == CallBy::Reference {

@@ -32,6 +32,8 @@ pub fn start(command: &mut Command) -> Process {
 /// The command, without arguments. It reads nothing, and its output is piped.
 pub fn command() -> Command {
     let mut command = Command::new(WEIR);
+    // No test uses the user's cache, and few have one.
+    command.env("XDG_CACHE_HOME", "/dev/null");
     command.stdin(Stdio::null()).stdout(Stdio::piped());
     command
 }

@@ -197,6 +197,12 @@ impl Config {
         self
     }
 
+    /// For testing: every module is serialised, if it can be, and made again from the bytes. Default: off.
+    pub fn round_trip(&mut self, enable: bool) -> &mut Config {
+        self.round_trip = enable;
+        self
+    }
+
     /// Calls `callback` whenever a function or loop has been compiled, translated to SSA for the evaluator, refused by a
     /// back end, or retired, and when a module has no native code because code memory was refused. Each refusal names the part
     /// that refused and its reason. The callback runs on

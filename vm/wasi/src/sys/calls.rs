@@ -3,6 +3,7 @@
 weir::__call_table! {
     "weir_wasi",
     DirOpen = "dir::open",
+    DirAbove = "dir::above",
     DirEntries = "dir::entries",
     DirNext = "dir::next",
     FileRead = "file::read",

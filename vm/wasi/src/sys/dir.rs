@@ -2,9 +2,11 @@
 
 use super::calls::Call;
 use rustix::fs::{Mode, OFlags};
+use std::ffi::OsString;
 use std::io;
-use std::os::fd::{AsFd, OwnedFd};
-use std::path::Path;
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::{Path, PathBuf};
 
 /// The type of a file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -49,6 +51,64 @@ impl From<rustix::fs::FileType> for FileType {
 pub(crate) fn open(path: &Path) -> io::Result<OwnedFd> {
     Call::DirOpen.enter()?;
     Ok(rustix::fs::open(path, OFlags::DIRECTORY | OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())?)
+}
+
+/// The identity of a file, the same by whatever way it is reached.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Identity {
+    pub device: u64,
+    pub inode: u64,
+}
+
+impl Identity {
+    fn of(stat: rustix::io::Result<rustix::fs::Stat>) -> Option<Identity> {
+        stat.ok().map(|stat| Identity { device: stat.st_dev, inode: stat.st_ino })
+    }
+}
+
+/// Returns the identity of the file at a path on the host, if there is one.
+pub(crate) fn identity(path: &Path) -> Option<Identity> {
+    Identity::of(rustix::fs::stat(path))
+}
+
+/// Returns the target of the symbolic link at a path on the host, if it is one.
+pub(crate) fn link(path: &Path) -> Option<PathBuf> {
+    let target = rustix::fs::readlink(path, Vec::new()).ok()?;
+    Some(OsString::from_vec(target.into_bytes()).into())
+}
+
+/// Returns the identities of an open directory and of all that it is in, up to the root.
+///
+/// # Errors
+/// The host's error.
+pub(crate) fn above(dir: impl AsFd) -> io::Result<Vec<Identity>> {
+    Call::DirAbove.enter()?;
+    let unknown = || io::Error::other("the directory has no identity");
+    let mut identities = vec![Identity::of(rustix::fs::fstat(&dir)).ok_or_else(unknown)?];
+    let mut parent: Option<OwnedFd> = None;
+    loop {
+        let flags = OFlags::DIRECTORY | OFlags::PATH | OFlags::CLOEXEC;
+        let of = parent.as_ref().map_or(dir.as_fd(), OwnedFd::as_fd);
+        let next = rustix::fs::openat(of, "..", flags, Mode::empty())?;
+        let identity = Identity::of(rustix::fs::fstat(&next)).ok_or_else(unknown)?;
+        if identities.last() == Some(&identity) {
+            return Ok(identities);
+        }
+        identities.push(identity);
+        parent = Some(next);
+    }
+}
+
+/// Returns whether other file systems are mounted below an open directory, or may be: the same folder may then be there again.
+pub(crate) fn has_mounts(dir: impl AsFd) -> bool {
+    let path = std::fs::read_link(format!("/proc/self/fd/{}", dir.as_fd().as_raw_fd()));
+    let (Ok(path), Ok(mounts)) = (path, std::fs::read("/proc/self/mountinfo")) else { return true };
+    mounts.split(|byte| *byte == b'\n').any(|mount| {
+        let Some(at) = mount.split(|byte| *byte == b' ').nth(4) else { return false };
+        let at = Path::new(std::ffi::OsStr::from_bytes(at));
+        // Some bytes of names are written as numbers.
+        mount.contains(&b'\\') || at != path && at.starts_with(&path)
+    })
 }
 
 /// An entry of a directory.

@@ -192,6 +192,12 @@ impl Guest {
         self.done(name, &[&[u64::from(fd), u64::from(follow), u64::from(PATH), path.len() as u64], then].concat())
     }
 
+    /// Makes a symbolic link in the first directory, at a path that [`Guest::second`] has written. Returns the error number.
+    pub fn call_symlink(&mut self, target: &str, at: [u64; 2]) -> i32 {
+        self.write(PATH, target.as_bytes());
+        self.call("path_symlink", &[u64::from(PATH), target.len() as u64, 3, at[0], at[1]])
+    }
+
     /// A second path and its length, as arguments.
     pub fn second(&mut self, path: &str) -> [u64; 2] {
         self.write(SECOND_PATH, path.as_bytes());

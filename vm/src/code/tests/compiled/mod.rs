@@ -91,14 +91,14 @@ impl Guest {
         let space = CodeSpace::new(HOOKS, &helpers(), options.signals, usize::MAX, false).unwrap();
         SCRIPT.set(Script { call: Some(interpret), space: Some(space.clone()), ..Script::default() });
         OUTSIDE.set(Outside { module: module.clone(), ..Outside::default() });
-        let code = space.add_module(1, &module).unwrap();
+        // Type indices as they are, but not from 0, so that a missing translation shows.
+        let sig_ids: Vec<u32> = (0..module.types.len() as u32).map(|i| i + 100).collect();
+        let code = space.add_module(1, &module, &sig_ids).unwrap();
         let mut world = World::new(&module);
         world.set_helpers(space.helpers());
         if options.guard_regions {
             world.memories.iter().for_each(|memory| memory.guard());
         }
-        // Type indices as they are, but not from 0, so that a missing translation shows.
-        let sig_ids = (0..module.types.len() as u32).map(|i| i + 100).collect();
         Guest { module, sig_ids, options, code, world, headroom: 256 << 10 }
     }
 

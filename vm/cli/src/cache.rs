@@ -1,0 +1,35 @@
+//! `weir cache`, and the cache of `weir run`.
+
+use crate::args::{self, CacheAction};
+use crate::failure::{Done, Failure};
+use std::io::Write;
+use weir::Cache;
+
+/// The user's cache, if the environment says where it is.
+pub(crate) fn of_user() -> Option<Cache> {
+    Cache::from_file(None).ok()
+}
+
+/// Shows or clears the cache.
+pub(crate) fn run(args: &args::Cache) -> Done {
+    let cache = Cache::from_file(None).map_err(|error| Failure::Usage(error.to_string()))?;
+    let failed = |error: weir::Error| Failure::Module(error.context(cache.directory().display().to_string()));
+    let mut out = std::io::stdout().lock();
+    match args.action {
+        CacheAction::List => {
+            let mut entries = cache.entries().map_err(failed)?;
+            entries.sort_by_key(|entry| std::cmp::Reverse(entry.last_use));
+            let bytes: u64 = entries.iter().map(|entry| entry.size).sum();
+            writeln!(out, "{}: {} modules, {bytes} bytes", cache.directory().display(), entries.len())?;
+            for entry in entries {
+                let age = entry.last_use.elapsed().unwrap_or_default().as_secs();
+                writeln!(out, "{:12} {age:10} {}", entry.size, entry.name)?;
+            }
+        }
+        CacheAction::Clear => {
+            let (entries, bytes) = cache.clear().map_err(failed)?;
+            writeln!(out, "{}: removed {entries} modules, {bytes} bytes", cache.directory().display())?;
+        }
+    }
+    Ok(0)
+}

@@ -1,0 +1,253 @@
+//! The cache of the command, and modules that it compiles ahead of time.
+
+#![cfg(all(target_os = "linux", target_arch = "x86_64"))]
+
+mod common;
+
+use common::{Process, command, file, program, start, stderr, stdout, weir};
+use std::fs;
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::{Path, PathBuf};
+use std::process::Output;
+
+/// A folder for caches, which does not exist.
+fn fresh(name: &str) -> PathBuf {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    let _ = fs::remove_dir_all(&folder);
+    folder
+}
+
+fn begin(caches: &Path, args: &[&str]) -> Process {
+    start(command().env("XDG_CACHE_HOME", caches).args(args))
+}
+
+fn run(caches: &Path, args: &[&str]) -> Output {
+    begin(caches, args).finish()
+}
+
+/// The statistics of a run, and its output.
+fn stats(caches: &Path, args: &[&str]) -> (serde_json::Value, String) {
+    let output = run(caches, &[&["--stats=json"], args].concat());
+    (serde_json::from_slice(&output.stderr).unwrap_or_else(|_| panic!("{}", stderr(&output))), stdout(&output))
+}
+
+fn entries(caches: &Path) -> Vec<PathBuf> {
+    let mut files: Vec<PathBuf> = fs::read_dir(caches.join("weir")).unwrap().map(|entry| entry.unwrap().path()).collect();
+    files.retain(|file| file.file_name().is_some_and(|name| name != "lock"));
+    files.sort();
+    files
+}
+
+fn module() -> String {
+    program("json").to_str().unwrap().to_owned()
+}
+
+#[test]
+fn the_second_run_validates_and_compiles_less() {
+    let caches = fresh("cache-second");
+    let args = [&*module(), "40"];
+    let (first, expected) = stats(&caches, &args);
+    assert_eq!(first["stored"]["cache"], "miss");
+    assert_eq!(fs::metadata(caches.join("weir")).unwrap().permissions().mode() & 0o777, 0o700);
+    assert_eq!(entries(&caches).len(), 2, "{:?}", entries(&caches));
+    let mut stored = 0;
+    for _ in 0..3 {
+        let (again, output) = stats(&caches, &args);
+        assert_eq!((&again["stored"]["cache"], &output, &again["stored"]["damaged"]), (&"hit".into(), &expected, &0.into()));
+        let now = again["stored"]["optimised"].as_u64().unwrap() + again["stored"]["baseline"].as_u64().unwrap();
+        assert!(now > 0 && now >= stored, "{again}");
+        stored = now;
+    }
+    // Other settings have another entry.
+    let (fuelled, output) = stats(&caches, &["--fuel", "100000000000", args[0], args[1]]);
+    assert_eq!((fuelled["stored"]["cache"].as_str(), output), (Some("miss"), expected));
+    let listed = stdout(&run(&caches, &["cache", "list"]));
+    assert!(listed.contains(": 2 modules, ") && listed.lines().count() == 3, "{listed}");
+    let cleared = stdout(&run(&caches, &["cache", "clear"]));
+    assert!(cleared.contains("removed 2 modules"), "{cleared}");
+    assert!(entries(&caches).is_empty());
+}
+
+#[test]
+fn settings_that_need_fresh_modules_use_no_cache() {
+    let caches = fresh("cache-unused");
+    let save = fresh("cache-unused.prof");
+    let save = save.to_str().unwrap();
+    for flags in
+        [&["--no-cache"][..], &["--deterministic"], &["--lazy"], &["--stress", "1"], &["--no-jit"], &["--profile-save", save]]
+    {
+        let (stats, _) = stats(&caches, &[flags, &[&module(), "2"]].concat());
+        assert!(stats["stored"]["cache"].is_null(), "{flags:?}: {}", stats["stored"]);
+    }
+    assert!(!caches.exists());
+}
+
+/// A cache that cannot be used changes nothing.
+#[test]
+fn an_unusable_cache_is_a_miss_without_a_message() {
+    let expected = stdout(&run(&fresh("cache-none"), &[&module(), "3"]));
+    let check = |caches: &Path, what: &str| {
+        let output = run(caches, &[&module(), "3"]);
+        assert_eq!(
+            (stdout(&output), stderr(&output), output.status.code()),
+            (expected.clone(), String::new(), Some(0)),
+            "{what}"
+        );
+        let (stats, _) = stats(caches, &[&module(), "3"]);
+        assert!(stats["stored"]["cache"].as_str().is_some_and(|state| state.starts_with("miss")), "{what}: {}", stats["stored"]);
+    };
+    check(Path::new("/dev/null"), "no directory");
+    check(Path::new("/proc/self"), "nothing can be written");
+    let caches = fresh("cache-open");
+    fs::create_dir_all(caches.join("weir")).unwrap();
+    fs::set_permissions(caches.join("weir"), fs::Permissions::from_mode(0o755)).unwrap();
+    check(&caches, "others may read");
+    assert!(entries(&caches).is_empty());
+    let caches = fresh("cache-link");
+    fs::create_dir_all(&caches).unwrap();
+    let private = caches.join("elsewhere");
+    fs::create_dir(&private).unwrap();
+    fs::set_permissions(&private, fs::Permissions::from_mode(0o700)).unwrap();
+    symlink(&private, caches.join("weir")).unwrap();
+    check(&caches, "a link");
+    assert_eq!(fs::read_dir(&private).unwrap().count(), 0);
+}
+
+/// Entries that are links, have two names, or can be read by others are not used.
+#[test]
+fn entries_are_files_of_the_user_alone() {
+    let caches = fresh("cache-entries");
+    let args = [&*module(), "3"];
+    let (_, expected) = stats(&caches, &args);
+    let check = |reason: &str| {
+        let (seen, output) = stats(&caches, &args);
+        let state = seen["stored"]["cache"].as_str().unwrap().to_owned();
+        assert_eq!((state.contains(reason), &output), (true, &expected), "{state}");
+    };
+    let module_file = || entries(&caches).into_iter().find(|file| file.extension().is_some_and(|name| name == "module")).unwrap();
+    let file = module_file();
+    fs::hard_link(&file, caches.join("second-name")).unwrap();
+    check("miss: the file is not a file of the user alone");
+    check("hit");
+    let file = module_file();
+    fs::set_permissions(&file, fs::Permissions::from_mode(0o644)).unwrap();
+    check("miss: the file is not");
+    let file = module_file();
+    fs::rename(&file, caches.join("moved")).unwrap();
+    symlink(caches.join("moved"), &file).unwrap();
+    check("miss");
+    check("hit");
+}
+
+/// Damage of any file, at seeded places.
+#[test]
+fn damaged_entries_change_no_output() {
+    let caches = fresh("cache-damaged");
+    let args = [&*module(), "3"];
+    let (_, expected) = stats(&caches, &args);
+    let mut seed = 1_u64;
+    let mut random = |bound: usize| {
+        seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (seed >> 33) as usize % bound
+    };
+    for round in 0..60 {
+        for path in entries(&caches) {
+            let mut bytes = fs::read(&path).unwrap();
+            match round % 3 {
+                0 => bytes.truncate(random(bytes.len())),
+                _ => {
+                    for _ in 0..=round % 3 * 4 {
+                        let at = random(bytes.len());
+                        bytes[at] ^= 1 << random(8);
+                    }
+                }
+            }
+            fs::write(&path, bytes).unwrap();
+        }
+        let output = run(&caches, &args);
+        assert_eq!(
+            (stdout(&output), stderr(&output), output.status.code()),
+            (expected.clone(), String::new(), Some(0)),
+            "{round}"
+        );
+    }
+}
+
+/// Many processes begin at once with an empty cache, and again with a full one.
+#[test]
+fn many_processes_at_once() {
+    let caches = fresh("cache-many");
+    let expected = stdout(&run(&fresh("cache-many-none"), &[&module(), "3"]));
+    for _ in 0..2 {
+        let processes: Vec<Process> = (0..50).map(|_| begin(&caches, &[&module(), "3"])).collect();
+        for process in processes {
+            let output = process.finish();
+            assert_eq!((stdout(&output), stderr(&output), output.status.code()), (expected.clone(), String::new(), Some(0)));
+        }
+    }
+    assert_eq!(stats(&caches, &[&module(), "3"]).0["stored"]["cache"], "hit");
+    assert!(entries(&caches).iter().all(|file| !file.file_name().unwrap().to_str().unwrap().starts_with("new-")));
+}
+
+/// A program to which the whole home directory is given does not see the cache.
+#[test]
+fn a_program_does_not_reach_the_cache() {
+    let home = fresh("cache-home");
+    fs::create_dir_all(home.join(".cache")).unwrap();
+    let text = r#"(module
+        (import "wasi_snapshot_preview1" "path_open"
+            (func $open (param i32 i32 i32 i32 i32 i64 i64 i32 i32) (result i32)))
+        (import "wasi_snapshot_preview1" "path_create_directory" (func $make (param i32 i32 i32) (result i32)))
+        (import "wasi_snapshot_preview1" "proc_exit" (func $exit (param i32)))
+        (memory (export "memory") 1)
+        (data (i32.const 0) ".cache/weir")
+        (func (export "_start")
+            ;; Creates it if it is absent, or opens it.
+            (drop (call $make (i32.const 3) (i32.const 0) (i32.const 11)))
+            (call $exit (call $open
+                (i32.const 3) (i32.const 1) (i32.const 0) (i32.const 11) (i32.const 2) (i64.const 0) (i64.const 0) (i32.const 0)
+                (i32.const 100)))))"#;
+    let program = file("cache-reaches.wat", text);
+    let dir = format!("--dir={}", home.display());
+    let errnos: Vec<_> = [&["--no-cache"][..], &[], &[], &["--no-cache"]]
+        .iter()
+        .map(|flags| {
+            let mut command = command();
+            command.env_remove("XDG_CACHE_HOME").env("HOME", &home).args(*flags).arg(&dir).arg(&program);
+            start(&mut command).finish().status.code()
+        })
+        .collect();
+    // There is nothing until the end of the second run (ENOENT); afterwards access is denied (EACCES).
+    assert_eq!(errnos, [Some(44), Some(44), Some(2), Some(2)]);
+    assert!(home.join(".cache/weir").exists());
+    let mut command = command();
+    command.env_remove("XDG_CACHE_HOME").env("HOME", &home).arg("--dir").arg(home.join(".cache/weir")).arg(&program);
+    let output = start(&mut command).finish();
+    assert!(stderr(&output).contains("no program may access the directory of the cache"), "{}", stderr(&output));
+    assert_eq!(output.status.code(), Some(2));
+}
+
+/// Each program, compiled by one process and run by another.
+#[test]
+fn compiled_programs_run_elsewhere() {
+    for name in ["json", "parse-throw", "unwind-legacy", "fib", "switch"] {
+        let source = program(name);
+        if !source.exists() {
+            continue;
+        }
+        let compiled = file(&format!("{name}.cwasm"), "");
+        let output = weir(["compile".as_ref(), source.as_os_str(), "-o".as_ref(), compiled.as_os_str()]);
+        assert!(output.status.success() && stderr(&output).contains("the optimiser refused 0"), "{}", stderr(&output));
+        let run = |flags: &[&str], file: &Path| weir(flags.iter().map(AsRef::as_ref).chain([file.as_os_str(), "2".as_ref()]));
+        let expected = run(&[], &source);
+        let output = run(&["--allow-precompiled"], &compiled);
+        assert_eq!((stdout(&output), output.status.code()), (stdout(&expected), expected.status.code()), "{}", stderr(&output));
+        let output = run(&["--stats=json", "--allow-precompiled"], &compiled);
+        let stats: serde_json::Value = serde_json::from_slice(&output.stderr).unwrap();
+        assert_eq!((&stats["functions"]["native"], &stats["functions"]["baseline"]), (&0.into(), &0.into()), "{name}");
+        let output = run(&[], &compiled);
+        assert!(stderr(&output).contains("use --allow-precompiled") && output.status.code() == Some(2));
+        let output = run(&["--allow-precompiled", "--fuel=1000000"], &compiled);
+        assert!(stderr(&output).contains("other settings") && output.status.code() == Some(1), "{}", stderr(&output));
+    }
+}

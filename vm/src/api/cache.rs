@@ -1,0 +1,260 @@
+//! The cache of modules: what a later process need not validate and compile again.
+
+use crate::api::precompiled::identity_of;
+use crate::records::config::{Config, Unavailable};
+use crate::records::engine::Engine;
+use crate::records::error::{Error, Result};
+use crate::records::events::ProfilingStrategy;
+use crate::records::module::Module;
+use crate::records::precompiled::cache::{Cached, Directory, Entry};
+use crate::records::precompiled::format::Hash;
+use crate::records::precompiled::shelf::Shelf;
+use crate::sys::file::Opened;
+use crate::sys::thread;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+use weir_bytecode::file;
+
+/// Default of [`CacheConfig::with_files_total_size_soft_limit`].
+const LIMIT: u64 = 512 << 20;
+
+/// Modules of so many bytes are written by a thread of its own, while they run.
+const LARGE: usize = 256 << 10;
+
+/// The settings of a [`Cache`].
+#[derive(Clone, Debug)]
+pub struct CacheConfig {
+    directory: Option<PathBuf>,
+    limit: u64,
+}
+
+impl Default for CacheConfig {
+    fn default() -> CacheConfig {
+        CacheConfig { directory: None, limit: LIMIT }
+    }
+}
+
+impl CacheConfig {
+    /// Creates the default settings.
+    pub fn new() -> CacheConfig {
+        CacheConfig::default()
+    }
+
+    /// Sets the directory, which must be the user's own with mode 0700, and no link; it is created if it does not exist. Default:
+    /// `weir` in `$XDG_CACHE_HOME` or, without that variable, in `.cache` in the home directory.
+    pub fn with_directory(&mut self, directory: impl Into<PathBuf>) -> &mut CacheConfig {
+        self.directory = Some(directory.into());
+        self
+    }
+
+    /// Returns the directory that was set.
+    pub fn directory(&self) -> Option<&PathBuf> {
+        self.directory.as_ref()
+    }
+
+    /// Limits the bytes of all files. When there are more, the modules that were not used for the longest time are removed. Default:
+    /// 512 MiB.
+    pub fn with_files_total_size_soft_limit(&mut self, limit: u64) -> &mut CacheConfig {
+        self.limit = limit;
+        self
+    }
+
+    /// Returns the limit.
+    pub fn files_total_size_soft_limit(&self) -> u64 {
+        self.limit
+    }
+}
+
+/// A directory in which engines keep what they have validated and compiled: see [`Config::cache`]. Clones refer to the same cache.
+#[derive(Clone, Debug)]
+pub struct Cache(Arc<Directory>);
+
+impl Cache {
+    /// Creates a cache. The directory is not touched before a module is loaded.
+    ///
+    /// # Errors
+    /// No directory is set, and the environment has none.
+    pub fn new(config: CacheConfig) -> Result<Cache> {
+        let directory = config.directory.or_else(default_directory);
+        let directory =
+            directory.ok_or_else(|| Error::new(Unavailable("there is no directory for the cache: HOME is not set")))?;
+        Ok(Cache(Arc::new(Directory::new(std::path::absolute(directory)?, config.limit))))
+    }
+
+    /// Creates a cache with the default settings. Weir reads no file of settings.
+    ///
+    /// # Errors
+    /// A file is given; as [`Cache::new`].
+    pub fn from_file(path: Option<&Path>) -> Result<Cache> {
+        match path {
+            None => Cache::new(CacheConfig::new()),
+            Some(_) => Err(Error::new(Unavailable("the settings of the cache are not read from a file"))),
+        }
+    }
+
+    /// Returns the directory.
+    pub fn directory(&self) -> &PathBuf {
+        self.0.path()
+    }
+
+    /// Returns how many modules were found.
+    pub fn cache_hits(&self) -> usize {
+        self.0.counts().0 as usize
+    }
+
+    /// Returns how many modules were looked for in vain.
+    pub fn cache_misses(&self) -> usize {
+        self.0.counts().1 as usize
+    }
+
+    /// Returns the modules in the cache: their names, which are hashes, their bytes, and when they were last used.
+    ///
+    /// # Errors
+    /// The directory cannot be read, or is not the user's alone.
+    pub fn entries(&self) -> Result<Vec<CacheEntry>> {
+        let entry = |shown: crate::records::precompiled::cache::Shown| CacheEntry {
+            name: shown.name,
+            size: shown.len,
+            last_use: std::time::UNIX_EPOCH + Duration::from_nanos(u64::try_from(shown.used).unwrap_or_default()),
+        };
+        Ok(self.0.list()?.into_iter().map(entry).collect())
+    }
+
+    /// Removes all modules. Returns their number and their bytes.
+    ///
+    /// # Errors
+    /// The directory cannot be changed, or is not the user's alone.
+    pub fn clear(&self) -> Result<(usize, u64)> {
+        Ok(self.0.clear()?)
+    }
+}
+
+/// A module in a [`Cache`].
+#[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub struct CacheEntry {
+    /// Its name: a hash of the module, the settings, the build of Weir and the features of the processor.
+    pub name: String,
+    /// The bytes of its files.
+    pub size: u64,
+    /// When it was last used.
+    pub last_use: std::time::SystemTime,
+}
+
+/// The user's directory for the cache.
+fn default_directory() -> Option<PathBuf> {
+    let absolute = |variable: &str| {
+        let value: OsString = std::env::var_os(variable)?;
+        Some(PathBuf::from(value)).filter(|path| path.is_absolute())
+    };
+    let caches = absolute("XDG_CACHE_HOME").or_else(|| Some(absolute("HOME")?.join(".cache")))?;
+    Some(caches.join("weir"))
+}
+
+impl Config {
+    /// Keeps modules that this engine has validated, and the code that it has compiled, in a cache for later processes. Such a module is
+    /// loaded without validation, and its functions run in that code from their first call on. What an entry lacks is added when the
+    /// module is dropped, or by [`Module::update_cache`]. A cache that cannot be used is as if it were empty. Default: none.
+    ///
+    /// Modules are not cached whose code depends on more than the module and the settings, or of which more is wanted: with
+    /// [`deterministic`](Config::deterministic), [`keep_profiles`](Config::keep_profiles), [`profile`](Config::profile),
+    /// [`lazy_validation`](Config::lazy_validation) or [`stress`](Config::stress), and in engines that compile nothing but with Cranelift.
+    pub fn cache(&mut self, cache: Option<Cache>) -> &mut Config {
+        self.cache = cache.map(|cache| cache.0);
+        self
+    }
+}
+
+impl Module {
+    /// Adds to the engine's cache what the module's entry lacks: its validation, and code that was compiled since. This is done when the
+    /// module is dropped; a program that ends without dropping it calls this. Nothing happens without [`Config::cache`].
+    pub fn update_cache(&self) {
+        self.record().update_cache();
+    }
+}
+
+/// The place of a module in the cache, if the engine has one that it may use.
+pub(crate) struct Lookup<'e> {
+    engine: &'e Engine,
+    directory: &'e Arc<Directory>,
+}
+
+impl<'e> Lookup<'e> {
+    /// For the modules of an engine.
+    pub fn of(engine: &'e Engine) -> Option<Lookup<'e>> {
+        let config = engine.config();
+        let directory = config.cache.as_ref()?;
+        let wanted = config.deterministic || config.keep_profiles || config.profile.is_some() || config.lazy_validation;
+        (!wanted && config.profiler == ProfilingStrategy::None).then_some(Lookup { engine, directory })
+    }
+
+    /// Loads a module from its bytes.
+    pub fn module(&self, bytes: Box<[u8]>) -> Result<Module> {
+        let hash = *blake3::Hasher::new_derive_key("weir cache 1: bytes").update(&bytes).finalize().as_bytes();
+        let loaded = self.find(hash);
+        loaded.unwrap_or_else(|cached| Module::loaded(self.engine, bytes, cached.map(|cached| *cached)))
+    }
+
+    /// Loads a module from a file in the binary format. The file is read once if the cache has it. Otherwise it is read again, and what is
+    /// stored has the hash of what was then read. `None` if it is no such file, or has no known length.
+    pub fn file(&self, path: &Path) -> Result<Option<Module>> {
+        let file = Opened::open(path)?;
+        let Ok(len @ 1..) = u32::try_from(file.len()) else { return Ok(None) };
+        let mut first = [0; 4];
+        if file.read_at(&mut first[..(len as usize).min(4)], 0).is_err() || first != *b"\0asm" {
+            return Ok(None);
+        }
+        match self.find(hash(&file, len as usize, |_, _| ())?) {
+            Ok(module) => module.map(Some),
+            Err(cached) => {
+                let mut bytes = vec![0; len as usize].into_boxed_slice();
+                let hash = hash(&file, len as usize, |at, part| bytes[at..at + part.len()].copy_from_slice(part))?;
+                let cached = cached.map(|cached| cached.with_hash(hash));
+                Module::loaded(self.engine, bytes, cached).map(Some)
+            }
+        }
+    }
+
+    /// Finds the module with this hash. If it is not there, returns where it is to be stored.
+    fn find(&self, hash: Hash) -> Result<Result<Module>, Option<Box<Cached>>> {
+        let Ok(identity) = identity_of(self.engine) else { return Err(None) };
+        let entry = Entry::new(identity, hash);
+        let reason = match self.directory.find(&entry) {
+            Ok(found) => {
+                let cached = Cached::new(self.directory.clone(), entry, "hit".into(), false);
+                let module = Module::of_artifact(self.engine, &found.module, Shelf::new(found.code, true), Some(cached));
+                // An engine that allows less than another refuses the module also if it is loaded anew.
+                match module {
+                    Ok(module) => return Ok(Ok(module)),
+                    Err(_) => "refused: it is damaged".into(),
+                }
+            }
+            Err(reason) => reason,
+        };
+        Err(Some(Box::new(Cached::new(self.directory.clone(), entry, reason, true))))
+    }
+}
+
+/// Returns the hash of a module's file as far as it is needed, and shows these bytes.
+fn hash(file: &Opened, len: usize, mut show: impl FnMut(usize, &[u8])) -> Result<Hash> {
+    let mut hasher = blake3::Hasher::new_derive_key("weir cache 1: file");
+    hasher.update(&(len as u64).to_le_bytes());
+    let read = |into: &mut [u8], at: usize| file.read_at(into, at as u64);
+    file::visit(len, read, |at, part| {
+        hasher.update(part);
+        show(at, part);
+    })?;
+    Ok(*hasher.finalize().as_bytes())
+}
+
+/// Begins to write a large module to the cache, beside its execution.
+pub(crate) fn write_early(module: &Module) {
+    let record = module.record();
+    if record.cached.is_some() && record.bytecode.bytes.len() >= LARGE {
+        let record = record.clone();
+        // Otherwise it is written at the end.
+        let _ = thread::spawn("weir-cache", move || record.write_to_cache());
+    }
+}

@@ -1,0 +1,177 @@
+//! Modules that are compiled ahead of time.
+
+use crate::records::config::Unavailable;
+use crate::records::engine::Engine;
+use crate::records::error::{Context, Error, Result};
+use crate::records::module::Module;
+use crate::records::precompiled::artifact::{Artifact, Source};
+use crate::records::precompiled::format::{Builder, Identity, MAGIC};
+use crate::records::precompiled::shelf::{CodeMap, Shelf};
+use crate::records::stats::Fallback;
+use crate::sys;
+#[cfg(all(feature = "jit", target_arch = "x86_64", target_os = "linux"))]
+use crate::tier::{ahead::compile_all, stored::identity};
+use std::path::Path;
+use std::sync::Arc;
+
+/// The kind of a precompiled artifact: see [`Engine::detect_precompiled`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub enum Precompiled {
+    /// A module, of [`Module::serialize`] or [`Engine::precompile_module`].
+    Module,
+}
+
+impl Engine {
+    /// Compiles a module ahead of time, every function with the optimiser and on all cores. The result is for
+    /// [`Module::deserialize`]. Functions that the optimiser refuses get baseline code, if the settings have it, and the refusals are in
+    /// [`Engine::stats`].
+    ///
+    /// # Errors
+    /// As [`Module::new`] and [`Module::serialize`].
+    pub fn precompile_module(&self, bytes: &[u8]) -> Result<Vec<u8>> {
+        Module::new(self, bytes)?.serialize()
+    }
+
+    /// Returns what kind of precompiled artifact begins with these bytes, if it is one of any version of Weir.
+    ///
+    /// ```
+    /// use weir::{Engine, Precompiled};
+    ///
+    /// assert_eq!(Engine::detect_precompiled(b"\0asm\x01\0\0\0"), None);
+    /// # let engine = Engine::default();
+    /// # if let Ok(module) = engine.precompile_module(b"\0asm\x01\0\0\0") {
+    /// assert_eq!(Engine::detect_precompiled(&module), Some(Precompiled::Module));
+    /// # }
+    /// ```
+    pub fn detect_precompiled(bytes: &[u8]) -> Option<Precompiled> {
+        bytes.starts_with(&MAGIC).then_some(Precompiled::Module)
+    }
+
+    /// As [`Engine::detect_precompiled`], for a file.
+    ///
+    /// # Errors
+    /// The file cannot be read.
+    pub fn detect_precompiled_file(path: impl AsRef<Path>) -> Result<Option<Precompiled>> {
+        let opened = sys::file::Opened::open(path.as_ref())?;
+        let mut first = [0; MAGIC.len()];
+        let is_long = opened.len() >= MAGIC.len() as u64;
+        if is_long {
+            opened.read_at(&mut first, 0)?;
+        }
+        Ok(Engine::detect_precompiled(&first).filter(|_| is_long))
+    }
+}
+
+impl Module {
+    /// Compiles every function of the module with the optimiser, on all cores, and returns the module, the results of its validation
+    /// and the code as bytes, from which [`Module::deserialize`] makes it again without validating or compiling. Functions that the
+    /// optimiser refuses get baseline code, if the settings have it, and the refusals are in [`Module::stats`].
+    ///
+    /// The bytes are for this build of Weir, the engine's settings and processors with the same features.
+    ///
+    /// # Errors
+    /// [`Unavailable`] if the engine compiles nothing that can be stored: it interprets, evaluates SSA, uses Cranelift alone, or is under
+    /// stress. A function is invalid, with [`Config::lazy_validation`](crate::Config::lazy_validation).
+    ///
+    /// ```
+    /// use weir::{Engine, Instance, Module, Store};
+    ///
+    /// let engine = Engine::default();
+    /// let text = r#"(module (func (export "answer") (result i32) (i32.const 42)))"#;
+    /// # if engine.precompile_module(b"\0asm\x01\0\0\0").is_err() { return Ok(()); }
+    /// let bytes = Module::new(&engine, text)?.serialize()?;
+    ///
+    /// // SAFETY: the bytes are of `serialize`.
+    /// let module = unsafe { Module::deserialize(&engine, &bytes)? };
+    /// let mut store = Store::new(&engine, ());
+    /// let instance = Instance::new(&mut store, &module, &[])?;
+    /// let answer = instance.get_typed_func::<(), i32>(&mut store, "answer")?;
+    /// assert_eq!(answer.call(&mut store, ())?, 42);
+    /// # Ok::<(), weir::Error>(())
+    /// ```
+    pub fn serialize(&self) -> Result<Vec<u8>> {
+        let record = self.record();
+        let identity = identity_of(self.engine())?;
+        for func in record.bytecode.imported_funcs..record.bytecode.funcs.len() as u32 {
+            if let Some(Err(error)) = record.bytecode.validated_body(func) {
+                return Err(Error::new(error.clone()));
+            }
+        }
+        let (code, refusals) = compile(self);
+        record.refusals.lock().unwrap_or_else(std::sync::PoisonError::into_inner).extend(refusals);
+        let mut builder = Builder::default();
+        builder.module(&record.bytecode);
+        for (&(func, grade), code) in &code {
+            builder.code(func, grade, code);
+        }
+        Ok(builder.finish(identity, *blake3::hash(&record.bytecode.bytes).as_bytes()))
+    }
+
+    /// Makes a module from the bytes of [`Module::serialize`] or [`Engine::precompile_module`]. Nothing is validated or compiled. Results of
+    /// validation and code are read at the first call of their function; until then they are neither checked nor copied to code memory.
+    ///
+    /// # Errors
+    /// The bytes are no precompiled module, are of another build of Weir, of other settings or for a processor with other features, or are
+    /// damaged. As [`Module::new`] if the module needs more than the engine allows.
+    ///
+    /// # Safety
+    /// The bytes are of `serialize` or `precompile_module`. Their checksums detect damage, and not forgery: forged bytes run any code.
+    pub unsafe fn deserialize(engine: &Engine, bytes: impl AsRef<[u8]>) -> Result<Module> {
+        let bytes: Box<[u8]> = bytes.as_ref().into();
+        deserialize(engine, Box::new(bytes))
+    }
+
+    /// As [`Module::deserialize`], from a file. It stays open, and is read as functions are called.
+    ///
+    /// # Errors
+    /// As [`Module::deserialize`], and if the file cannot be read.
+    ///
+    /// # Safety
+    /// As for [`Module::deserialize`]. A file that changes later is noticed as damage, like a damaged one: functions are then validated and
+    /// compiled anew.
+    pub unsafe fn deserialize_file(engine: &Engine, path: impl AsRef<Path>) -> Result<Module> {
+        let path = path.as_ref();
+        let open = || deserialize(engine, Box::new(sys::file::Opened::open(path)?));
+        open().with_context(|| format!("loading {}", path.display()))
+    }
+}
+
+impl Module {
+    /// Makes the module again from its bytes, if it can be serialised: see [`Config::round_trip`](crate::Config::round_trip).
+    pub(crate) fn again(self) -> Result<Module> {
+        let engine = self.engine();
+        match self.serialize() {
+            Ok(bytes) => deserialize(engine, Box::new(bytes.into_boxed_slice())),
+            Err(error) if error.is::<Unavailable>() => Ok(self),
+            Err(error) => Err(error),
+        }
+    }
+}
+
+fn deserialize(engine: &Engine, source: Box<dyn Source>) -> Result<Module> {
+    let artifact = Artifact::open(source, &identity_of(engine)?).map_err(Error::new)?;
+    let artifact = Arc::new(artifact);
+    let shelf = Shelf::new(Some(artifact.clone()), false);
+    Module::of_artifact(engine, &artifact, shelf, None)
+}
+
+/// Returns the identity of an engine's code.
+pub(crate) fn identity_of(engine: &Engine) -> Result<Identity> {
+    identity(engine.record()).ok_or_else(|| Error::new(Unavailable("with these settings no code is compiled that can be stored")))
+}
+
+#[cfg(all(feature = "jit", target_arch = "x86_64", target_os = "linux"))]
+fn compile(module: &Module) -> (CodeMap, Vec<Fallback>) {
+    compile_all(module.record())
+}
+
+#[cfg(not(all(feature = "jit", target_arch = "x86_64", target_os = "linux")))]
+fn compile(_: &Module) -> (CodeMap, Vec<Fallback>) {
+    Default::default()
+}
+
+#[cfg(not(all(feature = "jit", target_arch = "x86_64", target_os = "linux")))]
+fn identity(_: &crate::records::engine::EngineRecord) -> Option<Identity> {
+    None
+}

@@ -1,0 +1,177 @@
+//! A directory that only the user can read and write, with files that are replaced as a whole.
+//!
+//! Whoever can write in it is trusted. So it must be the user's own, without access for others, and no link; and so must its files,
+//! which also have no second name elsewhere.
+
+use super::calls::Call;
+use super::file::Opened;
+use rustix::fs::{AtFlags, FileType, FlockOperation, Mode, OFlags, Stat, Timestamps, UTIME_NOW};
+use rustix::io::Errno;
+use rustix::time::Timespec;
+use std::ffi::OsStr;
+use std::fs;
+use std::io::{self, Write as _};
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::DirBuilderExt;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+/// The directory.
+#[derive(Debug)]
+pub(crate) struct PrivateDir(OwnedFd);
+
+/// A file of the directory.
+#[derive(Debug)]
+pub(crate) struct Listed {
+    pub name: Box<[u8]>,
+    pub len: u64,
+    /// When it was last written or used, in nanoseconds since 1970.
+    pub used: i128,
+}
+
+/// The right to change files that others change too. It ends when this is dropped.
+#[derive(Debug)]
+pub(crate) struct Locked(#[expect(dead_code, reason = "the lock is the file's")] OwnedFd);
+
+/// Access for the user alone.
+const PRIVATE: Mode = Mode::RWXU;
+/// The name of the file that is locked.
+const LOCK: &str = "lock";
+/// What the names of files begin with that are being written.
+const NEW: &[u8] = b"new-";
+/// A file that is being written for longer was left behind.
+const ABANDONED: Duration = Duration::from_secs(600);
+
+fn refused(what: &'static str) -> io::Error {
+    io::Error::new(io::ErrorKind::PermissionDenied, what)
+}
+
+fn is_own(stat: &Stat) -> bool {
+    stat.st_uid == rustix::process::geteuid().as_raw()
+}
+
+impl PrivateDir {
+    /// Opens the directory; with `create`, makes it and what is missing of its path.
+    ///
+    /// # Errors
+    /// The system's error; the directory is a link, another user's, or others have access to it.
+    pub fn open(path: &Path, create: bool) -> io::Result<PrivateDir> {
+        Call::DirOpen.enter()?;
+        let flags = OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::RDONLY | OFlags::CLOEXEC;
+        let dir = match rustix::fs::open(path, flags, Mode::empty()) {
+            Err(Errno::NOENT) if create => {
+                fs::DirBuilder::new().recursive(true).mode(PRIVATE.bits()).create(path)?;
+                rustix::fs::open(path, flags, Mode::empty())
+            }
+            opened => opened,
+        };
+        let dir = dir?;
+        let stat = rustix::fs::fstat(&dir)?;
+        if !is_own(&stat) {
+            return Err(refused("the directory is another user's"));
+        }
+        if Mode::from_raw_mode(stat.st_mode) != PRIVATE {
+            return Err(refused("the directory's mode is not 0700"));
+        }
+        Ok(PrivateDir(dir))
+    }
+
+    /// Opens a file for reading.
+    ///
+    /// # Errors
+    /// The system's error; the file is none, is another user's, or can be reached by others or elsewhere.
+    pub fn open_file(&self, name: &str) -> io::Result<Opened> {
+        Call::DirOpen.enter()?;
+        let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::RDONLY | OFlags::CLOEXEC;
+        let file = rustix::fs::openat(&self.0, name, flags, Mode::empty())?;
+        let stat = rustix::fs::fstat(&file)?;
+        let others = Mode::from_raw_mode(stat.st_mode).intersects(Mode::RWXG | Mode::RWXO);
+        if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile || !is_own(&stat) || others || stat.st_nlink != 1 {
+            return Err(refused("the file is not a file of the user alone"));
+        }
+        Ok(Opened::of(file.into(), stat.st_size as u64))
+    }
+
+    /// Sets the time at which a file was last used.
+    ///
+    /// # Errors
+    /// The system's error.
+    pub fn touch(&self, name: &str) -> io::Result<()> {
+        Call::DirChange.enter()?;
+        let now = Timespec { tv_sec: 0, tv_nsec: UTIME_NOW };
+        let times = Timestamps { last_access: now, last_modification: now };
+        Ok(rustix::fs::utimensat(&self.0, name, &times, AtFlags::SYMLINK_NOFOLLOW)?)
+    }
+
+    /// Writes a file, or replaces it. Readers see the old file or the new one.
+    ///
+    /// # Errors
+    /// The system's error. No part of the file is left.
+    pub fn write(&self, name: &str, bytes: &[u8]) -> io::Result<()> {
+        Call::DirChange.enter()?;
+        let new = [NEW, std::process::id().to_string().as_bytes(), b"-", name.as_bytes()].concat();
+        let new = OsStr::from_bytes(&new);
+        let flags = OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::WRONLY | OFlags::CLOEXEC;
+        let written = rustix::fs::openat(&self.0, new, flags, Mode::RUSR | Mode::WUSR)
+            .map_err(io::Error::from)
+            .and_then(|file| fs::File::from(file).write_all(bytes))
+            .and_then(|()| Ok(rustix::fs::renameat(&self.0, new, &self.0, name)?));
+        written.inspect_err(|_| {
+            // The first error is the one to report.
+            let _ = rustix::fs::unlinkat(&self.0, new, AtFlags::empty());
+        })
+    }
+
+    /// Removes a file.
+    ///
+    /// # Errors
+    /// The system's error.
+    pub fn remove(&self, name: &[u8]) -> io::Result<()> {
+        Call::DirChange.enter()?;
+        Ok(rustix::fs::unlinkat(&self.0, OsStr::from_bytes(name), AtFlags::empty())?)
+    }
+
+    /// Waits until no other process has the lock, at most for this long.
+    ///
+    /// # Errors
+    /// The system's error, or another process has it.
+    pub fn lock(&self, patience: Duration) -> io::Result<Locked> {
+        Call::DirLock.enter()?;
+        let flags = OFlags::CREATE | OFlags::NOFOLLOW | OFlags::RDWR | OFlags::CLOEXEC;
+        let file = rustix::fs::openat(&self.0, LOCK, flags, Mode::RUSR | Mode::WUSR)?;
+        let end = Instant::now() + patience;
+        loop {
+            match rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive) {
+                Ok(()) => return Ok(Locked(file)),
+                Err(Errno::WOULDBLOCK | Errno::INTR) if Instant::now() < end => std::thread::sleep(Duration::from_micros(200)),
+                Err(error) => return Err(error.into()),
+            }
+        }
+    }
+
+    /// Returns the files, without the lock and those that are being written. Removes those that were left behind.
+    ///
+    /// # Errors
+    /// The system's error.
+    pub fn list(&self, _: &Locked) -> io::Result<Vec<Listed>> {
+        Call::DirList.enter()?;
+        let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).map_or(0, |now| now.as_nanos() as i128);
+        let mut files = Vec::new();
+        for entry in rustix::fs::Dir::read_from(self.0.as_fd())? {
+            let entry = entry?;
+            let name = entry.file_name().to_bytes();
+            let Ok(stat) = rustix::fs::statat(&self.0, entry.file_name(), AtFlags::SYMLINK_NOFOLLOW) else { continue };
+            if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile || name == LOCK.as_bytes() {
+                continue;
+            }
+            let used = i128::from(stat.st_mtime) * 1_000_000_000 + i128::from(stat.st_mtime_nsec);
+            if !name.starts_with(NEW) {
+                files.push(Listed { name: name.into(), len: stat.st_size as u64, used });
+            } else if now - used > ABANDONED.as_nanos() as i128 {
+                let _ = self.remove(name);
+            }
+        }
+        Ok(files)
+    }
+}

@@ -1,0 +1,60 @@
+//! Compilation of whole modules ahead of time.
+
+use super::entry::Key;
+use super::install::attempt;
+use super::policy;
+use super::stored::grade;
+use crate::records::module::ModuleRecord;
+use crate::records::precompiled::format::Grade;
+use crate::records::precompiled::shelf::CodeMap;
+use crate::records::stats::Fallback;
+use crate::sys::thread;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Mutex, PoisonError};
+use weir_contract::Entry;
+use weir_jit::Backend;
+
+/// Compiles every function of a module with the optimiser, on all cores, or with the baseline compiler if the optimiser refuses it.
+/// Also returns the refusals.
+pub(crate) fn compile_all(module: &ModuleRecord) -> (CodeMap, Vec<Fallback>) {
+    let funcs = module.bytecode.imported_funcs..module.bytecode.funcs.len() as u32;
+    let next = AtomicU32::new(funcs.start);
+    let done = Mutex::new((CodeMap::new(), Vec::new()));
+    let work = || {
+        loop {
+            let func = next.fetch_add(1, Ordering::Relaxed);
+            if !funcs.contains(&func) {
+                return;
+            }
+            let (code, mut refusals) = compile_one(module, func);
+            let mut done = done.lock().unwrap_or_else(PoisonError::into_inner);
+            done.0.extend(code.map(|(grade, bytes)| ((func, grade), bytes)));
+            done.1.append(&mut refusals);
+        }
+    };
+    thread::run_on_all(policy::all_threads(), &work);
+    let (code, mut refusals) = done.into_inner().unwrap_or_else(PoisonError::into_inner);
+    refusals.sort_by_key(|refusal| refusal.func);
+    (code, refusals)
+}
+
+/// Code as bytes.
+type Code = (Grade, Box<[u8]>);
+
+/// Compiles one function; also returns the refusals.
+fn compile_one(module: &ModuleRecord, func: u32) -> (Option<Code>, Vec<Fallback>) {
+    let mut refused = Vec::new();
+    let baseline = module.engine.config().has_baseline().then(|| (Key::baseline(func), Backend::Baseline));
+    if module.bytecode.validated_body(func).is_none_or(|body| body.is_err()) {
+        return (None, refused);
+    }
+    for (key, backend) in [(Key::top(func, Entry::Call), Backend::Native)].into_iter().chain(baseline) {
+        let (compiled, mut refusals) = attempt(module, key, &[backend]);
+        refused.append(&mut refusals);
+        let mut bytes = Vec::new();
+        if compiled.is_some_and(|compiled| compiled.write(&mut bytes)) {
+            return (Some((grade(key.level), bytes.into())), refused);
+        }
+    }
+    (None, refused)
+}

@@ -1,0 +1,73 @@
+//! Code that outlives a process: what it depends on, which entries have some of an earlier process, and keeping that of this one.
+
+use super::entry::{Key, Level};
+use super::state::{EngineState, engine_of};
+use crate::records::config::{Config, Tier};
+use crate::records::engine::EngineRecord;
+use crate::records::module::ModuleRecord;
+use crate::records::precompiled::format::{Grade, Identity};
+use weir_bytecode::validate;
+use weir_contract::Entry;
+use weir_jit::{Backend, Compiled, x64};
+
+/// Returns what the code of an engine depends on besides the module. All options of the compiler and of validation are in it, as
+/// their debugging text, so that a new one is too.
+///
+/// `None` if code is not stored: nothing is compiled, or only by Cranelift, whose code has the engine's type identities in it; or
+/// settings choose at random.
+pub(crate) fn identity(engine: &EngineRecord) -> Option<Identity> {
+    let Config { tier: Tier::Auto | Tier::Native, stress: None, .. } = engine.config else { return None };
+    let EngineState { options, .. } = engine_of(engine);
+    let validation = validate::Options { threads: 0, lazy: false, ..engine.config.validation(false) };
+    Some(Identity::of(&format!("{options:?} {validation:?} avx2 {}", x64::has_avx2())))
+}
+
+/// Returns whether there is stored code for an entry that the policy would compile.
+pub(super) fn has(module: &ModuleRecord, key: Key) -> bool {
+    let Some(shelf) = &module.shelf else { return false };
+    let Key { func, entry, level } = key;
+    let config = module.engine.config();
+    let chosen = || config.interprets(&module.bytecode, func) || config.compiles_simply(&module.bytecode, func);
+    entry == Entry::Call && shelf.has(func, grade(level)) && !chosen() && !engine_of(module.engine.record()).policy.is_stressed()
+}
+
+/// Returns the stored code of an entry. If it is damaged, it is as if there were none from now on.
+pub(super) fn take(module: &ModuleRecord, Key { func, level, .. }: Key) -> Option<Compiled> {
+    let (shelf, grade) = (module.shelf.as_ref()?, grade(level));
+    let backend = match level {
+        Level::Baseline => Backend::Baseline,
+        Level::Top => Backend::Native,
+    };
+    let code = shelf.get(func, grade).and_then(|bytes| Compiled::read(&bytes, &module.bytecode).ok());
+    match code.filter(|code| code.backend == backend) {
+        Some(code) => {
+            shelf.took(grade);
+            Some(code)
+        }
+        None => {
+            shelf.discard(func, grade);
+            None
+        }
+    }
+}
+
+/// Keeps the code of an entry for later processes, if the module's code outlives this one.
+pub(super) fn keep(module: &ModuleRecord, Key { func, entry, level }: Key, compiled: &Compiled) {
+    let Some(shelf) = &module.shelf else { return };
+    let is_kept = match compiled.backend {
+        Backend::Native => level == Level::Top,
+        Backend::Baseline => level == Level::Baseline,
+        Backend::Cranelift => false,
+    };
+    if entry == Entry::Call && is_kept {
+        shelf.keep(func, grade(level), |to| compiled.write(to));
+    }
+}
+
+/// Returns the tier of stored code of this level.
+pub(super) fn grade(level: Level) -> Grade {
+    match level {
+        Level::Baseline => Grade::Baseline,
+        Level::Top => Grade::Optimised,
+    }
+}

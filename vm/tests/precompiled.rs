@@ -1,0 +1,214 @@
+//! Modules that are compiled ahead of time: they run as if they had been loaded and compiled here, whatever happens to their bytes.
+
+#![cfg(all(target_os = "linux", target_arch = "x86_64", feature = "jit", feature = "wat"))]
+
+mod common;
+
+use std::fs::{self, File};
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use weir::{Caller, Config, Engine, Linker, Module, Precompiled, Store, Tier, Trap, Unavailable};
+
+/// A module whose code has an entry in every table: cells, signatures, traps, calls, landings, handlers, loops, vectors, data, elements.
+const TEXT: &str = r#"(module $all
+    (import "host" "add" (func $add (param i32 i32) (result i32)))
+    (type $unary (func (param i32) (result i32)))
+    (type $other (func (param f64) (result i32)))
+    (memory (export "memory") 1)
+    (table 4 funcref)
+    (elem (i32.const 0) $double $negate $converted)
+    (data (i32.const 16) "seventeen bytes..")
+    (global $count (mut i32) (i32.const 0))
+    (tag $oops (param i32))
+    (func $double (type $unary) (i32.shl (local.get 0) (i32.const 1)))
+    (func $negate (type $unary) (i32.sub (i32.const 0) (local.get 0)))
+    (func $converted (type $other) (i32.trunc_f64_s (local.get 0)))
+    (func $throw (param i32) (if (i32.and (local.get 0) (i32.const 1)) (then (throw $oops (local.get 0)))))
+    (func $catch (param i32) (result i32)
+        (block $caught (result i32)
+            (try_table (catch $oops $caught) (call $throw (local.get 0)))
+            (i32.const 100)))
+    (func $sum (param i32) (result i32) (local $i i32) (local $sum i32)
+        (loop $again
+            (local.set $sum (i32.add (local.get $sum) (i32.load8_u offset=16 (local.get $i))))
+            (br_if $again (i32.lt_u (local.tee $i (i32.add (local.get $i) (i32.const 1))) (local.get 0))))
+        (local.get $sum))
+    (func $lanes (param i32) (result i32)
+        (i32x4.extract_lane 2 (i32x4.add (i32x4.splat (local.get 0)) (v128.const i32x4 1 2 3 4))))
+    (func $down (param i32) (result i32)
+        (if (i32.eqz (local.get 0)) (then (return (i32.const 7))))
+        (return_call $down (i32.sub (local.get 0) (i32.const 1))))
+    (func (export "all") (param i32) (result i32)
+        (global.set $count (i32.add (global.get $count) (i32.const 1)))
+        (call $add (call $sum (i32.const 17)) (call $catch (local.get 0)))
+        (i32.add (call_indirect (type $unary) (local.get 0) (i32.rem_u (local.get 0) (i32.const 2))))
+        (i32.add (call $lanes (local.get 0)))
+        (i32.add (call $down (local.get 0)))
+        (i32.add (global.get $count)))
+    (func (export "wrong") (result i32) (call_indirect (type $unary) (i32.const 1) (i32.const 2)))
+    (func $divide (export "divide") (param i32) (result i32) (i32.div_s (i32.const 8) (local.get 0)))
+    (func (export "never") (param i32) (result i32) (local.get 0)))"#;
+
+/// The results of calls of all functions but one.
+fn outcome(module: &Module) -> Vec<String> {
+    let mut linker = Linker::new(module.engine());
+    linker.func_wrap("host", "add", |_: Caller<'_, ()>, a: i32, b: i32| a.wrapping_add(b)).unwrap();
+    let mut store = Store::new(module.engine(), ());
+    let instance = linker.instantiate(&mut store, module).unwrap();
+    let mut seen = Vec::new();
+    let all = instance.get_typed_func::<i32, i32>(&mut store, "all").unwrap();
+    seen.extend((0..4).map(|x| format!("{:?}", all.call(&mut store, x).unwrap())));
+    let wrong = instance.get_typed_func::<(), i32>(&mut store, "wrong").unwrap();
+    seen.push(format!("{:?}", wrong.call(&mut store, ()).unwrap_err()));
+    let divide = instance.get_typed_func::<i32, i32>(&mut store, "divide").unwrap();
+    let error = divide.call(&mut store, 0).unwrap_err();
+    assert_eq!(error.downcast_ref(), Some(&Trap::IntegerDivisionByZero));
+    seen.push(format!("{error:?} {:?}", divide.call(&mut store, 2).unwrap()));
+    seen
+}
+
+fn engine() -> Engine {
+    common::engine(&Config::new()).unwrap()
+}
+
+/// An engine that gives the types of the module other identities than another one.
+fn other_engine() -> Engine {
+    let engine = engine();
+    Module::new(
+        &engine,
+        "(module (func (param f32 f32 f32)) (func (param f64) (result i32) unreachable) (func (result v128) unreachable))",
+    )
+    .unwrap();
+    engine
+}
+
+fn deserialize(engine: &Engine, bytes: &[u8]) -> weir::Result<Module> {
+    // SAFETY: they are of `serialize`, or damaged by accident.
+    unsafe { Module::deserialize(engine, bytes) }
+}
+
+fn file(name: &str, bytes: &[u8]) -> PathBuf {
+    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    fs::write(&path, bytes).unwrap();
+    path
+}
+
+#[test]
+fn a_deserialised_module_runs_in_its_code_and_compiles_nothing() {
+    let module = Module::new(&engine(), TEXT).unwrap();
+    let expected = outcome(&module);
+    let bytes = module.serialize().unwrap();
+    assert_eq!(Engine::detect_precompiled(&bytes), Some(Precompiled::Module));
+    for engine in [engine(), other_engine()] {
+        let module = deserialize(&engine, &bytes).unwrap();
+        assert_eq!(outcome(&module), expected);
+        let stats = module.stats();
+        assert_eq!((stats.functions.native, stats.functions.baseline, stats.stored.damaged), (0, 0, 0), "{stats:?}");
+        assert_eq!(stats.stored.optimised, stats.functions.called, "{stats:?}");
+        // Two functions were not called.
+        assert_eq!(stats.functions.called, stats.functions.total - 2);
+        assert_eq!(module.name(), Some("all"));
+        // What was deserialised can be serialised: all is compiled again.
+        let again = deserialize(&engine, &module.serialize().unwrap()).unwrap();
+        assert_eq!((outcome(&again), again.stats().accepted_bytes), (expected.clone(), stats.accepted_bytes));
+    }
+}
+
+#[test]
+fn it_is_refused_with_a_reason() {
+    let bytes = engine().precompile_module(TEXT.as_bytes()).unwrap();
+    let refusal = |engine: &Engine, bytes: &[u8]| deserialize(engine, bytes).unwrap_err().to_string();
+    let metered = common::engine(Config::new().consume_fuel(true)).unwrap();
+    assert!(refusal(&metered, &bytes).contains("other settings"));
+    assert!(refusal(&engine(), b"\0asm\x01\0\0\0").contains("no precompiled module"));
+    // The version, the build and the settings are at these offsets.
+    for (at, reason) in [(8, "another version"), (12, "damaged"), (44, "damaged")] {
+        let mut other = bytes.clone();
+        other[at] ^= 1;
+        assert!(refusal(&engine(), &other).contains(reason), "{at}: {}", refusal(&engine(), &other));
+    }
+    let interpreter = common::engine(Config::new().tier(Tier::Interpreter)).unwrap();
+    assert!(interpreter.precompile_module(TEXT.as_bytes()).unwrap_err().is::<Unavailable>());
+    assert!(deserialize(&interpreter, &bytes).unwrap_err().is::<Unavailable>());
+    assert!(Engine::detect_precompiled(&bytes[..7]).is_none());
+    assert_eq!(Engine::detect_precompiled_file(file("short.cwasm", &bytes[..7])).unwrap(), None);
+    assert_eq!(Engine::detect_precompiled_file(file("detected.cwasm", &bytes)).unwrap(), Some(Precompiled::Module));
+}
+
+/// Every byte is flipped, and every prefix is tried: the module is refused, or runs with the right results.
+#[test]
+fn no_damage_changes_a_result() {
+    let engine = engine();
+    let module = Module::new(&engine, TEXT).unwrap();
+    let (expected, bytes) = (outcome(&module), module.serialize().unwrap());
+    let check = |damaged: &[u8], what: &dyn std::fmt::Display| match deserialize(&engine, damaged) {
+        Ok(module) => {
+            assert_eq!(outcome(&module), expected, "{what}");
+            1
+        }
+        Err(_) => 0,
+    };
+    let mut accepted = 0;
+    for at in 0..bytes.len() {
+        let mut damaged = bytes.clone();
+        damaged[at] ^= 1 << (at % 8);
+        accepted += check(&damaged, &format_args!("flip at {at}"));
+    }
+    // Damage of code and side tables is found when they are first used.
+    assert!(accepted > bytes.len() / 4, "{accepted} of {}", bytes.len());
+    for len in 0..bytes.len() {
+        assert_eq!(check(&bytes[..len], &format_args!("{len} bytes")), 0);
+    }
+}
+
+/// The file is damaged after the module was loaded, before its functions are called.
+#[test]
+fn a_file_that_changes_while_it_is_used_changes_no_result() {
+    let engine = engine();
+    let module = Module::new(&engine, TEXT).unwrap();
+    let (expected, bytes) = (outcome(&module), module.serialize().unwrap());
+    // SAFETY: the file is of `serialize`, or damaged by accident.
+    let load = |path: &Path| unsafe { Module::deserialize_file(&engine, path) }.unwrap();
+    for at in (200..bytes.len()).step_by(97) {
+        let path = file("changing.cwasm", &bytes);
+        let module = load(&path);
+        let damage = vec![0x90; (bytes.len() - at).min(97)];
+        File::options().write(true).open(&path).unwrap().write_all_at(&damage, at as u64).unwrap();
+        assert_eq!(outcome(&module), expected, "at {at}");
+    }
+    for len in [0, 1, bytes.len() / 2, bytes.len() - 1] {
+        let path = file("shrinking.cwasm", &bytes);
+        let module = load(&path);
+        File::options().write(true).open(&path).unwrap().set_len(len as u64).unwrap();
+        assert_eq!(outcome(&module), expected, "{len} bytes");
+    }
+}
+
+#[test]
+fn the_settings_that_change_code_are_part_of_the_identity() {
+    type Set = fn(&mut Config);
+    let settings: [(&str, Set); 8] = [
+        ("signals", |config| _ = config.signals_based_traps(false)),
+        ("guards", |config| _ = config.memory_reservation(0)),
+        ("fuel", |config| _ = config.consume_fuel(true)),
+        ("epochs", |config| _ = config.epoch_interruption(true)),
+        ("NaNs", |config| _ = config.cranelift_nan_canonicalization(true)),
+        ("passes", |config| _ = config.passes_off(&["gvn"])),
+        ("rewrites", |config| _ = config.rewrite_fuel(Some(7))),
+        ("proposals", |config| _ = config.wasm_tail_call(false)),
+    ];
+    let text = "(module (func (export \"f\") (result i32) (i32.const 3)))";
+    let engines: Vec<Engine> = std::iter::once(engine())
+        .chain(settings.iter().map(|(_, set)| {
+            let mut config = Config::new();
+            set(&mut config);
+            common::engine(&config).unwrap()
+        }))
+        .collect();
+    let files: Vec<Vec<u8>> = engines.iter().map(|engine| engine.precompile_module(text.as_bytes()).unwrap()).collect();
+    for (i, engine) in engines.iter().enumerate() {
+        for (j, bytes) in files.iter().enumerate() {
+            assert_eq!(deserialize(engine, bytes).is_ok(), i == j, "engine {i} of file {j}");
+        }
+    }
+}

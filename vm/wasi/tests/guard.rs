@@ -1,0 +1,205 @@
+//! A guarded directory: no program reaches it or changes the way to it, whatever is preopened.
+
+mod common;
+
+use common::*;
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+use weir_wasi::{Access, WasiCtx};
+
+const DIR: u32 = 3;
+const ALL: u64 = (1 << 30) - 1;
+const CREATE: u32 = 1;
+const DIRECTORY: u32 = 2;
+const ANY: [u64; 2] = [ALL, ALL];
+
+/// `home/.cache/weir` with a file, and files and links beside it.
+fn home(name: &str) -> PathBuf {
+    let home = scratch(name);
+    fs::create_dir_all(home.join(".cache/weir")).unwrap();
+    fs::write(home.join(".cache/weir/entry"), "code").unwrap();
+    fs::create_dir_all(home.join("work/deep")).unwrap();
+    fs::write(home.join("work/file"), "text").unwrap();
+    symlink("../.cache/weir/entry", home.join("work/to-entry")).unwrap();
+    symlink("../.cache/weir", home.join("work/to-cache")).unwrap();
+    symlink("../../.cache", home.join("work/deep/to-above")).unwrap();
+    symlink("file", home.join("work/to-file")).unwrap();
+    home
+}
+
+fn guest(folder: &Path, guarded: &Path) -> Guest {
+    let ctx = WasiCtx::builder().guarded_dir(guarded).unwrap();
+    Guest::new(ctx.preopened_dir(folder, "/home", Access::ReadWrite).unwrap())
+}
+
+/// Opens a file, and follows links.
+fn open(guest: &mut Guest, fd: u32, path: &str, how: u32, rights: [u64; 2]) -> Result<u32, i32> {
+    guest.lookup("path_open", fd, true, path, &[u64::from(how), rights[0], rights[1], 0, 100])?;
+    Ok(guest.word(100))
+}
+
+#[test]
+fn no_way_leads_into_it() {
+    let home = home("guard-in");
+    let mut guest = guest(&home, &home.join(".cache/weir"));
+    let ways = [
+        ".cache/weir/entry",
+        ".cache/./weir//entry",
+        "work/../.cache/weir/entry",
+        "work/to-entry",
+        "work/to-cache/entry",
+        "work/deep/to-above/weir/entry",
+        "work/deep/../deep/to-above/../.cache/weir/entry",
+    ];
+    for way in ways {
+        assert_eq!(open(&mut guest, DIR, way, 0, [2, 0]).unwrap_err(), ACCES, "open {way}");
+        assert_eq!(open(&mut guest, DIR, way, CREATE, [66, 0]).unwrap_err(), ACCES, "create {way}");
+        assert_eq!(guest.lookup("path_filestat_get", DIR, true, way, &[100]), Err(ACCES), "stat {way}");
+    }
+    for way in [".cache/weir", ".cache/weir/", ".cache/weir/.", "work/to-cache", "work/to-cache/", "work/deep/to-above/weir"] {
+        assert_eq!(open(&mut guest, DIR, way, DIRECTORY, ANY).unwrap_err(), ACCES, "open {way}");
+    }
+    // What only seems to lead there, and what is beside it.
+    for way in ["work/file", "work/to-file", ".cache/../work/file", "work/deep/../file"] {
+        open(&mut guest, DIR, way, 0, [2, 0]).unwrap_or_else(|errno| panic!("open {way}: {errno}"));
+    }
+    let cache = open(&mut guest, DIR, ".cache", DIRECTORY, ANY).unwrap();
+    assert_eq!(open(&mut guest, cache, "weir/entry", 0, [2, 0]).unwrap_err(), ACCES);
+    assert_eq!(open(&mut guest, cache, "weir", DIRECTORY, ANY).unwrap_err(), ACCES);
+    open(&mut guest, cache, "other", CREATE, [66, 0]).unwrap();
+    // The errors are those without a guard.
+    assert_eq!(open(&mut guest, DIR, "absent", 0, [2, 0]).unwrap_err(), NOENT);
+    assert_eq!(open(&mut guest, DIR, "absent/file", 0, [2, 0]).unwrap_err(), NOENT);
+    assert_eq!(open(&mut guest, DIR, "work/file/inside", 0, [2, 0]).unwrap_err(), NOTDIR);
+    assert_eq!(open(&mut guest, DIR, "../outside", 0, [2, 0]).unwrap_err(), PERM);
+    assert_eq!(open(&mut guest, DIR, "/etc/passwd", 0, [2, 0]).unwrap_err(), PERM);
+    assert_eq!(fs::read_to_string(home.join(".cache/weir/entry")).unwrap(), "code");
+}
+
+#[test]
+fn no_part_of_the_way_is_changed() {
+    let home = home("guard-way");
+    let mut guest = guest(home.parent().unwrap(), &home.join(".cache/weir"));
+    let name = home.file_name().unwrap().to_str().unwrap().to_owned();
+    for step in [name.clone(), format!("{name}/.cache"), format!("{name}/.cache/weir"), format!("{name}/work/../.cache")] {
+        let to = guest.second(&format!("{name}/work/moved"));
+        assert_eq!(guest.path("path_rename", DIR, &step, &[&[u64::from(DIR)], &to[..]].concat()), Err(ACCES), "rename {step}");
+        let to = guest.second(&step);
+        let from = format!("{name}/work/deep");
+        assert_eq!(guest.path("path_rename", DIR, &from, &[&[u64::from(DIR)], &to[..]].concat()), Err(ACCES), "replace {step}");
+        assert_eq!(guest.path("path_remove_directory", DIR, &step, &[]), Err(ACCES), "remove {step}");
+        assert_eq!(guest.path("path_unlink_file", DIR, &step, &[]), Err(ACCES), "unlink {step}");
+        // As for every folder that exists.
+        let errno = if step.ends_with("weir") { ACCES } else { EXIST };
+        assert_eq!(guest.path("path_create_directory", DIR, &step, &[]), Err(errno), "create {step}");
+        assert_eq!(
+            guest.lookup("path_filestat_get", DIR, true, &step, &[100]),
+            if step.ends_with("weir") { Err(ACCES) } else { Ok(()) }
+        );
+    }
+    for into in [format!("{name}/.cache/weir/new"), format!("{name}/work/to-cache/new")] {
+        let to = guest.second(&into);
+        let file = format!("{name}/work/file");
+        assert_eq!(guest.path("path_rename", DIR, &file, &[&[u64::from(DIR)], &to[..]].concat()), Err(ACCES));
+        let to = guest.second(&into);
+        assert_eq!(guest.lookup("path_link", DIR, false, &file, &[&[u64::from(DIR)], &to[..]].concat()), Err(ACCES));
+        let at = guest.second(&into);
+        assert_eq!(guest.call_symlink("anything", at), ACCES);
+        assert_eq!(guest.path("path_create_directory", DIR, &into, &[]), Err(ACCES));
+    }
+    // A second name of an entry would be in another folder.
+    let to = guest.second(&format!("{name}/work/stolen"));
+    let entry = format!("{name}/.cache/weir/entry");
+    assert_eq!(guest.lookup("path_link", DIR, false, &entry, &[&[u64::from(DIR)], &to[..]].concat()), Err(ACCES));
+    assert!(home.join(".cache/weir/entry").exists() && !home.join("work/stolen").exists());
+    // Other folders are the program's.
+    let to = guest.second(&format!("{name}/work/moved"));
+    let deep = format!("{name}/work/deep");
+    guest.path("path_rename", DIR, &deep, &[&[u64::from(DIR)], &to[..]].concat()).unwrap();
+    guest.path("path_create_directory", DIR, &format!("{name}/.cache/others"), &[]).unwrap();
+    guest.path("path_remove_directory", DIR, &format!("{name}/.cache/others"), &[]).unwrap();
+}
+
+/// What is missing of the way is not created, as directory, file or link.
+#[test]
+fn an_absent_directory_stays_absent() {
+    for missing in [".cache/weir", "caches/of/weir"] {
+        let home = scratch("guard-absent");
+        fs::create_dir_all(home.join(".cache")).unwrap();
+        fs::create_dir_all(home.join("work/weir")).unwrap();
+        let mut guest = guest(&home, &home.join(missing));
+        let first = if missing.starts_with('.') { missing } else { "caches" };
+        for name in [first.to_owned(), first.to_uppercase()] {
+            // The first exists in another case.
+            if name.starts_with(".CACHE") {
+                continue;
+            }
+            assert_eq!(guest.path("path_create_directory", DIR, &name, &[]), Err(ACCES), "{name}");
+            assert_eq!(open(&mut guest, DIR, &name, CREATE, [66, 0]).unwrap_err(), ACCES, "{name}");
+            let at = guest.second(&name);
+            assert_eq!(guest.call_symlink("work", at), ACCES, "{name}");
+            let to = guest.second(&name);
+            assert_eq!(guest.path("path_rename", DIR, "work/weir", &[&[u64::from(DIR)], &to[..]].concat()), Err(ACCES), "{name}");
+        }
+        assert!(!home.join(first).exists());
+        assert_eq!(open(&mut guest, DIR, first, 0, [2, 0]).unwrap_err(), NOENT);
+    }
+}
+
+/// Links on the way belong to it.
+#[test]
+fn links_on_the_way_are_kept() {
+    let home = scratch("guard-links");
+    fs::create_dir_all(home.join("real/caches/weir")).unwrap();
+    symlink("second", home.join("first")).unwrap();
+    symlink("real/caches", home.join("second")).unwrap();
+    let mut guest = guest(&home, &home.join("first/weir"));
+    for step in ["first", "second", "real", "real/caches", "real/caches/weir"] {
+        assert_eq!(guest.path("path_unlink_file", DIR, step, &[]), Err(ACCES), "{step}");
+        let to = guest.second("elsewhere");
+        assert_eq!(guest.path("path_rename", DIR, step, &[&[u64::from(DIR)], &to[..]].concat()), Err(ACCES), "{step}");
+    }
+    for way in ["first/weir/entry", "second/weir/entry", "real/caches/weir/entry"] {
+        assert_eq!(open(&mut guest, DIR, way, CREATE, [66, 0]).unwrap_err(), ACCES, "{way}");
+    }
+}
+
+#[test]
+fn it_is_not_preopened_and_nothing_below_it() {
+    let home = home("guard-preopen");
+    let guarded = home.join(".cache/weir");
+    fs::create_dir(guarded.join("below")).unwrap();
+    for folder in [guarded.clone(), guarded.join("below"), home.join("work/to-cache")] {
+        let ctx = WasiCtx::builder().guarded_dir(&guarded).unwrap();
+        ctx.preopened_dir(&folder, "/", Access::ReadOnly).map(|_| ()).unwrap_err();
+        let ctx = WasiCtx::builder().preopened_dir(&folder, "/", Access::ReadOnly).unwrap();
+        ctx.guarded_dir(&guarded).map(|_| ()).unwrap_err();
+    }
+    // The guard may come after the directories.
+    let ctx = WasiCtx::builder().preopened_dir(&home, "/", Access::ReadWrite).unwrap().guarded_dir(&guarded).unwrap();
+    assert_eq!(open(&mut Guest::new(ctx), DIR, ".cache/weir/entry", 0, [2, 0]).unwrap_err(), ACCES);
+}
+
+/// Links that the system makes up lead nowhere.
+#[test]
+fn the_systems_own_links_lead_nowhere() {
+    let home = home("guard-proc");
+    let opened = fs::File::open(home.join(".cache/weir")).unwrap();
+    let ctx = WasiCtx::builder().guarded_dir(home.join(".cache/weir")).unwrap();
+    let mut guest = Guest::new(ctx.preopened_dir("/", "/", Access::ReadWrite).unwrap());
+    let number = std::os::fd::AsRawFd::as_raw_fd(&opened);
+    let pid = std::process::id();
+    let path = home.to_str().unwrap().trim_start_matches('/').to_owned();
+    let ways = [
+        format!("proc/self/fd/{number}/entry"),
+        format!("proc/{pid}/fd/{number}/entry"),
+        format!("proc/{pid}/root/{path}/.cache/weir/entry"),
+        format!("proc/self/cwd/../../{path}/.cache/weir/entry"),
+        format!("{path}/.cache/weir/entry"),
+    ];
+    for way in ways {
+        let errno = open(&mut guest, DIR, &way, 0, [2, 0]).unwrap_err();
+        assert!([ACCES, PERM, LOOP, NOTCAPABLE].contains(&errno), "{way}: {errno}");
+    }
+}
