@@ -48,6 +48,13 @@ impl Subject {
         self.name.starts_with("stress")
     }
 
+    /// Lets it serialise each module and make it again, if it is of Weir.
+    pub fn round_trip(&mut self) {
+        if let Setup::Weir(config) = &mut self.setup {
+            config.round_trip(true);
+        }
+    }
+
     /// Sets whether it counts crossings between engines, if it is of Weir.
     pub fn count_crossings(&mut self, enable: bool) {
         if let Setup::Weir(config) = &mut self.setup {

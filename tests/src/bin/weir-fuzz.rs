@@ -61,6 +61,9 @@ struct Compare {
     /// Compare programs that throw and catch exceptions, in both forms of the proposal
     #[arg(long, conflicts_with_all = ["smith", "switching"])]
     throwing: bool,
+    /// Serialise each module in the tiers whose code can be stored, and run it as made again from the bytes
+    #[arg(long)]
+    stored: bool,
     /// Give every function a vector, so that the interpreter's slots have two words
     #[arg(long)]
     wide: bool,
@@ -116,6 +119,9 @@ fn subjects(compare: &Compare, seed: u64) -> Vec<Subject> {
     if compare.switching {
         // Not all, because the code differs if crossings are counted.
         tiers.iter_mut().filter(|tier| tier.is_stressed()).for_each(|tier| tier.count_crossings(seed % 8 != 7));
+    }
+    if compare.stored {
+        tiers.iter_mut().for_each(Subject::round_trip);
     }
     tiers.retain(|tier| compare.options.asks_for(&tier.name));
     tiers
