@@ -41,6 +41,16 @@ pub enum HeapType {
     Concrete(u32),
 }
 
+impl HeapType {
+    /// Whether such values are in the store's collected heap. Functions are not: they live as long as their store.
+    pub const fn is_collected(self) -> bool {
+        match self {
+            HeapType::Extern | HeapType::Exn | HeapType::NoExn => true,
+            HeapType::Func | HeapType::Concrete(_) => false,
+        }
+    }
+}
+
 impl ValType {
     /// `funcref`
     pub const FUNCREF: ValType = ValType::Ref(RefType::FUNCREF);
@@ -92,6 +102,11 @@ impl ValType {
     /// Whether it is `funcref`.
     pub fn is_funcref(&self) -> bool {
         *self == ValType::FUNCREF
+    }
+
+    /// Whether values of it are references into the collected heap, which may move: see [`HeapType::is_collected`].
+    pub fn is_collected(&self) -> bool {
+        matches!(self, ValType::Ref(ty) if ty.heap.is_collected())
     }
 
     /// Whether it is `externref`.

@@ -1,5 +1,5 @@
 //! The types on the operand stack at an instruction of validated code, found by walking the body from its start for
-//! types only. OSR entries use them, and root maps of interpreted frames will.
+//! types only. OSR entries use them, and root maps of frames of the interpreter and of baseline code.
 
 #![deny(clippy::wildcard_enum_match_arm, reason = "a new operation must be named by the compiler")]
 
@@ -74,6 +74,37 @@ impl<'m> Walk<'m> {
         let mut walk = Walk::new(module, body);
         Instrs::new(module, body.entry, pc).for_each(|instr| walk.step(instr));
         walk.is_live().then_some(walk)
+    }
+
+    /// The locals and, after them, the operands of `body` that are references into the collected heap while the call or throw that
+    /// ends at `end` is executed, ascending. Its arguments are not among them. An `end` within the instruction will do, too.
+    pub fn roots(module: &'m Module, body: &'m FuncBody, end: u32) -> Vec<u32> {
+        let (mut walk, mut last) = (Walk::new(module, body), None);
+        for instr in Instrs::new(module, body.entry, end) {
+            if let Some(before) = last.replace(instr) {
+                walk.step(before);
+            }
+        }
+        debug_assert!(walk.is_live(), "dead code is not executed");
+        let args = last.map_or(0, |instr| walk.arguments(instr));
+        let below = walk.operands.len().saturating_sub(args);
+        let types = body.locals.iter().chain(&walk.operands[..below]);
+        (0..).zip(types).filter(|(_, ty)| ty.is_collected()).map(|(index, _)| index).collect()
+    }
+
+    /// The number of operands that a call or throw takes.
+    fn arguments(&self, instr: Instr<'_>) -> usize {
+        let params = |ty: u32| self.module.types[ty as usize].params.len();
+        let Effect::Control(control) = instr.op.effect() else { return 0 };
+        match (control, instr.imm) {
+            (Control::Call(CallKind::Direct) | Control::ReturnCall(CallKind::Direct), Imm::Index(func)) => {
+                params(self.module.funcs[func as usize])
+            }
+            (Control::Call(_) | Control::ReturnCall(_), Imm::Index(ty) | Imm::CallIndirect { ty, .. }) => params(ty) + 1,
+            (Control::Throw, Imm::Index(tag)) => self.module.tag_type(tag).params.len(),
+            (Control::ThrowRef, _) => 1,
+            _ => 0,
+        }
     }
 
     /// Whether the next instruction is not dead: see [`sidetable`](crate::sidetable).

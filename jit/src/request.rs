@@ -5,8 +5,8 @@ use crate::settings::{PropagationLimits, Refinements};
 use weir_bytecode::Module;
 use weir_contract::code::UnplacedCode;
 pub use weir_contract::code::{
-    Backend, FrameLayout, FunctionText, InlinedCall, Inlining, Landing, PadAt, Padding, Reloc, RelocTarget, Stripe, TextForm,
-    TrapEntry,
+    Backend, FrameLayout, FunctionText, InlinedCall, Inlining, Landing, PadAt, Padding, Reloc, RelocTarget, Roots, Stripe,
+    TextForm, TrapEntry,
 };
 use weir_contract::profile::Profile;
 use weir_contract::stats::Counters;
@@ -134,6 +134,8 @@ pub struct Compiled {
     pub landings: Vec<Landing>,
     /// The layout of the native frame.
     pub frame: FrameLayout,
+    /// The places of roots in the frame.
+    pub roots: Roots,
     /// The traps and calls that are in code of inlined functions.
     pub inlining: Inlining,
     /// The offsets in the code at which the machine instructions of another Wasm instruction begin, ascending, each with its pc
@@ -146,8 +148,9 @@ pub struct Compiled {
 impl Compiled {
     /// The code with the tables that are needed to place it.
     pub fn unplaced(&self) -> UnplacedCode<'_> {
-        let Compiled { backend, code, relocs, traps, calls, headers, landings, frame, inlining, lines: _, stats: _ } = self;
-        UnplacedCode { backend: *backend, code, relocs, traps, calls, headers, landings, frame: *frame, inlining }
+        let Compiled { backend, code, relocs, traps, calls, headers, landings, frame, roots, inlining, lines: _, stats: _ } =
+            self;
+        UnplacedCode { backend: *backend, code, relocs, traps, calls, headers, landings, frame: *frame, roots, inlining }
     }
 }
 

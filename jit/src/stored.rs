@@ -16,7 +16,8 @@ impl Compiled {
     /// Appends the code with its tables, if it is not Cranelift's. The lines and the statistics of the compilation are not written.
     /// Returns whether it has done that.
     pub fn write(&self, to: &mut Vec<u8>) -> bool {
-        let Compiled { backend, code, relocs, traps, calls, headers, landings, frame, inlining, lines: _, stats: _ } = self;
+        let Compiled { backend, code, relocs, traps, calls, headers, landings, frame, roots, inlining, lines: _, stats: _ } =
+            self;
         if *backend == Backend::Cranelift {
             return false;
         }
@@ -29,6 +30,7 @@ impl Compiled {
         headers.write(to);
         landings.write(to);
         frame.write(to);
+        roots.write(to);
         inlining.write(to);
         true
     }
@@ -50,6 +52,7 @@ impl Compiled {
             headers: Stored::read(&mut from)?,
             landings: Stored::read(&mut from)?,
             frame: Stored::read(&mut from)?,
+            roots: Stored::read(&mut from)?,
             inlining: Stored::read(&mut from)?,
             lines: Vec::new(),
             stats: CompileStats::default(),
@@ -78,6 +81,7 @@ impl Compiled {
             && self.calls.iter().all(|call| call.0 as usize <= end)
             && self.headers.iter().all(|header| inside(header.1))
             && self.landings.iter().all(|landing| inside(landing.offset))
+            && self.roots.is_within(&self.frame)
             && self.has_chains()
     }
 

@@ -55,6 +55,13 @@ impl Subject {
         }
     }
 
+    /// Sets whether every object moves at every safepoint, if it is of Weir.
+    pub fn gc_stress(&mut self, enable: bool) {
+        if let Setup::Weir(config) = &mut self.setup {
+            config.gc_stress(enable);
+        }
+    }
+
     /// Sets whether it counts crossings between engines, if it is of Weir.
     pub fn count_crossings(&mut self, enable: bool) {
         if let Setup::Weir(config) = &mut self.setup {
@@ -423,7 +430,7 @@ fn weir_outcome(program: &Program, module: &Module, fuel: u64) -> weir::Result<O
         }
     }
     let globals = (0..program.globals.len())
-        .map(|i| Ok(from_val(&instance.get_global(&store, &format!("g{i}")).ok_or_else(missing)?.get(&store))))
+        .map(|i| Ok(from_val(&instance.get_global(&mut store, &format!("g{i}")).ok_or_else(missing)?.get(&mut store))))
         .collect::<weir::Result<_>>()?;
     let memory = instance.get_memory(&store, "mem").ok_or_else(missing)?.data(&store).to_vec();
     let stats = module.engine().stats();

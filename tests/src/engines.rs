@@ -48,6 +48,10 @@ pub fn engine_with_panicking_events(
 
 #[allow(clippy::disallowed_methods, reason = "the callers set the callback that ends the process")]
 fn new(config: &Config) -> Result<Engine> {
+    // For running any test with a collector that moves everything at every safepoint.
+    if std::env::var_os("WEIR_GC_STRESS").is_some() {
+        return Engine::new(config.clone().gc_stress(true));
+    }
     Engine::new(config)
 }
 

@@ -109,6 +109,17 @@ fn cranelift_without_signals() {
     all_cranelift(&suite(Config::new().tier(Tier::Cranelift).signals_based_traps(false), None));
 }
 
+/// Every object of the collected heap moves at every safepoint, and where it was is inaccessible.
+#[test]
+fn everything_moves() {
+    let moving = |tier| suite(Config::new().tier(tier).gc_stress(true), None);
+    moving(Tier::Interpreter);
+    all_native(&moving(Tier::Native));
+    all_cranelift(&moving(Tier::Cranelift));
+    all_baseline(&moving(Tier::Baseline));
+    evaluated(&moving(Tier::Ssa));
+}
+
 /// The code of construction, without rewrites.
 #[test]
 fn ssa_as_built() {

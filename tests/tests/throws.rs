@@ -3,8 +3,8 @@
 
 use std::sync::{Arc, Mutex};
 use weir::{
-    AsContextMut, Caller, Config, Engine, Error, ExnRef, ExnRefPre, ExnType, FuncType, Linker, Module, Result, Store, Tag,
-    TagType, Tier, TierEventKind, Trap, TypedFunc, UpdateDeadline, Val, ValType,
+    AsContextMut, Caller, Config, Engine, Error, ExnRef, ExnRefPre, ExnType, FuncType, Linker, Module, Result, Rooted, Store,
+    Tag, TagType, Tier, TierEventKind, Trap, TypedFunc, UpdateDeadline, Val, ValType,
 };
 use weir_tests::engines::{engine, engine_with_events};
 use weir_wasi::{I32Exit, WasiCtx};
@@ -32,7 +32,7 @@ fn tag(store: &mut impl AsContextMut, engine: &Engine) -> Tag {
     Tag::new(store, &TagType::new(FuncType::new(engine, [ValType::I32], []))).unwrap()
 }
 
-fn exception(mut store: impl AsContextMut, tag: &Tag, value: i32) -> ExnRef {
+fn exception(mut store: impl AsContextMut, tag: &Tag, value: i32) -> Rooted<ExnRef> {
     let ty = ExnType::from_tag_type(&tag.ty(&store)).unwrap();
     let pre = ExnRefPre::new(&mut store, ty);
     ExnRef::new(&mut store, &pre, tag, &[Val::I32(value)]).unwrap()

@@ -6,7 +6,8 @@ use common::{each_engine, instance, linked};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use weir::{
-    AsContext, AsContextMut, Caller, Error, Extern, ExternRef, Func, FuncType, Linker, Module, Result, Store, Tier, Val, ValType,
+    AsContext, AsContextMut, Caller, Error, Extern, ExternRef, Func, FuncType, Linker, Module, Result, Rooted, Store, Tier, Val,
+    ValType,
 };
 
 #[test]
@@ -219,11 +220,11 @@ fn references_go_through_the_guest() {
                     (func (export "call") (param i32) (result i32) (call_indirect (result i32) (local.get 0))))"#,
             );
             let value = ExternRef::new(&mut store, 7u8).unwrap();
-            let id = instance.get_typed_func::<Option<ExternRef>, Option<ExternRef>>(&mut store, "id").unwrap();
+            let id = instance.get_typed_func::<Option<Rooted<ExternRef>>, Option<Rooted<ExternRef>>>(&mut store, "id").unwrap();
             let back = id.call(&mut store, Some(value)).unwrap().unwrap();
             assert_eq!(back.data(&store).unwrap().unwrap().downcast_ref(), Some(&7u8));
             assert!(id.call(&mut store, None).unwrap().is_none());
-            let is_null = instance.get_typed_func::<Option<ExternRef>, i32>(&mut store, "is_null").unwrap();
+            let is_null = instance.get_typed_func::<Option<Rooted<ExternRef>>, i32>(&mut store, "is_null").unwrap();
             assert_eq!(is_null.call(&mut store, None).unwrap(), 1);
             assert_eq!(is_null.call(&mut store, Some(value)).unwrap(), 0);
 
@@ -232,7 +233,7 @@ fn references_go_through_the_guest() {
             put.call(&mut store, (1, Some(answer))).unwrap();
             let call = instance.get_typed_func::<u32, i32>(&mut store, "call").unwrap();
             assert_eq!(call.call(&mut store, 1).unwrap(), 42);
-            let in_table = instance.get_table(&mut store, "funcs").unwrap().get(&store, 1).unwrap();
+            let in_table = instance.get_table(&mut store, "funcs").unwrap().get(&mut store, 1).unwrap();
             let weir::Ref::Func(Some(func)) = in_table else { panic!("the element is the function") };
             assert!(Func::same(func, answer));
         },
@@ -248,7 +249,7 @@ fn a_host_function_knows_which_instance_imports_it() {
             linker
                 .func_wrap("host", "name", |mut caller: Caller<'_, ()>| -> i32 {
                     let global = caller.get_export("name").and_then(Extern::into_global).unwrap();
-                    global.get(&caller).unwrap_i32()
+                    global.get(&mut caller).unwrap_i32()
                 })
                 .unwrap();
             let module = |name: i32| {

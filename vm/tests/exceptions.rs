@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use weir::{
     AsContextMut, Caller, Config, Engine, Error, ExnRef, ExnRefPre, ExnType, Func, FuncType, Instance, Linker, Module, Result,
-    Store, StoreLimits, StoreLimitsBuilder, Tag, TagType, ThrownException, Trap, UpdateDeadline, Val, ValType,
+    Rooted, Store, StoreLimits, StoreLimitsBuilder, Tag, TagType, ThrownException, Trap, UpdateDeadline, Val, ValType,
 };
 
 /// Runs a test under all settings, with the legacy instructions.
@@ -212,7 +212,7 @@ fn tags_of_another_type_do_not_link() {
 }
 
 /// A tag of the host, and an exception with it.
-fn exception(mut store: impl AsContextMut, tag: &Tag, value: i32) -> ExnRef {
+fn exception(mut store: impl AsContextMut, tag: &Tag, value: i32) -> Rooted<ExnRef> {
     let ty = ExnType::from_tag_type(&tag.ty(&store)).unwrap();
     let pre = ExnRefPre::new(&mut store, ty);
     ExnRef::new(&mut store, &pre, tag, &[Val::I32(value)]).unwrap()
@@ -445,14 +445,17 @@ fn a_throw_costs_the_same_in_every_tier() {
 }
 
 #[test]
-fn exception_objects_count_as_memory() {
+fn live_exception_objects_count_as_memory() {
     let text = r#"(module
         (tag $t (param i32))
+        (table $kept 10001 exnref)
         (func (export "run") (param i32) (result i32)
             (loop $again
-                (drop (block $caught (result exnref)
-                    (try_table (catch_all_ref $caught) (throw $t (local.get 0)))
-                    unreachable))
+                (table.set $kept
+                    (local.get 0)
+                    (block $caught (result exnref)
+                        (try_table (catch_all_ref $caught) (throw $t (local.get 0)))
+                        unreachable))
                 (br_if $again (local.tee 0 (i32.sub (local.get 0) (i32.const 1)))))
             (i32.const 3)))"#;
     each(
@@ -528,19 +531,19 @@ fn references_to_exceptions_are_values() {
         |_| (),
         |engine| {
             let (mut store, instance) = instance(engine, text);
-            let make = instance.get_typed_func::<(), Option<ExnRef>>(&mut store, "make").unwrap();
+            let make = instance.get_typed_func::<(), Option<Rooted<ExnRef>>>(&mut store, "make").unwrap();
             let exception = make.call(&mut store, ()).unwrap().unwrap();
             let fields: Vec<Val> = exception.fields(&mut store).unwrap().collect();
             assert_eq!((fields[0].i32(), fields[1].f64(), fields.len()), (Some(3), Some(0.25), 2));
             assert!(exception.field(&mut store, 2).is_err());
             let tag = instance.get_tag(&mut store, "t").unwrap();
             assert!(Tag::eq(&exception.tag(&mut store).unwrap(), &tag, &store));
-            let read = instance.get_typed_func::<Option<ExnRef>, (i32, f64)>(&mut store, "fields").unwrap();
+            let read = instance.get_typed_func::<Option<Rooted<ExnRef>>, (i32, f64)>(&mut store, "fields").unwrap();
             assert_eq!(read.call(&mut store, Some(exception)).unwrap(), (3, 0.25));
             assert_eq!(read.call(&mut store, None).unwrap_err().downcast_ref::<Trap>(), Some(&Trap::NullReference));
             let error = call(&mut store, instance, "throw", 0).unwrap_err();
             assert_eq!(error.downcast_ref::<Trap>(), Some(&Trap::NullReference));
-            let keep = instance.get_typed_func::<Option<ExnRef>, ()>(&mut store, "keep").unwrap();
+            let keep = instance.get_typed_func::<Option<Rooted<ExnRef>>, ()>(&mut store, "keep").unwrap();
             keep.call(&mut store, Some(exception)).unwrap();
             for index in 0..2 {
                 assert!(call(&mut store, instance, "throw", index).unwrap_err().is::<ThrownException>());
@@ -557,7 +560,7 @@ fn host_references_pass_through_exceptions() {
     let engine = common::default_engine();
     let mut store = Store::new(&engine, ());
     store.set_epoch_deadline(u64::MAX);
-    let echo = Func::wrap(&mut store, |exception: Option<ExnRef>| exception);
+    let echo = Func::wrap(&mut store, |exception: Option<Rooted<ExnRef>>| exception);
     let tag = Tag::new(&mut store, &TagType::new(FuncType::new(&engine, [ValType::I32], []))).unwrap();
     let exception = exception(&mut store, &tag, 5);
     let mut results = [Val::null_exn_ref()];

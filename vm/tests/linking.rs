@@ -112,7 +112,7 @@ fn imports_are_looked_up_once_for_many_instances() {
                 let mut store = Store::new(engine, first);
                 let ids = [(); 3].map(|()| {
                     let instance = template.instantiate(&mut store).unwrap();
-                    instance.get_global(&store, "id").unwrap().get(&store).unwrap_i32()
+                    instance.get_global(&store, "id").unwrap().get(&mut store).unwrap_i32()
                 });
                 assert_eq!(ids, [1, 2, 3].map(|n| n + first as i32));
             };
@@ -220,7 +220,7 @@ fn initial_values_are_computed() {
                     (func $seven (result i32) (i32.const 7)))"#,
             );
             let instance = Instance::new(&mut store, &module, &[base.into()]).unwrap();
-            let global = |name: &str| instance.get_global(&store, name).unwrap().get(&store);
+            let mut global = |name: &str| instance.get_global(&store, name).unwrap().get(&mut store);
             assert_eq!(global("sum").i32(), Some(38));
             assert_eq!(global("wide").i64(), Some(-1));
             assert_eq!(global("float").f32(), Some(-0.5));
@@ -228,13 +228,13 @@ fn initial_values_are_computed() {
             assert!(matches!(global("null"), Val::ExternRef(None)));
             let func = global("func").unwrap_funcref().copied().unwrap();
             let table = instance.get_table(&store, "table").unwrap();
-            assert!(matches!(table.get(&store, 2), Some(Ref::Func(Some(f))) if weir::Func::same(f, func)));
+            assert!(matches!(table.get(&mut store, 2), Some(Ref::Func(Some(f))) if weir::Func::same(f, func)));
             assert_eq!(instance.get_memory(&store, "memory").unwrap().data(&store)[42], b'x');
             assert_eq!(func.typed::<(), i32>(&store).unwrap().call(&mut store, ()).unwrap(), 7);
 
             let double = instance.get_global(&store, "double").unwrap();
             double.set(&mut store, Val::from(0.25)).unwrap();
-            assert_eq!(double.get(&store).f64(), Some(0.25));
+            assert_eq!(double.get(&mut store).f64(), Some(0.25));
             assert!(double.set(&mut store, Val::I32(1)).is_err());
             assert!(instance.get_global(&store, "sum").unwrap().set(&mut store, Val::I32(1)).is_err());
         },
@@ -268,8 +268,8 @@ fn segments_before_a_failing_one_stay_written() {
             );
             let error = Instance::new(&mut store, &elems, &[table.into()]).unwrap_err();
             assert_eq!(error.downcast_ref(), Some(&Trap::TableOutOfBounds));
-            let Some(Ref::Func(Some(func))) = table.get(&store, 0) else { panic!("the first segment is written") };
-            assert!(table.get(&store, 1).unwrap().is_null());
+            let Some(Ref::Func(Some(func))) = table.get(&mut store, 0) else { panic!("the first segment is written") };
+            assert!(table.get(&mut store, 1).unwrap().is_null());
             assert_eq!(func.typed::<(), i32>(&store).unwrap().call(&mut store, ()).unwrap(), 3, "its instance lives on");
         },
     );
@@ -326,15 +326,17 @@ fn bulk_operations_and_dropped_segments() {
 
             let table = instance.get_table(&store, "table").unwrap();
             let value = weir::ExternRef::new(&mut store, "v").unwrap();
-            let grow = instance.get_typed_func::<(Option<weir::ExternRef>, u32), i32>(&mut store, "grow").unwrap();
+            let grow = instance.get_typed_func::<(Option<weir::Rooted<weir::ExternRef>>, u32), i32>(&mut store, "grow").unwrap();
             assert_eq!(grow.call(&mut store, (Some(value), 2)).unwrap(), 4);
             assert_eq!(grow.call(&mut store, (None, u32::MAX)).unwrap(), -1);
             let copy = instance.get_typed_func::<(u32, u32, u32), ()>(&mut store, "table_copy").unwrap();
             copy.call(&mut store, (0, 5, 1)).unwrap();
             let error = copy.call(&mut store, (5, 0, 2)).unwrap_err();
             assert_eq!(error.downcast_ref(), Some(&Trap::TableOutOfBounds));
-            assert!(matches!(table.get(&store, 0), Some(Ref::Extern(Some(v))) if weir::ExternRef::same(v, value)));
-            assert!(table.get(&store, 1).unwrap().is_null());
+            assert!(
+                matches!(table.get(&mut store, 0), Some(Ref::Extern(Some(v))) if weir::Rooted::ref_eq(&store, &v, &value).unwrap())
+            );
+            assert!(table.get(&mut store, 1).unwrap().is_null());
             let size = instance.get_typed_func::<(), u32>(&mut store, "size").unwrap();
             assert_eq!(size.call(&mut store, ()).unwrap(), 6);
             assert_eq!(table.grow(&mut store, 1, Ref::Extern(None)).unwrap(), 6);

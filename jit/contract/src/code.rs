@@ -2,6 +2,7 @@
 //! the chains of inlined calls.
 
 use crate::{Entry, TrapSite};
+use std::collections::HashMap;
 
 /// The part of the compiler that makes machine code: from SSA or, the baseline compiler, from bytecode.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -55,8 +56,55 @@ pub struct UnplacedCode<'a> {
     pub landings: &'a [Landing],
     /// The layout of the native frame.
     pub frame: FrameLayout,
+    /// The places of roots in the frame.
+    pub roots: &'a Roots,
     /// The traps and calls that are in code of inlined functions.
     pub inlining: &'a Inlining,
+}
+
+/// The roots in the frames of optimised code: at each call, the places of the references into the collected heap that live across it.
+/// Baseline code has none: it has such references in the slots of the interpreter's frame.
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
+pub struct Roots {
+    /// The return offset of each call with roots, ascending, and the index of its list in `places`.
+    pub calls: Vec<(u32, u32)>,
+    /// Lists, which calls share: the number of places, and then the places, ascending, in words below `rbp`.
+    pub places: Vec<u16>,
+}
+
+impl Roots {
+    /// The roots of these calls, which are ascending, each with its places.
+    pub fn of(calls: Vec<(u32, Vec<u16>)>) -> Roots {
+        let (mut roots, mut known) = (Roots::default(), HashMap::new());
+        for (call, mut places) in calls.into_iter().filter(|call| !call.1.is_empty()) {
+            places.sort_unstable();
+            let list = *known.entry(places).or_insert_with_key(|places| {
+                let list = roots.places.len() as u32;
+                roots.places.push(places.len() as u16);
+                roots.places.extend(places);
+                list
+            });
+            roots.calls.push((call, list));
+        }
+        roots
+    }
+
+    /// Whether every call has a list, of places in a frame of this layout.
+    pub fn is_within(&self, frame: &FrameLayout) -> bool {
+        let is_place = |&word: &u16| word > 0 && 8 * u32::from(word) <= frame.bytes;
+        self.calls.iter().all(|&(_, list)| {
+            let list = self.places.get(list as usize..).and_then(<[u16]>::split_first);
+            let places = list.and_then(|(&count, rest)| rest.get(..count as usize));
+            places.is_some_and(|places| places.iter().all(is_place))
+        })
+    }
+
+    /// The places of the roots at the call with this return offset.
+    pub fn at(&self, call: u32) -> &[u16] {
+        let Ok(found) = self.calls.binary_search_by_key(&call, |of| of.0) else { return &[] };
+        let list = &self.places[self.calls[found].1 as usize..];
+        &list[1..=list[0] as usize]
+    }
 }
 
 /// The place at which exceptions continue that a handler catches. It is that of the calls that return to `call` or, up to the next

@@ -1,13 +1,14 @@
 //! The tables of compiled code as bytes, for a later process: see [`weir_bytecode::stored`](mod@weir_bytecode::stored).
 
 use crate::TrapSite;
-use crate::code::{Backend, FrameLayout, InlinedCall, Inlining, Landing, Reloc, RelocTarget, Stripe, TrapEntry};
+use crate::code::{Backend, FrameLayout, InlinedCall, Inlining, Landing, Reloc, RelocTarget, Roots, Stripe, TrapEntry};
 use weir_bytecode::stored::{Damaged, Reader, Stored};
 use weir_bytecode::{Trap, stored};
 
 stored! {
     Landing { entry, call, offset }
     FrameLayout { bytes, preserved, instance, value_sp }
+    Roots { calls, places }
     Reloc { offset, target, index, addend }
     TrapEntry { offset, site, pc }
     Inlining { traps, calls, links }

@@ -349,8 +349,8 @@ impl<'f, 'a> Verifier<'f, 'a> {
         match inst.op.family() {
             Family::Leaf(leaf) => self.leaf(leaf),
             Family::Reference(reference) => match reference {
-                Reference::NonNull => self.result(Type::Ref).and_then(|()| self.args(&[ExpectedType::Is(Type::Ref)])),
-                Reference::RefIsNull => self.result(Type::I32).and_then(|()| self.args(&[ExpectedType::Is(Type::Ref)])),
+                Reference::NonNull => self.result_fits(ExpectedType::Reference).and_then(|()| self.has(inst.args[0], inst.ty)),
+                Reference::RefIsNull => self.result(Type::I32).and_then(|()| self.args(&[ExpectedType::Reference])),
                 Reference::RefFunc => self.result(Type::Ref),
             },
             Family::Simd(Simd::Vector) => self.vector(),
@@ -463,7 +463,7 @@ impl<'f, 'a> Verifier<'f, 'a> {
                 let tag = module.tag_type(self.func.inst(self.value()).aux);
                 self.args(&types(&tag.params).map(ExpectedType::Is).collect::<Vec<_>>())
             }
-            Terminator::ThrowRef => self.result(Type::Void).and_then(|()| self.args(&[ExpectedType::Is(Type::Ref)])),
+            Terminator::ThrowRef => self.result(Type::Void).and_then(|()| self.args(&[ExpectedType::Is(Type::Gc)])),
             Terminator::Branch | Terminator::BrTable => {
                 self.result(Type::Void)?;
                 self.args(&[ExpectedType::Is(Type::I32)])
@@ -488,10 +488,12 @@ impl<'f, 'a> Verifier<'f, 'a> {
         let table = |table: u32| self.index_type(self.module.map(|module| module.tables[table as usize].ty.table64));
         // The `aux` of `elem_drop` is 0 and not a table.
         let index = if op == Table::ElemDrop { ExpectedType::Is(Type::I32) } else { table(inst.aux) };
-        let (reference, length) = (ExpectedType::Is(Type::Ref), ExpectedType::Is(Type::I32));
+        let element = self.module.and_then(|module| module.tables.get(inst.aux as usize)).map(|table| table.ty.element.heap);
+        let reference = element.map_or(ExpectedType::Reference, |heap| ExpectedType::Is(heap.into()));
+        let length = ExpectedType::Is(Type::I32);
         match op {
             Table::ElemDrop => self.result(Type::Void),
-            Table::TableGet => self.result(Type::Ref).and_then(|()| self.args(&[index])),
+            Table::TableGet => self.result_fits(reference).and_then(|()| self.args(&[index])),
             Table::TableSize => self.result_fits(index),
             Table::TableGrow => {
                 self.result_fits(index)?;
@@ -683,10 +685,10 @@ impl<'f, 'a> Verifier<'f, 'a> {
 /// The type that an operand may have.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum ExpectedType {
-    /// This type.
     Is(Type),
     /// i32 or i64, because the memory or table is not known.
     Index,
+    Reference,
 }
 
 impl ExpectedType {
@@ -694,6 +696,7 @@ impl ExpectedType {
         match self {
             ExpectedType::Is(wanted) => ty == wanted,
             ExpectedType::Index => matches!(ty, Type::I32 | Type::I64),
+            ExpectedType::Reference => matches!(ty, Type::Ref | Type::Gc),
         }
     }
 }
@@ -703,6 +706,7 @@ impl std::fmt::Display for ExpectedType {
         match self {
             ExpectedType::Is(ty) => write!(f, "{ty}"),
             ExpectedType::Index => f.write_str("i32 or i64"),
+            ExpectedType::Reference => f.write_str("ref or gc"),
         }
     }
 }

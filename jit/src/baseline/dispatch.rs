@@ -6,6 +6,7 @@ use super::values::{At, Kind, Value};
 use crate::ir::Op;
 use crate::request::Refusal;
 use crate::x64::insts::Cond;
+use weir_bytecode::instrs::Imm;
 use weir_bytecode::{Opcode, Trap, for_each_lane, for_each_lane_access, for_each_load, for_each_numeric, for_each_store};
 use weir_bytecode::{for_each_vector, for_each_vector_load};
 use weir_contract::Helper;
@@ -125,8 +126,8 @@ impl Compiler<'_> {
             Opcode::ReturnCallRef => with!(return_call_ref, u32),
 
             Opcode::RefNull => {
-                self.reader.immediates(op);
-                self.push_at(Kind::Ref, At::Const(0));
+                let Imm::Heap(heap) = self.reader.immediates(op) else { return Err(unsupported(op)) };
+                self.push_at(Kind::of_heap(heap), At::Const(0));
             }
             Opcode::RefIsNull => self.ref_is_null(),
             Opcode::RefFunc => with!(ref_func, u32),

@@ -6,7 +6,7 @@ use super::compiler::Compiler;
 use super::counts::stripe;
 use super::frame;
 use super::parts::Head;
-use crate::request::{Backend, CompileStats, Compiled, Inlining, Refusal, Reloc};
+use crate::request::{Backend, CompileStats, Compiled, Inlining, Refusal, Reloc, Roots};
 use crate::x64::abi;
 use crate::x64::forms::Field;
 use crate::x64::insts::Cond;
@@ -131,6 +131,7 @@ impl Compiler<'_> {
             headers,
             landings,
             frame: self.needs.layout(),
+            roots: Roots::default(),
             inlining: Inlining::default(),
             lines: Vec::new(),
             stats: CompileStats::default(),

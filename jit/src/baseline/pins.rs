@@ -132,7 +132,9 @@ impl Compiler<'_> {
         uses.sort_by_key(|of| std::cmp::Reverse((of.written, of.count)));
         let count = if calls { PRESERVED_PINS } else { INT_PINS.len() };
         let (mut ints, mut floats) = (INT_PINS[..count].iter(), FLOAT_PINS[..if calls { 0 } else { FLOAT_PINS.len() }].iter());
-        for of in uses.iter().filter(|of| of.read_first) {
+        // A reference that the collector may change is in no register after a call.
+        let pinned = |of: &&Use| of.read_first && !(calls && self.values[of.local as usize].kind == Kind::Gc);
+        for of in uses.iter().filter(pinned) {
             let reg = match self.values[of.local as usize].kind.class() {
                 Class::Int => ints.next(),
                 Class::Float => floats.next(),

@@ -326,7 +326,7 @@ impl Compiler<'_> {
     /// Loads a constant into a register and preserves the flags.
     pub fn load_constant(&mut self, reg: Reg, kind: Kind, bits: u64) {
         match kind {
-            Kind::I32 | Kind::I64 | Kind::Ref => {
+            Kind::I32 | Kind::I64 | Kind::Ref | Kind::Gc => {
                 self.out.constant(reg, if kind == Kind::I32 { i64::from(bits as u32) } else { bits as i64 })
             }
             Kind::F32 | Kind::F64 | Kind::V128 if bits == 0 => self.out.clear(reg),
@@ -563,9 +563,14 @@ impl Compiler<'_> {
         }
     }
 
-    /// Frees the registers that a call clobbers.
+    /// Frees the registers that a call clobbers, and those of references that the collector may change.
     pub fn forget_clobbered(&mut self) {
         self.forget(self.registers.owned.without(PRESERVED));
+        for reg in self.registers.owned.iter() {
+            if self.values[self.registers.owner(reg)].kind == Kind::Gc {
+                self.forget(Set::EMPTY.with(reg));
+            }
+        }
     }
 
     /// The state in unreachable code: `height` values, all in their slots.

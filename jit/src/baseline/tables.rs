@@ -27,14 +27,14 @@ impl Compiler<'_> {
         let reg = self.writable(&mut popped);
         self.emit(&Inst::new(Asm::Test, Width::Q).src(reg).reg(reg));
         self.trap_if(Cond::E, Trap::NullReference);
-        self.push(Kind::Ref, reg);
+        self.push(popped.kind, reg);
     }
 
     pub fn table_get(&mut self, table: u32) {
         let mut index = self.pop();
         let entry = self.table_entry(table, &mut index, Trap::TableOutOfBounds);
         self.load_field(entry, entry, offset_of!(TableEntry, reference));
-        self.push(Kind::Ref, entry);
+        self.push(Kind::of_heap(self.module.tables[table as usize].ty.element.heap), entry);
     }
 
     pub fn table_grow(&mut self, table: u32) {
@@ -123,7 +123,7 @@ impl Compiler<'_> {
         let kept = self.park(reg);
         self.emit(&Inst::new(Asm::Test, Width::Q).src(kept).reg(kept));
         self.branch_if(depth, Cond::E);
-        self.push(Kind::Ref, kept);
+        self.push(popped.kind, kept);
     }
 
     /// The reference is passed to the label, and dropped if the branch is not taken.
@@ -131,7 +131,7 @@ impl Compiler<'_> {
         let mut popped = self.pop();
         let reg = self.writable(&mut popped);
         self.emit(&Inst::new(Asm::Test, Width::Q).src(reg).reg(reg));
-        self.push(Kind::Ref, reg);
+        self.push(popped.kind, reg);
         self.branch_if(depth, Cond::NE);
         self.drop();
     }

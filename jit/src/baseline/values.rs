@@ -9,6 +9,7 @@ use crate::regalloc::{Class, Reg};
 use crate::x64::insts::Width;
 use smallvec::SmallVec;
 use weir_bytecode::ValType;
+use weir_bytecode::types::HeapType;
 
 /// The type of a value, as far as code depends on it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -18,7 +19,10 @@ pub enum Kind {
     F32,
     F64,
     V128,
+    /// A reference to a function.
     Ref,
+    /// A reference into the collected heap. After a call it is in its slot only: the collector may have changed it there.
+    Gc,
 }
 
 impl Kind {
@@ -30,8 +34,13 @@ impl Kind {
             ValType::F32 => Kind::F32,
             ValType::F64 => Kind::F64,
             ValType::V128 => Kind::V128,
-            ValType::Ref(_) => Kind::Ref,
+            ValType::Ref(ty) => Kind::of_heap(ty.heap),
         }
+    }
+
+    /// The kind of a reference to such values.
+    pub fn of_heap(heap: HeapType) -> Kind {
+        if heap.is_collected() { Kind::Gc } else { Kind::Ref }
     }
 
     /// The kind of a type of SSA.
@@ -42,6 +51,7 @@ impl Kind {
             Type::F64 => Kind::F64,
             Type::V128 => Kind::V128,
             Type::Ref => Kind::Ref,
+            Type::Gc => Kind::Gc,
             Type::I64 | Type::Void => Kind::I64,
             Type::V256 => unreachable!("no pass makes stencils"),
         }
@@ -50,7 +60,7 @@ impl Kind {
     /// The bank of its registers.
     pub fn class(self) -> Class {
         match self {
-            Kind::I32 | Kind::I64 | Kind::Ref => Class::Int,
+            Kind::I32 | Kind::I64 | Kind::Ref | Kind::Gc => Class::Int,
             Kind::F32 | Kind::F64 | Kind::V128 => Class::Float,
         }
     }
@@ -59,7 +69,7 @@ impl Kind {
     pub fn width(self) -> Width {
         match self {
             Kind::I32 | Kind::F32 => Width::D,
-            Kind::I64 | Kind::F64 | Kind::Ref => Width::Q,
+            Kind::I64 | Kind::F64 | Kind::Ref | Kind::Gc => Width::Q,
             Kind::V128 => Width::X,
         }
     }

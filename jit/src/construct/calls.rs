@@ -57,7 +57,8 @@ impl<'m> Builder<'_, 'm> {
         if matches!(self.func.op(reference), Op::NonNull | Op::RefFunc) {
             return reference;
         }
-        self.emit(Op::NonNull, Type::Ref, 0, 0, &[reference])
+        let ty = self.func.ty(reference);
+        self.emit(Op::NonNull, ty, 0, 0, &[reference])
     }
 
     /// Emits a call that returns, and pushes its results.

@@ -271,7 +271,7 @@ impl Builder<'_, '_> {
         let Handler { tag, reference, saved, entry } = self.body.handlers[handler as usize];
         let payload = tag.map_or(&[][..], |tag| &self.module.tag_type(tag).params);
         let refers = reference || saved.is_some();
-        let types = payload.iter().map(|&ty| Type::from(ty)).chain(refers.then_some(Type::Ref));
+        let types = payload.iter().map(|&ty| Type::from(ty)).chain(refers.then_some(Type::Gc));
         let mut catch = Value(0);
         let mut last = catch;
         for (i, ty) in types.clone().enumerate() {

@@ -200,7 +200,7 @@ impl<'a, 'm> Builder<'a, 'm> {
             (Opcode::F32Const, Imm::F32(bits)) => self.push_constant(Type::F32, u64::from(bits)),
             (Opcode::F64Const, Imm::F64(bits)) => self.push_constant(Type::F64, bits),
 
-            (Opcode::RefNull, _) => self.push_constant(Type::Ref, 0),
+            (Opcode::RefNull, Imm::Heap(heap)) => self.push_constant(heap.into(), 0),
             (Opcode::RefIsNull, _) => self.ref_is_null(),
             (Opcode::RefFunc, Imm::Index(func)) => self.ref_func(func),
             (Opcode::TableGet, Imm::Index(table)) => self.table_get(table),

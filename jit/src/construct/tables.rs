@@ -26,7 +26,8 @@ impl Builder<'_, '_> {
 
     pub(super) fn table_get(&mut self, table: u32) {
         let index = self.pop();
-        let reference = self.emit(Op::TableGet, Type::Ref, table, 0, &[index]);
+        let ty = self.module.tables[table as usize].ty.element.heap.into();
+        let reference = self.emit(Op::TableGet, ty, table, 0, &[index]);
         self.push(reference);
     }
 

@@ -28,7 +28,9 @@ mod vector;
 use crate::analysis::{Cfg, Edges};
 use crate::ir::family::{Accounting, Call, Family, Global, Leaf, Reference, Simd};
 use crate::ir::{Block, Func, Op, Type, Value};
-use crate::request::{Backend, CompileStats, Compiled, FrameLayout, Inlining, Refusal, Reloc, RelocTarget, Request, TrapEntry};
+use crate::request::{
+    Backend, CompileStats, Compiled, FrameLayout, Inlining, Refusal, Reloc, RelocTarget, Request, Roots, TrapEntry,
+};
 use cranelift_codegen::binemit::Reloc as RelocKind;
 use cranelift_codegen::control::ControlPlane;
 use cranelift_codegen::ir::condcodes::IntCC;
@@ -69,6 +71,12 @@ pub fn compile(func: &Func<'_>, request: &Request<'_>) -> Result<Compiled, Refus
     if values(func).any(|value| func.ty(value) == Type::V256) {
         return Err(unsupported("vectors of 256 bits, for which Cranelift has no registers on x86-64".into()));
     }
+    if func.blocks().any(|block| func.exceptional_edges(block) > 0) {
+        return Err(unsupported("handlers of exceptions".into()));
+    }
+    if has_roots(func) {
+        return Err(unsupported("references into the collected heap that live across calls".into()));
+    }
     let is_leaf = !values(func).any(|value| func.op(value).is_call() || func.op(value) == Op::Poll);
     let compiled = attempt(func, &cfg, request, !is_leaf)?;
     let (compiled, frame) = match compiled {
@@ -100,6 +108,36 @@ fn attempt(func: &Func<'_>, cfg: &Cfg, request: &Request<'_>, check_stack: bool)
     }
     let code = cx.compiled_code().expect("it was just compiled");
     extract(code, &cx.func, request)
+}
+
+/// Whether a reference into the collected heap may live across a call, where it would have to be in a place that the collector knows:
+/// whether in a function with calls one is used in another block, or after a call in its own.
+fn has_roots(func: &Func<'_>) -> bool {
+    let is_root = |value: Value| func.ty(value) == Type::Gc && func.as_const(value).is_none();
+    if !values(func).any(|value| func.op(value).calls_function()) || !values(func).any(is_root) {
+        return false;
+    }
+    // By value, the block of its definition and the number of calls before it there.
+    let mut defined = vec![(0, 0); func.num_values()];
+    for block in func.blocks() {
+        let mut calls = 0;
+        for &value in &func.block(block).insts {
+            // What a call defines lives after it.
+            calls += usize::from(func.op(value).calls_function());
+            defined[value.index()] = (block.index(), calls);
+        }
+    }
+    func.blocks().any(|block| {
+        let mut calls = 0;
+        func.block(block).insts.iter().any(|&user| {
+            let crosses = func.args(user).iter().any(|&arg| {
+                let phi = func.op(user) == Op::Phi;
+                is_root(arg) && (phi || defined[arg.index()] != (block.index(), calls))
+            });
+            calls += usize::from(func.op(user).calls_function());
+            crosses
+        })
+    })
 }
 
 /// All values in blocks.
@@ -150,8 +188,8 @@ fn extract(code: &CompiledCode, func: &clif::Function, request: &Request<'_>) ->
         false => Vec::new(),
     };
     let (backend, code, stats) = (Backend::Cranelift, code.code_buffer().to_vec(), CompileStats::default());
-    let (headers, landings, inlining) = (Vec::new(), Vec::new(), Inlining::default());
-    let code = Compiled { backend, code, relocs, traps, calls, headers, landings, frame: layout, inlining, lines, stats };
+    let (headers, landings, roots, inlining) = (Vec::new(), Vec::new(), Roots::default(), Inlining::default());
+    let code = Compiled { backend, code, relocs, traps, calls, headers, landings, frame: layout, roots, inlining, lines, stats };
     Ok((code, frame))
 }
 
@@ -354,7 +392,9 @@ impl Translator<'_, '_> {
             Type::F32 => self.b.ins().f32const(f32::from_bits(bits as u32)),
             Type::F64 => self.b.ins().f64const(f64::from_bits(bits)),
             Type::V128 => self.vector_constant(bits.into()),
-            Type::I32 | Type::I64 | Type::Ref | Type::Void | Type::V256 => self.b.ins().iconst(clif_type(ty), bits as i64),
+            Type::I32 | Type::I64 | Type::Ref | Type::Gc | Type::Void | Type::V256 => {
+                self.b.ins().iconst(clif_type(ty), bits as i64)
+            }
         }
     }
 

@@ -11,7 +11,7 @@ use weir_contract::{Place, param_places, result_places};
 pub(super) fn clif_type(ty: Type) -> clif::Type {
     match ty {
         Type::I32 => types::I32,
-        Type::I64 | Type::Ref => types::I64,
+        Type::I64 | Type::Ref | Type::Gc => types::I64,
         Type::F32 => types::F32,
         Type::F64 => types::F64,
         Type::V128 => types::I8X16,

@@ -9,8 +9,10 @@ use super::func::{Func, Inst};
 use super::index::{Block, Value};
 use super::ops::{NO_TAG, Op, Type, vector_opcode};
 use rustc_hash::FxHashMap;
+use std::cell::Cell;
 use weir_bytecode::semantics::{self, vector};
 use weir_bytecode::{Opcode, Trap};
+use weir_contract::Entry;
 
 /// The environment of a function. Values are passed as *wide slots*: a vector is its 16 bytes, and any other value is
 /// as in [`semantics`]; bits above the value's own may be anything.
@@ -29,6 +31,10 @@ pub trait World {
     /// # Errors
     /// Out of bounds.
     fn store(&mut self, memory: u32, address: u64, offset: u64, width: u32, value: u128) -> Result<(), Trap>;
+
+    /// Announces the values of the function that is about to run. Those with the indices `roots` are references into the collected heap,
+    /// or 0. The environment may change them in a call and in a throw.
+    fn roots(&mut self, _values: &[Cell<u128>], _roots: &[u32]) {}
 
     /// Announces the instruction at `pc`, which may call another function or the host.
     fn at(&mut self, _pc: u32) {}
@@ -227,8 +233,14 @@ pub enum EvalError<F = Trap> {
 /// # Panics
 /// If `func` is malformed or `args` has too few values.
 pub fn eval<W: World>(func: &Func<'_>, world: &mut W, args: &[u128], steps: u64) -> Result<Outcome, EvalError<W::Failure>> {
-    let (values, upper) = (vec![0; func.num_values()], FxHashMap::default());
-    let mut machine = Machine { func, world, args, values, upper, results: Vec::new() };
+    // The arguments follow the values.
+    let args = args.iter().map(|&arg| Cell::new(arg));
+    let values: Vec<Cell<u128>> = std::iter::repeat_n(Cell::new(0), func.num_values()).chain(args).collect();
+    let params = (func.entry == Entry::Call).then_some(&func.params).into_iter().flatten().copied();
+    let types = (0..func.num_values() as u32).map(|value| func.ty(Value(value))).chain(params);
+    let roots: Vec<u32> = (0..).zip(types).filter(|(_, ty)| *ty == Type::Gc).map(|(index, _)| index).collect();
+    world.roots(&values, &roots);
+    let mut machine = Machine { func, world, values: &values, upper: FxHashMap::default(), results: Vec::new() };
     let mut block = Block::ENTRY;
     let mut left = steps;
     loop {
@@ -237,7 +249,7 @@ pub fn eval<W: World>(func: &Func<'_>, world: &mut W, args: &[u128], steps: u64)
             let inst = func.inst(value);
             let next = if func.has_v256(value) { machine.step_halves(value, inst) } else { machine.step(block, value, inst) };
             match next.or_else(|why| machine.catch(block, why, inst))? {
-                Next::Value(slot) => machine.values[value.index()] = truncate(slot, inst.ty),
+                Next::Value(slot) => machine.values[value.index()].set(truncate(slot, inst.ty)),
                 Next::Edge(succ) => {
                     block = machine.take(block, succ);
                     break;
@@ -251,9 +263,8 @@ pub fn eval<W: World>(func: &Func<'_>, world: &mut W, args: &[u128], steps: u64)
 struct Machine<'m, 'a, W> {
     func: &'m Func<'a>,
     world: &'m mut W,
-    args: &'m [u128],
-    /// Wide slots, by value; the bits above a value's own are zero. For a v256, its lower half.
-    values: Vec<u128>,
+    /// Wide slots, by value; the bits above a value's own are zero. For a v256, its lower half. Then the arguments.
+    values: &'m [Cell<u128>],
     /// The upper halves of v256.
     upper: FxHashMap<Value, u128>,
     /// Results of the last call or `catch`.
@@ -282,7 +293,11 @@ const MAX_ARGS: usize = 3;
 
 impl<W: World> Machine<'_, '_, W> {
     fn get(&self, value: Value) -> u128 {
-        self.values[value.index()]
+        self.values[value.index()].get()
+    }
+
+    fn arg(&self, index: u64) -> u128 {
+        self.values[self.func.num_values() + index as usize].get()
     }
 
     fn list(&self, values: &[Value]) -> Vec<u128> {
@@ -300,7 +315,7 @@ impl<W: World> Machine<'_, '_, W> {
         let halves = |phi: Value| [false, true].map(|upper| self.half(self.func.args(phi)[index], upper));
         let new: Vec<(Value, [u128; 2])> = self.func.phis(to).map(|phi| (phi, halves(phi))).collect();
         for (phi, [lower, upper]) in new {
-            self.values[phi.index()] = lower;
+            self.values[phi.index()].set(lower);
             if self.func.ty(phi) == Type::V256 {
                 self.upper.insert(phi, upper);
             }
@@ -399,9 +414,8 @@ impl<W: World> Machine<'_, '_, W> {
     fn leaf(&self, leaf: Leaf, value: Value, inst: &Inst<'_>, args: &[u128]) -> u128 {
         match leaf {
             Leaf::Const => inst.imm.into(),
-            Leaf::Param => self.args[inst.imm as usize],
-            Leaf::OsrSlot if inst.ty == Type::V128 => self.args[inst.imm as usize] | self.args[inst.imm as usize + 1] << 64,
-            Leaf::OsrSlot => self.args[inst.imm as usize],
+            Leaf::OsrSlot if inst.ty == Type::V128 => self.arg(inst.imm) | self.arg(inst.imm + 1) << 64,
+            Leaf::Param | Leaf::OsrSlot => self.arg(inst.imm),
             Leaf::Phi => self.get(value),
             Leaf::Result => self.results[inst.imm as usize],
             Leaf::Select => args[if args[0] != 0 { 1 } else { 2 }],
@@ -576,7 +590,7 @@ fn truncate(slot: u128, ty: Type) -> u128 {
     match ty {
         Type::Void => 0,
         Type::I32 | Type::F32 => (slot as u32).into(),
-        Type::I64 | Type::F64 | Type::Ref => (slot as u64).into(),
+        Type::I64 | Type::F64 | Type::Ref | Type::Gc => (slot as u64).into(),
         Type::V128 | Type::V256 => slot,
     }
 }

@@ -20,7 +20,7 @@ pub fn is_nan(ty: Type, bits: u64) -> bool {
     match ty {
         Type::F32 => f32::from_bits(bits as u32).is_nan(),
         Type::F64 => f64::from_bits(bits).is_nan(),
-        Type::Void | Type::I32 | Type::I64 | Type::V128 | Type::V256 | Type::Ref => false,
+        Type::Void | Type::I32 | Type::I64 | Type::V128 | Type::V256 | Type::Ref | Type::Gc => false,
     }
 }
 
@@ -28,6 +28,6 @@ pub fn is_nan(ty: Type, bits: u64) -> bool {
 pub fn mask(ty: Type) -> u64 {
     match ty {
         Type::I32 | Type::F32 => 0xFFFF_FFFF,
-        Type::Void | Type::I64 | Type::F64 | Type::V128 | Type::V256 | Type::Ref => u64::MAX,
+        Type::Void | Type::I64 | Type::F64 | Type::V128 | Type::V256 | Type::Ref | Type::Gc => u64::MAX,
     }
 }

@@ -59,7 +59,7 @@ pub fn check_caught(
     }
     let payload = tag.map_or(&[][..], |tag| &module.tag_type(tag).params);
     let refers = reference || saved.is_some();
-    let caught: Vec<Type> = payload.iter().map(|&ty| ty.into()).chain(refers.then_some(Type::Ref)).collect();
+    let caught: Vec<Type> = payload.iter().map(|&ty| ty.into()).chain(refers.then_some(Type::Gc)).collect();
     let declared = caught.get(i).copied().or((i == 0).then_some(Type::Void));
     if declared == Some(ty) { Ok(()) } else { Err((7, format!("value {i} of {caught:?}"))) }
 }

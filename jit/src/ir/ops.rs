@@ -20,6 +20,7 @@
 //! `bytecode::semantics`. An arity of `*` is a list. Loads and stores name their Wasm instruction in the same way, with
 //! the type of the loaded or stored value in both columns.
 
+use weir_bytecode::types::HeapType;
 use weir_bytecode::{Opcode, ValType};
 use weir_contract::Helper;
 
@@ -42,12 +43,15 @@ pub enum Type {
     /// 256-bit vector: two of 128 bits. It exists only where the pass `vectorise` has made it: never in a signature, in an
     /// argument, or across a call or poll.
     V256,
-    /// A reference: 8 bytes, null is 0.
+    /// A reference to a function: the address of its `FuncRef`, null is 0. Functions do not move.
     Ref,
+    /// A reference into the collected heap: 32 bits, extended with zeros, null is 0. It may change at a call and at a throw, and what
+    /// it refers to lives while the reference is in a place that the collector knows.
+    Gc,
 }
 
 impl Type {
-    const ALL: [Type; 8] = [Type::Void, Type::I32, Type::I64, Type::F32, Type::F64, Type::V128, Type::V256, Type::Ref];
+    const ALL: [Type; 9] = [Type::Void, Type::I32, Type::I64, Type::F32, Type::F64, Type::V128, Type::V256, Type::Ref, Type::Gc];
 
     /// The type's name in the textual form.
     pub const fn name(self) -> &'static str {
@@ -60,6 +64,7 @@ impl Type {
             Type::V128 => "v128",
             Type::V256 => "v256",
             Type::Ref => "ref",
+            Type::Gc => "gc",
         }
     }
 
@@ -77,7 +82,7 @@ impl Type {
     pub const fn half(self) -> Type {
         match self {
             Type::V256 => Type::V128,
-            Type::Void | Type::I32 | Type::I64 | Type::F32 | Type::F64 | Type::V128 | Type::Ref => self,
+            Type::Void | Type::I32 | Type::I64 | Type::F32 | Type::F64 | Type::V128 | Type::Ref | Type::Gc => self,
         }
     }
 
@@ -95,8 +100,14 @@ impl From<ValType> for Type {
             ValType::F32 => Type::F32,
             ValType::F64 => Type::F64,
             ValType::V128 => Type::V128,
-            ValType::Ref(_) => Type::Ref,
+            ValType::Ref(ty) => ty.heap.into(),
         }
+    }
+}
+
+impl From<HeapType> for Type {
+    fn from(heap: HeapType) -> Type {
+        if heap.is_collected() { Type::Gc } else { Type::Ref }
     }
 }
 
@@ -660,7 +671,7 @@ impl Op {
                 Type::I32 | Type::F32 => 4,
                 Type::V128 => 16,
                 Type::V256 => 32,
-                Type::Void | Type::I64 | Type::F64 | Type::Ref => 8,
+                Type::Void | Type::I64 | Type::F64 | Type::Ref | Type::Gc => 8,
             }),
         }
     }

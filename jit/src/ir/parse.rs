@@ -533,7 +533,7 @@ pub fn parse_bits(ty: Type, token: &str) -> Option<u64> {
             }
             None => token.parse::<f64>().ok().filter(|float| !float.is_nan()).map(f64::to_bits),
         },
-        Type::Ref => (token == "null").then_some(0),
+        Type::Ref | Type::Gc => (token == "null").then_some(0),
         Type::Void | Type::V128 | Type::V256 => None,
     }
 }

@@ -212,8 +212,8 @@ pub fn write_bits(f: &mut impl Write, ty: Type, bits: u64) -> fmt::Result {
                 false => write!(f, "{float:?}"),
             }
         }
-        Type::Ref if bits == 0 => f.write_str("null"),
-        Type::Void | Type::I32 | Type::F32 | Type::V128 | Type::V256 | Type::Ref => write!(f, "{bits:#x}"),
+        Type::Ref | Type::Gc if bits == 0 => f.write_str("null"),
+        Type::Void | Type::I32 | Type::F32 | Type::V128 | Type::V256 | Type::Ref | Type::Gc => write!(f, "{bits:#x}"),
     }
 }
 

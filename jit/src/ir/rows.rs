@@ -15,7 +15,7 @@ fn samples(ty: Type) -> Vec<u64> {
         Type::I64 => vec![0, 1, 2, 3, 5, 63, 64, 0x80, 1 << 31, 1 << 32, i64::MAX as u64, 1 << 63, u64::MAX - 1, u64::MAX],
         Type::F32 => f32s.map(|value| value.to_bits().into()).to_vec(),
         Type::F64 => f64s.map(f64::to_bits).to_vec(),
-        Type::Void | Type::V128 | Type::V256 | Type::Ref => Vec::new(),
+        Type::Void | Type::V128 | Type::V256 | Type::Ref | Type::Gc => Vec::new(),
     }
 }
 
@@ -107,7 +107,7 @@ fn accesses_are_as_wide_as_their_instructions_say() {
                     Type::I32 | Type::F32 => 32,
                     Type::V128 => 128,
                     Type::V256 => 256,
-                    Type::Void | Type::I64 | Type::F64 | Type::Ref => 64,
+                    Type::Void | Type::I64 | Type::F64 | Type::Ref | Type::Gc => 64,
                 }) / 8
             });
             // An access also has a width for types that it cannot have.

@@ -206,7 +206,7 @@ fn binary(func: &Func<'_>, op: Op, operand: Type, a: Value, b: Value) -> Option<
     }
     match operand {
         Type::I32 | Type::I64 => with_const(func, op, operand, a, func.as_const(b)?),
-        Type::Void | Type::F32 | Type::F64 | Type::V128 | Type::V256 | Type::Ref => None,
+        Type::Void | Type::F32 | Type::F64 | Type::V128 | Type::V256 | Type::Ref | Type::Gc => None,
     }
 }
 

@@ -29,6 +29,10 @@ pub fn allocate<I: Inst>(code: &mut MachineCode<I>, allocator: Allocator, verify
         panic!("the allocation is wrong: {wrong}");
     }
     let saved = saved_registers(code, &assignment);
+    for roots in assignment.roots.chunk_by(|a, b| a.0 == b.0) {
+        let list = code.insts[roots[0].0 as usize].list().expect("a safepoint is a call");
+        code.lists[list as usize].roots = roots.iter().map(|root| root.1).collect();
+    }
     for (i, inst) in code.insts.iter_mut().enumerate() {
         let mut places = assignment.places(i).iter();
         inst.assign(&mut code.lists, || *places.next().expect("one place for each operand"))?;
@@ -133,6 +137,12 @@ impl<I: Inst> regalloc::Client for Client<'_, I> {
 
     fn clobbers(&self, inst: usize) -> RegSet {
         self.code.insts[inst].clobbers(&self.code.lists)
+    }
+
+    fn is_safepoint(&self, inst: usize) -> bool {
+        let inst = &self.code.insts[inst];
+        let target = |list: u32| self.code.lists[list as usize].target;
+        !inst.is_tail_call() && inst.list().is_some_and(|list| target(list).may_collect())
     }
 
     fn loops(&self) -> &[Range<u32>] {

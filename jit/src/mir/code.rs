@@ -213,6 +213,13 @@ impl<I: Inst> MachineCode<I> {
         reg
     }
 
+    /// A new virtual register for a reference that the collector may change.
+    pub fn new_traced_reg(&mut self) -> Reg {
+        let reg = Reg::new_traced(self.num_regs);
+        self.num_regs += 1;
+        reg
+    }
+
     /// A new virtual register for a vector of 256 bits.
     pub fn new_long_reg(&mut self) -> Reg {
         let reg = Reg::new_long(self.num_regs);

@@ -25,6 +25,8 @@ pub struct RegList {
     pub restore: bool,
     /// The branch entries of the handlers to which exceptional edges lead: those of the block's first successors.
     pub handlers: Vec<u32>,
+    /// After allocation, the slots of the roots at a safepoint, ascending.
+    pub roots: Vec<u32>,
 }
 
 /// The callee of a call.
@@ -42,4 +44,16 @@ pub enum Target {
     Address,
     /// A helper of the runtime.
     Helper(Helper),
+}
+
+impl Target {
+    /// Whether the collector may run before a call of it returns, or before its exception is caught. Helpers run no collection, nor do
+    /// callbacks that they call: only a throw does, when it begins.
+    pub fn may_collect(self) -> bool {
+        match self {
+            Target::Itself | Target::Cell(_) | Target::Reference | Target::Address => true,
+            Target::Helper(helper) => matches!(helper, Helper::Throw | Helper::ThrowRef),
+            Target::None => false,
+        }
+    }
 }

@@ -295,6 +295,7 @@ fn list<I: Inst>(left: Option<&str>, line: &mut Line<'_>) -> Result<RegList, Str
         target: Target::None,
         restore: false,
         handlers: Vec::new(),
+        roots: Vec::new(),
     };
     let mut defs = Line::new(left.unwrap_or(""));
     while !defs.is_empty() {
@@ -323,6 +324,8 @@ fn list<I: Inst>(left: Option<&str>, line: &mut Line<'_>) -> Result<RegList, Str
             list.restore = true;
         } else if word.starts_with("handler") {
             list.handlers.push(line.numbered("handler")?);
+        } else if word.starts_with("root") {
+            list.roots.push(line.numbered("root")?);
         } else {
             list.uses.push(pair::<I>(line)?);
         }

@@ -18,7 +18,8 @@
 //! b4: to b3                          a block that is not emitted, and the one to which jumps to it go
 //! ```
 //!
-//! Virtual registers are `v0` (general-purpose), `f0` (a float) and `x0` (a vector); physical ones have their names.
+//! Virtual registers are `v0` (general-purpose), `t0` (the same, traced), `f0` (a float) and `x0` (a vector); physical ones have their
+//! names. A call with `root2` has a root in slot 2.
 
 use super::code::{CodeBlock, MachineCode, Packed, Stage};
 use super::isa::{Control, Inst};
@@ -182,6 +183,7 @@ fn write_list<I: Inst>(line: &mut String, inst: &I, list: &RegList) -> fmt::Resu
         line.push_str(" restore");
     }
     list.handlers.iter().try_for_each(|handler| write!(line, " handler{handler}"))?;
+    list.roots.iter().try_for_each(|root| write!(line, " root{root}"))?;
     Ok(())
 }
 

@@ -85,9 +85,10 @@ impl<'t> Line<'t> {
         }
         let int = number("v").map(|n| Reg::new_virtual(Class::Int, n));
         let float = || number("f").map(|n| Reg::new_virtual(Class::Float, n));
+        let traced = || number("t").map(Reg::new_traced);
         let wide = || number("x").map(Reg::new_wide);
         let long = || number("y").map(Reg::new_long);
-        let reg = int.or_else(float).or_else(wide).or_else(long).or_else(|| physical(word, name));
+        let reg = int.or_else(traced).or_else(float).or_else(wide).or_else(long).or_else(|| physical(word, name));
         reg.map(Place::Reg).ok_or_else(|| format!("no register `{word}`"))
     }
 

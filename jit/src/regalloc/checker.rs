@@ -6,7 +6,8 @@
 //! destroys the places that it writes and leaves the new values there. Where paths meet, a place holds the values that
 //! it holds on all of them. A slot never holds a value that is larger than it, whatever is copied there. A definition that is
 //! executed again in a loop is a new value, and the old one is lost everywhere. States only lose entries until the
-//! fixed point is reached; errors are reported there. Only entries about live values are kept between blocks, so time
+//! fixed point is reached; errors are reported there. At a safepoint, each root must hold a traced value that lives across it, and each
+//! such value must be in a root. Only entries about live values are kept between blocks, so time
 //! and memory grow with the number of values live at block entries.
 
 use super::client::{Assignment, Class, Client, Constraint, Move, Operand, Place, Position, Reg, RegSet, Role, SlotWidth};
@@ -50,6 +51,22 @@ pub enum CheckError {
     /// A copy that the machine cannot make.
     #[error("before instruction {}: copy from {:?} to {:?}", .0.before, .0.from, .0.to)]
     Copy(Move),
+    /// A traced value that lives across a safepoint is in no slot of its roots.
+    #[error("safepoint {inst}: no root holds {reg}")]
+    Unrooted {
+        /// The instruction.
+        inst: u32,
+        /// The virtual register's number.
+        reg: u32,
+    },
+    /// A root is no slot with a traced value that lives across the safepoint, or it is given twice.
+    #[error("safepoint {inst}: the root in slot {slot} is none")]
+    NoRoot {
+        /// The instruction.
+        inst: u32,
+        /// The slot.
+        slot: u32,
+    },
     /// The number of places differs from the number of operands, or copies are not in order.
     #[error("the lists of the assignment have the wrong lengths")]
     Shape,
@@ -64,8 +81,18 @@ pub fn check(client: &impl Client, assignment: &Assignment) -> Result<(), CheckE
     if assignment.places.len() != operands || !assignment.moves.is_sorted_by_key(|m| m.before) {
         return Err(CheckError::Shape);
     }
+    let mut pairs = assignment.roots.windows(2);
+    if let Some(pair) = pairs.find(|pair| pair[0] >= pair[1]) {
+        return Err(CheckError::NoRoot { inst: pair[1].0, slot: pair[1].1 });
+    }
+    let is_safepoint = |inst: u32| (inst as usize) < client.num_insts() && client.is_safepoint(inst as usize);
+    if let Some(&(inst, slot)) = assignment.roots.iter().find(|root| !is_safepoint(root.0)) {
+        return Err(CheckError::NoRoot { inst, slot });
+    }
     let usable = client.preferred().union(client.others());
-    let checker = Checker { client, assignment, usable, widths: widths(client), live: live_in(client) };
+    let live = live_in(client);
+    let (traced, across) = across_safepoints(client, &live);
+    let checker = Checker { client, assignment, usable, widths: widths(client), live, traced, across };
     for inst in 0..client.num_insts() {
         checker.constraints(inst)?;
     }
@@ -123,6 +150,12 @@ impl State {
         }
     }
 
+    /// The place no longer holds the value of `reg`.
+    fn remove(&mut self, place: PlaceKey, reg: usize) {
+        self.at.get_mut(&place).expect("it holds it").remove(&reg);
+        self.places.get_mut(&reg).expect("both ways").remove(&place);
+    }
+
     fn add(&mut self, place: PlaceKey, reg: usize) {
         self.at.entry(place).or_default().insert(reg);
         self.places.entry(reg).or_default().insert(place);
@@ -144,6 +177,10 @@ struct Checker<'a, C> {
     widths: Vec<SlotWidth>,
     /// By block, the registers live at its entry.
     live: Vec<Vec<u32>>,
+    /// By virtual register, whether it is traced.
+    traced: Vec<bool>,
+    /// By safepoint, the traced registers that live across it.
+    across: BTreeMap<u32, BTreeSet<usize>>,
 }
 
 impl<C: Client> Checker<'_, C> {
@@ -259,10 +296,44 @@ impl<C: Client> Checker<'_, C> {
         }
         let clobbers = self.client.clobbers(inst as usize);
         clobbers.iter().for_each(|reg| state.destroy(key(Place::Reg(reg))));
+        if let Some(across) = self.across.get(&inst) {
+            self.safepoint(inst, across, state, report)?;
+        }
         written(Position::Late).for_each(|(_, &place)| state.destroy(key(place)));
         let defs = placed().filter(|(operand, _)| operand.role == Role::Def);
         defs.clone().for_each(|(operand, _)| state.forget(operand.reg.index()));
         defs.for_each(|(operand, &place)| state.add(key(place), operand.reg.index()));
+        Ok(())
+    }
+
+    /// The collector changes the roots, and with them the values across the safepoint. So a traced value is afterwards in no other
+    /// place, and no other value is in a root.
+    fn safepoint(
+        &self,
+        inst: u32,
+        across: &BTreeSet<usize>,
+        state: &mut State,
+        report: &mut impl FnMut(CheckError) -> Result<(), CheckError>,
+    ) -> Result<(), CheckError> {
+        let roots: BTreeSet<PlaceKey> = self.assignment.roots(inst).map(|slot| key(Place::Slot(slot))).collect();
+        for &reg in across {
+            if !roots.iter().any(|&root| state.holds(root, reg)) {
+                report(CheckError::Unrooted { inst, reg: reg as u32 })?;
+            }
+        }
+        for &root in &roots {
+            if !across.iter().any(|&reg| state.holds(root, reg)) {
+                report(CheckError::NoRoot { inst, slot: root.1 })?;
+            }
+        }
+        let held: Vec<(PlaceKey, usize)> =
+            state.at.iter().flat_map(|(&place, regs)| regs.iter().map(move |&reg| (place, reg))).collect();
+        for (place, reg) in held {
+            let stays = roots.contains(&place);
+            if stays != (self.traced[reg] && across.contains(&reg)) && (stays || self.traced[reg]) {
+                state.remove(place, reg);
+            }
+        }
         Ok(())
     }
 
@@ -340,6 +411,32 @@ fn live_in(client: &impl Client) -> Vec<Vec<u32>> {
         }
     }
     live
+}
+
+/// Returns, by virtual register, whether it is traced; and, by safepoint, the traced registers that live across it. `live` are those that
+/// are live at the entries of blocks.
+fn across_safepoints(client: &impl Client, live: &[Vec<u32>]) -> (Vec<bool>, BTreeMap<u32, BTreeSet<usize>>) {
+    let mut traced = vec![false; client.num_regs()];
+    let mut note = |reg: Reg| traced[reg.index()] = reg.is_traced();
+    (0..client.num_insts()).flat_map(|inst| client.operands(inst)).for_each(|operand| note(operand.reg));
+    (0..client.num_blocks()).flat_map(|block| client.params(block)).for_each(|&param| note(param));
+    let mut across = BTreeMap::new();
+    for block in 0..client.num_blocks() {
+        let args = client.args(block).iter().map(|arg| arg.index());
+        let beyond = client.succs(block).iter().flat_map(|&succ| live[succ as usize].iter().map(|&reg| reg as usize));
+        let mut alive: BTreeSet<usize> = args.chain(beyond).filter(|&reg| traced[reg]).collect();
+        for inst in client.insts(block).rev() {
+            let of = |role| client.operands(inst as usize).iter().filter(move |operand| operand.role == role);
+            of(Role::Def).for_each(|operand| {
+                alive.remove(&operand.reg.index());
+            });
+            if client.is_safepoint(inst as usize) {
+                across.insert(inst, alive.clone());
+            }
+            alive.extend(of(Role::Use).map(|operand| operand.reg.index()).filter(|&reg| traced[reg]));
+        }
+    }
+    (traced, across)
 }
 
 fn is(operand: &Operand, role: Role, position: Position) -> bool {

@@ -17,8 +17,9 @@ pub enum Class {
 }
 
 /// A register that an instruction names: virtual before allocation, physical after it. Physical registers have numbers
-/// below 32, with the class in bit 4. The lower two bits of a virtual register are its kind: a general-purpose register, or
-/// a vector register whose value takes 8 bytes in memory, or 32, or 16.
+/// below 32, with the class in bit 4. The lower three bits of a virtual register are its kind: a general-purpose register; a
+/// vector register whose value takes 8 bytes in memory, or 32, or 16; or a general-purpose register that is *traced*: its value is a
+/// reference that the collector follows and may change.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Reg(u32);
 
@@ -49,17 +50,22 @@ impl Reg {
 
     /// The `n`-th virtual register. Classes and widths share the numbers.
     pub const fn new_virtual(class: Class, n: u32) -> Reg {
-        Reg(Reg::FIRST_VIRTUAL + (n << 2 | class as u32))
+        Reg(Reg::FIRST_VIRTUAL + (n << 3 | class as u32))
     }
 
     /// The `n`-th virtual register, for a value of 128 bits.
     pub const fn new_wide(n: u32) -> Reg {
-        Reg(Reg::FIRST_VIRTUAL + (n << 2 | 3))
+        Reg(Reg::FIRST_VIRTUAL + (n << 3 | 3))
     }
 
     /// The `n`-th virtual register, for a value of 256 bits.
     pub const fn new_long(n: u32) -> Reg {
-        Reg(Reg::FIRST_VIRTUAL + (n << 2 | 2))
+        Reg(Reg::FIRST_VIRTUAL + (n << 3 | 2))
+    }
+
+    /// The `n`-th virtual register, for a reference that the collector may change.
+    pub const fn new_traced(n: u32) -> Reg {
+        Reg(Reg::FIRST_VIRTUAL + (n << 3 | 4))
     }
 
     /// All physical registers, by number.
@@ -85,7 +91,7 @@ impl Reg {
     /// The number of a virtual register.
     pub const fn index(self) -> usize {
         debug_assert!(self.is_virtual());
-        ((self.0 - Reg::FIRST_VIRTUAL) >> 2) as usize
+        ((self.0 - Reg::FIRST_VIRTUAL) >> 3) as usize
     }
 
     /// The number of a physical register, below [`Reg::PHYSICAL`].
@@ -108,12 +114,17 @@ impl Reg {
 
     /// Whether this is a virtual register for a value of 128 bits.
     pub const fn is_wide(self) -> bool {
-        self.is_virtual() && self.0 & 3 == 3
+        self.is_virtual() && self.0 & 7 == 3
     }
 
     /// Whether this is a virtual register for a value of 256 bits.
     pub const fn is_long(self) -> bool {
-        self.is_virtual() && self.0 & 3 == 2
+        self.is_virtual() && self.0 & 7 == 2
+    }
+
+    /// Whether this is a virtual register for a reference that the collector may change.
+    pub const fn is_traced(self) -> bool {
+        self.is_virtual() && self.0 & 7 == 4
     }
 }
 
@@ -121,6 +132,7 @@ impl std::fmt::Debug for Reg {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match (self.is_none(), self.is_virtual(), self.class()) {
             (true, ..) => f.write_str("_"),
+            (_, true, Class::Int) if self.is_traced() => write!(f, "t{}", self.index()),
             (_, true, Class::Int) => write!(f, "v{}", self.index()),
             (_, true, Class::Float) if self.is_wide() => write!(f, "x{}", self.index()),
             (_, true, Class::Float) if self.is_long() => write!(f, "y{}", self.index()),
@@ -295,11 +307,14 @@ pub trait Client {
     fn operands(&self, inst: usize) -> &[Operand];
     /// Registers that an instruction destroys besides its definitions.
     fn clobbers(&self, inst: usize) -> RegSet;
+    /// Whether the collector may run during an instruction. Such an instruction clobbers every preferred register, unless it defines
+    /// it.
+    fn is_safepoint(&self, inst: usize) -> bool;
     /// Loops as ranges of blocks, each starting with its header. They nest properly, and outer loops come before inner ones.
     fn loops(&self) -> &[Range<u32>];
     /// The frequency of a block: its number of executions for each call of the function.
     fn frequency(&self, block: usize) -> f32;
-    /// Registers to use first.
+    /// Registers to use first, and the only ones for traced values.
     fn preferred(&self) -> RegSet;
     /// Registers to use when the preferred ones are taken. The function must save and restore those it uses.
     fn others(&self) -> RegSet;
@@ -368,6 +383,9 @@ pub struct Assignment {
     pub moves: Vec<Move>,
     /// The spill slots.
     pub slots: Vec<SlotWidth>,
+    /// For each safepoint, ascending, and each traced value that lives across it: the instruction, and the slot in which the value is.
+    /// The collector finds it there, may change it, and changes nothing else.
+    pub roots: Vec<(u32, u32)>,
 }
 
 impl Assignment {
@@ -375,5 +393,11 @@ impl Assignment {
     pub fn places(&self, inst: usize) -> &[Place] {
         let end = self.starts.get(inst + 1).map_or(self.places.len(), |&end| end as usize);
         &self.places[self.starts[inst] as usize..end]
+    }
+
+    /// The slots of the roots at an instruction.
+    pub fn roots(&self, inst: u32) -> impl Iterator<Item = u32> {
+        let roots = &self.roots[self.roots.partition_point(|root| root.0 < inst)..];
+        roots.iter().take_while(move |root| root.0 == inst).map(|root| root.1)
     }
 }

@@ -44,5 +44,5 @@ pub fn allocate(client: &impl Client) -> Result<Assignment, AllocationError> {
     let costs = costs::Costs::of(client);
     let intervals = intervals::Intervals::of(client, &costs)?;
     let segments = scan::scan(client, &intervals, &costs)?;
-    Ok(resolve::resolve(client, &intervals, &costs, &segments))
+    resolve::resolve(client, &intervals, &costs, &segments)
 }

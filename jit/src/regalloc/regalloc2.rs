@@ -9,6 +9,10 @@ use regalloc2 as ra;
 /// # Errors
 /// [`AllocationError`] if an instruction's constraints contradict each other, or if the code is not SSA.
 pub fn allocate(client: &impl Client, verify: bool) -> Result<Assignment, AllocationError> {
+    let operands = (0..client.num_insts()).flat_map(|inst| client.operands(inst)).map(|operand| operand.reg);
+    if operands.chain((0..client.num_blocks()).flat_map(|block| client.params(block)).copied()).any(Reg::is_traced) {
+        return Err(AllocationError("the crate regalloc2 knows no roots".into()));
+    }
     let code = Translated::new(client);
     let env = environment(client);
     let options = ra::RegallocOptions { validate_ssa: verify, ..Default::default() };
@@ -25,6 +29,7 @@ pub fn allocate(client: &impl Client, verify: bool) -> Result<Assignment, Alloca
         starts: output.inst_alloc_offsets,
         moves: output.edits.iter().map(|(point, edit)| translate_move(*point, edit)).filter(|m| m.from != m.to).collect(),
         slots: vec![SlotWidth::Word; output.num_spillslots],
+        roots: Vec::new(),
     };
     widen_slots(client, &mut assignment);
     Ok(assignment)

@@ -10,12 +10,16 @@
 use super::client::{Assignment, Client, Constraint, Operand, Place, Position, Role};
 use super::copies::{Copy, Phase};
 use super::costs::Costs;
+use super::error::AllocationError;
 use super::intervals::{Intervals, Origin, has_reuse, reused_by};
 use super::locations::Locations;
 use super::parallel::{self, Scratch};
 use super::point::Point;
 use super::segments::{Location, Segments};
 use super::slots;
+
+/// The maximum number of pairs of a safepoint and a root, which can be quadratic in the size of the code.
+const MAX_ROOTS: usize = 1 << 18;
 
 /// An edge, by its blocks.
 #[derive(Clone, Copy)]
@@ -35,7 +39,15 @@ struct Resolver<'a, C> {
 }
 
 /// The assignment that follows from `segments`.
-pub fn resolve(client: &impl Client, intervals: &Intervals, costs: &Costs, segments: &Segments) -> Assignment {
+///
+/// # Errors
+/// [`AllocationError`] if there are too many roots.
+pub fn resolve(
+    client: &impl Client,
+    intervals: &Intervals,
+    costs: &Costs,
+    segments: &Segments,
+) -> Result<Assignment, AllocationError> {
     let (slots, widths) = slots::assign(intervals, segments);
     let locations = Locations::new(segments, slots);
     let reach = (0..client.num_blocks()).map(|block| reach(client, costs, block)).collect();
@@ -48,12 +60,13 @@ pub fn resolve(client: &impl Client, intervals: &Intervals, costs: &Costs, segme
         resolver.params(block);
     }
     let (places, starts) = resolver.operands();
+    let roots = resolver.roots()?;
     let Resolver { locations, mut copies, .. } = resolver;
     // The sort is stable, so that the assignment does not depend on the algorithm.
     copies.sort_by_key(Copy::order);
     let mut scratch = Scratch::new(client, intervals, &locations, widths);
     let moves = parallel::sequence(&copies, &mut scratch);
-    Assignment { places, starts, moves, slots: scratch.into_slots() }
+    Ok(Assignment { places, starts, moves, slots: scratch.into_slots(), roots })
 }
 
 fn reach(client: &impl Client, costs: &Costs, block: usize) -> (Point, Point) {
@@ -182,6 +195,36 @@ impl<C: Client> Resolver<'_, C> {
         if from != to {
             self.copies.push(Copy { key: (inst, phase), from, to });
         }
+    }
+
+    /// The slots of traced values that live across safepoints: see [`Assignment::roots`].
+    fn roots(&self) -> Result<Vec<(u32, u32)>, AllocationError> {
+        let mut roots = Vec::new();
+        let traced = self.intervals.regs.iter().enumerate().filter(|(_, reg)| reg.is_traced());
+        let mut traced = traced.map(|(reg, _)| reg).peekable();
+        if traced.peek().is_none() {
+            return Ok(roots);
+        }
+        let safepoints: Vec<u32> =
+            (0..self.client.num_insts() as u32).filter(|&inst| self.client.is_safepoint(inst as usize)).collect();
+        for reg in traced {
+            for range in self.intervals.ranges.get(reg) {
+                let first = safepoints.partition_point(|&inst| Point::late(inst) <= range.start);
+                for &inst in safepoints[first..].iter().take_while(|&&inst| Point::late(inst) < range.end) {
+                    let Place::Slot(slot) = self.locations.at(reg, Point::late(inst)) else {
+                        return Err(AllocationError(format!("a reference is in a register at instruction {inst}")));
+                    };
+                    roots.push((inst, slot));
+                }
+                if roots.len() > MAX_ROOTS {
+                    return Err(AllocationError(format!("more than {MAX_ROOTS} references live across calls")));
+                }
+            }
+        }
+        roots.sort_unstable();
+        // A parameter can share the slot of its argument.
+        roots.dedup();
+        Ok(roots)
     }
 
     fn operands(&mut self) -> (Vec<Place>, Vec<u32>) {

@@ -161,8 +161,9 @@ struct Scan<'a> {
     queue: Queue<'a>,
     /// By virtual register, whether some segment of it is in memory.
     stored: Vec<bool>,
-    /// By class, the registers.
-    registers: [RegSet; 2],
+    /// By class, the registers; and those for traced values. A call destroys all of these, so that such a value is in its slot
+    /// across it.
+    registers: [RegSet; 3],
     /// Registers to use first.
     preferred: RegSet,
     /// Callee-saved registers that have not been used yet.
@@ -188,7 +189,8 @@ pub fn scan(client: &impl Client, intervals: &Intervals, costs: &Costs) -> Resul
         queue: Queue::of(intervals),
         segments: Segments::new(intervals.regs.len()),
         file: RegisterFile::new(&intervals.claims),
-        registers: [Class::Int, Class::Float].map(|class| all.filter(|reg| reg.class() == class)),
+        registers: [(all, Class::Int), (all, Class::Float), (client.preferred(), Class::Int)]
+            .map(|(of, class)| of.filter(|reg| reg.class() == class)),
         preferred: client.preferred(),
         unsaved: client.others(),
         wanted: std::array::from_fn(|reg| intervals.wanted.get(reg)),
@@ -312,7 +314,7 @@ impl Scan<'_> {
             }
         }
         let (reg, weight) = best?;
-        if weight <= others || self.unsaved.contains(reg) || !self.registers[self.class(segment) as usize].contains(reg) {
+        if weight <= others || self.unsaved.contains(reg) || !self.registers(segment).contains(reg) {
             return None;
         }
         let pending: f32 = hints.pending().iter().map(|pending| pending.1).sum();
@@ -323,7 +325,7 @@ impl Scan<'_> {
     fn find_free(&mut self, segment: u32) -> RegSet {
         let (start, end) = (self.segments.get(segment).start, self.segments.get(segment).end);
         let class = self.class(segment);
-        let registers = self.registers[class as usize];
+        let registers = self.registers(segment);
         self.file.advance_all(class, registers, start);
         let free = self.file.free_until(class, end).intersection(registers);
         let first_end = self.segments.first_end(self.intervals, segment);
@@ -354,6 +356,12 @@ impl Scan<'_> {
 
     fn class(&self, segment: u32) -> Class {
         self.intervals.regs[self.reg(segment)].class()
+    }
+
+    /// The registers that a segment may have.
+    fn registers(&self, segment: u32) -> RegSet {
+        let reg = self.intervals.regs[self.reg(segment)];
+        self.registers[if reg.is_traced() { 2 } else { reg.class() as usize }]
     }
 
     /// The first of these registers in the order of preference.
@@ -480,7 +488,7 @@ impl Scan<'_> {
         }
         let needed = needed.unwrap_or(start.next());
         let class = self.class(segment);
-        let registers = self.registers[class as usize];
+        let registers = self.registers(segment);
         let mut rest = Rest::default();
         let idle = self.file.free_until(class, needed).intersection(registers);
         // Of the registers that save no copies and are alike in price, the one that is free for longest is best.

@@ -76,7 +76,7 @@ fn instance(op: Asm, width: Width) -> Inst {
 /// The registers of a call that has no arguments and no results.
 fn empty_list() -> RegList {
     let (target, clobbers) = (Target::Cell(1), RegSet::EMPTY);
-    RegList { uses: vec![], defs: vec![], clobbers, target, restore: false, handlers: Vec::new() }
+    RegList { uses: vec![], defs: vec![], clobbers, target, restore: false, handlers: Vec::new(), roots: Vec::new() }
 }
 
 /// Emits `inst` in a block of its own that then returns.

@@ -13,16 +13,18 @@ use super::encode::Bytes;
 use super::forms::Field;
 use super::frame::Frame;
 use super::insts::{Asm, Cond, Encoding, ExpectedBytes, Flags, FloatEquality, Inst, Mem, Opcode, Rm, STORED, Width};
-use crate::mir::{FlagSet, Inst as _, Layout, Target};
+use crate::mir::{Inst as _, Layout, Target};
 use crate::regalloc::{Class, Move, Place, Reg};
 use crate::request::{
-    Backend, CompileStats, Compiled, Inlining, Landing, Options, PadAt, Padding, Refusal, Reloc, RelocTarget, TrapEntry,
+    Backend, CompileStats, Compiled, Inlining, Landing, Options, PadAt, Padding, Refusal, Reloc, RelocTarget, Roots, TrapEntry,
 };
 use dynasmrt::{DynamicLabel, DynasmApi, DynasmLabelApi, dynasm};
+use flags::{Needed, flags_needed};
 use std::mem::offset_of;
 use weir_bytecode::Trap;
 use weir_contract::{FuncRef, Helper, InstanceCtx, StackCtx, TableEntry, TrapSite};
 
+mod flags;
 mod padding;
 mod sequences;
 
@@ -220,6 +222,8 @@ struct Emitter<'c> {
     relocs: Vec<Reloc>,
     traps: Vec<TrapEntry>,
     calls: Vec<(u32, u32)>,
+    /// Return offsets of calls, with the places of the roots across them.
+    roots: Vec<(u32, Vec<u16>)>,
     /// Exceptional edges: the handler, the return offset of the call, and the block.
     landings: Vec<(u32, u32, u32)>,
     /// See [`Compiled::lines`].
@@ -256,6 +260,7 @@ impl<'c> Emitter<'c> {
             relocs: Vec::new(),
             traps: Vec::with_capacity(insts / 4),
             calls: Vec::new(),
+            roots: Vec::new(),
             landings: Vec::new(),
             lines: None,
             padding: Padding::default(),
@@ -593,6 +598,7 @@ impl<'c> Emitter<'c> {
             Target::Address | Target::None => self.out.refuse("a call without a target"),
         }
         self.calls.push((self.offset() as u32, inst.pc));
+        self.roots.push((self.offset() as u32, list.roots.iter().map(|&slot| self.frame.word(slot)).collect()));
         self.shift_return(inst.pc);
         if list.restore {
             self.out.encode(&Inst::new(Asm::Mov, Width::Q).dst(abi::INSTANCE).mem(self.frame.instance()));
@@ -744,39 +750,10 @@ impl<'c> Emitter<'c> {
         let offset = |block: u32| self.offsets[block as usize].expect("all blocks are emitted") as u32;
         let edges = self.landings.into_iter().map(|(entry, call, block)| Landing { entry, call, offset: offset(block) });
         let landings = Landing::shared(edges.collect());
-        let (headers, inlining, frame) = (Vec::new(), Inlining::default(), self.frame.layout());
+        let (headers, inlining, frame, roots) = (Vec::new(), Inlining::default(), self.frame.layout(), Roots::of(self.roots));
         let backend = Backend::Native;
-        Ok(Ok(Compiled { backend, code, relocs, traps, calls, headers, landings, frame, inlining, lines, stats }))
+        Ok(Ok(Compiled { backend, code, relocs, traps, calls, headers, landings, frame, roots, inlining, lines, stats }))
     }
-}
-
-/// The flags set before or by an instruction that are read after it, in its block.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Needed {
-    None,
-    /// Zero and sign only, which describe a result.
-    Result,
-    All,
-}
-
-/// By instruction.
-fn flags_needed(code: &Code) -> Vec<Needed> {
-    let mut all = vec![Needed::None; code.insts.len()];
-    for block in &code.blocks {
-        let mut needed = Needed::None;
-        for i in block.insts.clone().rev() {
-            let inst = &code.insts[i as usize];
-            all[i as usize] = needed;
-            if !inst.op.keeps_flags() {
-                needed = Needed::None;
-            }
-            if inst.op.reads_flags() {
-                let of_result = FlagSet::ZERO.and(FlagSet::SIGN).contains(inst.cond.flags());
-                needed = needed.max(if of_result { Needed::Result } else { Needed::All });
-            }
-        }
-    }
-    all
 }
 
 /// `lea` of this address, or a shorter instruction with the same result if it may write flags.

@@ -83,6 +83,11 @@ impl Frame {
         Mem::at(abi::RBP, self.slots[slot as usize].1)
     }
 
+    /// The place of a spill slot, in words below `rbp`.
+    pub fn word(&self, slot: u32) -> u16 {
+        (-self.slots[slot as usize].1 / 8) as u16
+    }
+
     /// The number of bits that are copied between a register and a spill slot, and whether it is 256.
     pub fn slot_width(&self, slot: u32, class: Class) -> (Width, bool) {
         match (self.slots[slot as usize].0, class) {

@@ -117,11 +117,11 @@
 ;;   throw tag0 v0, b1                          @0xc1
 ;; b1: preds b0
 ;;   v2: i32 = catch handler3 tag0              @0xc3
-;;   v3: ref = result 1 v2                      @0xc3
+;;   v3: gc = result 1 v2                       @0xc3
 ;;   jump b2                                    @0xc3
 ;; b2: preds b1
 ;;   v5: i32 = add v2, v0                       @0xca
-;;   v6: ref = non_null v3                      @0xce
+;;   v6: gc = non_null v3                       @0xce
 ;;   throw_ref v6, b3                           @0xce
 ;; b3: preds b2
 ;;   v8: i32 = catch handler1 tag0              @0xcf

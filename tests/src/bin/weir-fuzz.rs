@@ -64,6 +64,9 @@ struct Compare {
     /// Serialise each module in the tiers whose code can be stored, and run it as made again from the bytes
     #[arg(long)]
     stored: bool,
+    /// Move every object of the collected heap at every safepoint
+    #[arg(long)]
+    gc_stress: bool,
     /// Give every function a vector, so that the interpreter's slots have two words
     #[arg(long)]
     wide: bool,
@@ -123,6 +126,7 @@ fn subjects(compare: &Compare, seed: u64) -> Vec<Subject> {
     if compare.stored {
         tiers.iter_mut().for_each(Subject::round_trip);
     }
+    tiers.iter_mut().for_each(|tier| tier.gc_stress(compare.gc_stress));
     tiers.retain(|tier| compare.options.asks_for(&tier.name));
     tiers
 }

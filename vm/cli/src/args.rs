@@ -163,6 +163,9 @@ pub(crate) struct EngineFlags {
     /// Testing: force tier switches, small stacks and failing compilations, chosen by this seed
     #[arg(long, value_name = "SEED")]
     pub stress: Option<u64>,
+    /// Testing: move every object of the collected heap at every safepoint
+    #[arg(long)]
+    pub gc_stress: bool,
     /// Testing: the register allocator of the native back end
     #[arg(long, value_name = "ALLOCATOR")]
     pub allocator: Option<AllocatorName>,
@@ -356,7 +359,7 @@ impl EngineFlags {
     /// The engine configuration for these flags.
     pub fn config(&self) -> weir::Config {
         let mut config = weir::Config::new();
-        config.consume_fuel(self.fuel.is_some()).stress(self.stress);
+        config.consume_fuel(self.fuel.is_some()).stress(self.stress).gc_stress(self.gc_stress);
         config.wasm_legacy_exceptions(true);
         config.signals_based_traps(!self.no_signals).lazy_validation(self.lazy).deterministic(self.deterministic);
         config.tier(match self.tier {

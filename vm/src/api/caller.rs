@@ -1,6 +1,7 @@
 //! The view that a host function has of its caller.
 
 use crate::api::externs::Extern;
+use crate::api::rooted::GcHeapOutOfMemory;
 use crate::api::store::{AsContext, AsContextMut, StoreContext, StoreContextMut};
 use crate::records::store::StoreRecord;
 use crate::{Engine, Instance, ModuleExport, Result};
@@ -82,6 +83,17 @@ impl<'a, T: 'static> Caller<'a, T> {
     /// Returns the engine.
     pub fn engine(&self) -> &Engine {
         self.store.engine()
+    }
+
+    /// See [`Store::gc`](crate::Store::gc).
+    ///
+    /// # Errors
+    /// None at present.
+    ///
+    /// # Panics
+    /// As [`Store::gc`](crate::Store::gc).
+    pub fn gc(&mut self, why: Option<&GcHeapOutOfMemory<()>>) -> Result<()> {
+        self.store.gc(why)
     }
 
     /// Returns the remaining fuel.

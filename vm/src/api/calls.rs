@@ -60,7 +60,9 @@ impl Func {
         let ty = self.plain_type(&store.as_context());
         check_count("arguments", ty.params.len(), params.len())?;
         check_count("results", ty.results.len(), results.len())?;
-        let bits = |(param, &ty): (&Val, &ValType)| param.to_bits(id, ty);
+        let record = store.record();
+        // SAFETY: the store is borrowed.
+        let bits = |(param, &ty): (&Val, &ValType)| unsafe { param.to_bits(record, ty) };
         params.iter().zip(&ty.params).try_for_each(|param| bits(param).map(drop))?;
         let (param_words, result_words) = (slot_words(&ty.params), slot_words(&ty.results));
         let write = |args: *mut u64| {
@@ -73,7 +75,7 @@ impl Func {
         let read = |args: *mut u64| {
             for (i, (result, &ty)) in results.iter_mut().zip(&ty.results).enumerate() {
                 // SAFETY: the function has left a result of this type in each of the first slots.
-                *result = unsafe { Val::from_bits(read_slot(args.add(i * result_words), result_words), id, ty) };
+                *result = unsafe { Val::from_bits(read_slot(args.add(i * result_words), result_words), record, ty) };
             }
         };
         // SAFETY: the store is borrowed and the function belongs to it.
@@ -125,16 +127,17 @@ pub(crate) fn dynamic<T: 'static>(
     let (param_words, result_words) = (slot_words(&ty.params), slot_words(&ty.results));
     let call = move |store: *mut StoreRecord, importer: *mut InstanceCtx, slots: *mut u64| -> Result<()> {
         // SAFETY: `entry::host_call` passes a live store whose data is a `T`, and slots that hold the parameters.
-        let (caller, id) = unsafe { (Caller::new(store, importer), (*store).id) };
+        let caller = unsafe { Caller::new(store, importer) };
         let params = (signature.params.iter().enumerate())
             // SAFETY: as above.
-            .map(|(i, &ty)| unsafe { Val::from_bits(read_slot(slots.add(i * param_words), param_words), id, ty) });
+            .map(|(i, &ty)| unsafe { Val::from_bits(read_slot(slots.add(i * param_words), param_words), store, ty) });
         let default = |ty: &ValType| Val::default_for_ty(ty).unwrap_or(Val::FuncRef(None));
         let mut values: SmallVec<[Val; FEW_VALUES]> = params.chain(signature.results.iter().map(default)).collect();
         let (params, results) = values.split_at_mut(signature.params.len());
         func(caller, params, results)?;
         for (i, (result, &ty)) in results.iter().zip(&signature.results).enumerate() {
-            let bits = result.to_bits(id, ty).map_err(|error| error.context("the result of a host function"))?;
+            // SAFETY: as above.
+            let bits = unsafe { result.to_bits(store, ty) }.map_err(|error| error.context("the result of a host function"))?;
             // SAFETY: as above, and there are as many slots as results.
             unsafe { write_slot(slots.add(i * result_words), result_words, bits) };
         }

@@ -2,8 +2,11 @@
 
 use crate::api::store::{AsContext, AsContextMut, Store, StoreContext, StoreContextMut};
 use crate::api::types::{ExnType, FuncType, TagType};
+use crate::records::collect::make_room;
 use crate::records::exceptions::{ExnRecord, Site};
+use crate::records::heap::drop_values;
 use crate::records::stack::{read_slot, write_slot};
+use crate::records::store::StoreRecord;
 use crate::records::thrown::ThrownException;
 use crate::{Error, ExnRef, Result, Rooted, Tag, Val};
 use std::ptr;
@@ -26,7 +29,8 @@ impl ExnRef {
     /// Makes an exception with this tag and these fields.
     ///
     /// # Errors
-    /// The types of the tag and the fields do not match that of `pre`; or the store's limiter refuses the memory.
+    /// The types of the tag and the fields do not match that of `pre`; the store's limiter refuses the memory; or the scope of a field has
+    /// ended.
     ///
     /// # Panics
     /// One of the arguments belongs to another store.
@@ -45,56 +49,78 @@ impl ExnRef {
                 return Err(Error::msg(format!("expected {} fields, found {}", ty.params.len(), fields.len())));
             }
             let mut payload = vec![0; fields.len() * words];
-            for (i, (field, ty)) in fields.iter().zip(&ty.params).enumerate() {
-                write_slot(payload[i * words..].as_mut_ptr(), words, field.to_bits(id, *ty)?);
+            for (field, ty) in fields.iter().zip(&ty.params) {
+                field.to_bits(store.record(), *ty)?;
             }
-            let exception = ExnRecord::new(record, Site::HOST, payload.as_ptr());
-            Ok(ExnRef::from_raw(id, (*store.record()).add_exception(exception)?))
+            make_room(store.record(), ExnRecord::words(record));
+            if (*store.record()).heap.attention {
+                drop_values((*store.record()).heap.take_dead());
+            }
+            // From here on nothing is collected.
+            for (i, (field, ty)) in fields.iter().zip(&ty.params).enumerate() {
+                write_slot(payload[i * words..].as_mut_ptr(), words, field.to_bits(store.record(), *ty)?);
+            }
+            let exception = (*store.record()).add_exception(record, Site::HOST, payload.as_ptr())?;
+            Ok(Rooted::push(store.record(), (*store.record()).heap.reference(exception)))
+        }
+    }
+
+    /// Returns the object, which is valid until the next collection.
+    ///
+    /// # Errors
+    /// The scope of the reference has ended.
+    ///
+    /// # Safety
+    /// The store is live, and nothing else uses it.
+    unsafe fn object(&self, store: *const StoreRecord) -> Result<*mut ExnRecord> {
+        // SAFETY: the caller's promise.
+        unsafe {
+            let reference = (*store).reference(self.root)?;
+            Ok((*store).heap.exception(reference))
         }
     }
 
     /// Returns the exception's type.
     ///
     /// # Errors
-    /// None at present.
+    /// The scope of the reference has ended.
     pub fn ty(&self, store: impl AsContext) -> Result<ExnType> {
-        let record = self.in_store(store.as_context().id());
-        // SAFETY: the store is borrowed; records are never changed.
-        let ty = unsafe { (*(*(*record).tag()).ty).clone() };
+        // SAFETY: the store is borrowed.
+        let ty = unsafe { (*(*(*self.object(store.as_context().record())?).tag()).ty).clone() };
         ExnType::from_tag_type(&TagType::new(FuncType(ty)))
     }
 
     /// Returns its tag.
     ///
     /// # Errors
-    /// None at present.
+    /// The scope of the reference has ended.
     pub fn tag(&self, mut store: impl AsContextMut) -> Result<Tag> {
-        let id = store.as_context_mut().id();
-        // SAFETY: the store is borrowed; records are never changed.
-        Ok(unsafe { Tag::from_raw(id, (*self.in_store(id)).tag()) })
+        let store = store.as_context_mut();
+        // SAFETY: the store is borrowed.
+        Ok(unsafe { Tag::from_raw(store.id(), (*self.object(store.record())?).tag()) })
     }
 
     /// Returns a field.
     ///
     /// # Errors
-    /// There is no such field.
+    /// There is no such field, or the scope of the reference has ended.
     pub fn field(&self, mut store: impl AsContextMut, index: usize) -> Result<Val> {
-        let id = store.as_context_mut().id();
-        // SAFETY: the store is borrowed; records are never changed, and the payload has the types of the tag.
+        let store = store.as_context_mut().record();
+        // SAFETY: the store is borrowed, and the payload has the types of the tag.
         unsafe {
-            let record = &*self.in_store(id);
-            let (ty, words) = (&(*record.tag()).ty, (*record.tag()).words());
+            let object = self.object(store)?;
+            let (ty, words) = (&(*(*object).tag()).ty, (*(*object).tag()).words());
             let Some(&ty) = ty.params.get(index) else {
                 return Err(Error::msg(format!("there is no field {index}: the exception has {}", ty.params.len())));
             };
-            Ok(Val::from_bits(read_slot(record.payload()[index * words..].as_ptr(), words), id, ty))
+            Ok(Val::from_bits(read_slot(ExnRecord::payload(object).add(index * words), words), store, ty))
         }
     }
 
     /// Returns the fields, in order.
     ///
     /// # Errors
-    /// None at present.
+    /// The scope of the reference has ended.
     pub fn fields<'a, T: 'static>(
         &'a self,
         store: impl Into<StoreContextMut<'a, T>>,
@@ -141,7 +167,7 @@ impl<T: 'static> StoreContextMut<'_, T> {
     /// Always a [`ThrownException`].
     pub fn throw<R>(&mut self, exception: Rooted<ExnRef>) -> Result<R> {
         // SAFETY: the store is borrowed.
-        unsafe { (*self.record()).pending = exception.in_store(self.id()) };
+        unsafe { (*self.record()).pending = exception.object(self.record())? };
         Err(ThrownException.into())
     }
 
@@ -150,7 +176,7 @@ impl<T: 'static> StoreContextMut<'_, T> {
         // SAFETY: the store is borrowed, and what is pending is an object of its own.
         unsafe {
             let pending = ptr::replace(&raw mut (*self.record()).pending, ptr::null_mut());
-            (!pending.is_null()).then(|| ExnRef::from_raw(self.id(), pending))
+            (!pending.is_null()).then(|| Rooted::push(self.record(), (*self.record()).heap.reference(pending)))
         }
     }
 

@@ -13,7 +13,7 @@ use std::ptr::NonNull;
 /// let mut store = Store::new(&Engine::default(), ());
 /// let counter = Global::new(&mut store, GlobalType::new(ValType::I32, Mutability::Var), Val::I32(1))?;
 /// counter.set(&mut store, Val::I32(2))?;
-/// assert_eq!(counter.get(&store).i32(), Some(2));
+/// assert_eq!(counter.get(&mut store).i32(), Some(2));
 /// # Ok::<(), weir::Error>(())
 /// ```
 #[derive(Clone, Copy, Debug)]
@@ -36,8 +36,12 @@ impl Global {
     /// The value is not of the global's type.
     pub fn new(mut store: impl AsContextMut, ty: GlobalType, value: Val) -> Result<Global> {
         let store = store.as_context_mut();
-        let bits = value.to_bits(store.id(), ty.value)?;
-        let record = Box::into_raw(Box::new(GlobalRecord { slot: [bits as u64, (bits >> 64) as u64] }));
+        // SAFETY: the store is borrowed.
+        let bits = unsafe { value.to_bits(store.record(), ty.value)? };
+        let record = Box::into_raw(Box::new(GlobalRecord {
+            slot: [bits as u64, (bits >> 64) as u64],
+            is_collected: ty.value.is_collected(),
+        }));
         // SAFETY: the store is borrowed, and no reference into it is held; the record was made above.
         unsafe {
             (*store.record()).owned.globals.push(record);
@@ -52,14 +56,14 @@ impl Global {
     }
 
     /// Returns the value.
-    pub fn get(&self, store: impl AsContext) -> Val {
-        let id = store.as_context().id();
-        let slot = self.in_store(id);
+    pub fn get(&self, mut store: impl AsContextMut) -> Val {
+        let store = store.as_context_mut();
+        let slot = self.in_store(store.id());
         // SAFETY: `in_store` proves that it exists, and the store is borrowed. It has 16 bytes with a value of its
         // type.
         unsafe {
             let bits = u128::from(slot.read()) | u128::from(slot.add(1).read()) << 64;
-            Val::from_bits(bits, id, self.ty.value)
+            Val::from_bits(bits, store.record(), self.ty.value)
         }
     }
 
@@ -68,12 +72,13 @@ impl Global {
     /// # Errors
     /// The global is not mutable, or the value is not of its type.
     pub fn set(&self, mut store: impl AsContextMut, value: Val) -> Result<()> {
-        let id = store.as_context_mut().id();
-        let slot = self.in_store(id);
+        let store = store.as_context_mut();
+        let slot = self.in_store(store.id());
         if !self.ty.mutable {
             return Err(Error::msg("the global is not mutable"));
         }
-        let bits = value.to_bits(id, self.ty.value)?;
+        // SAFETY: the store is borrowed.
+        let bits = unsafe { value.to_bits(store.record(), self.ty.value)? };
         // SAFETY: `in_store` proves that it exists, and the store is borrowed. It has 16 bytes.
         unsafe {
             slot.write(bits as u64);

@@ -22,6 +22,7 @@ pub(crate) mod memory;
 pub(crate) mod module;
 pub(crate) mod precompiled;
 mod profile;
+pub(crate) mod rooted;
 pub(crate) mod store;
 pub(crate) mod table;
 pub(crate) mod tag;

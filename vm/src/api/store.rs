@@ -1,8 +1,11 @@
 //! The store: the embedder's data and the records of all instances.
 
 use crate::records::exceptions::InFlight;
+use crate::records::heap::Heap;
 use crate::records::limiter::{Limiter, ResourceLimiter};
 use crate::records::quiescence::Word;
+use crate::records::root_maps::RootMaps;
+use crate::records::roots::Roots;
 use crate::records::stack::StackRecord;
 use crate::records::store::{Owned, StoreRecord, UpdateDeadline};
 use crate::records::stripes::Stripe;
@@ -103,6 +106,9 @@ impl<T: 'static> Store<T> {
             limiter: None,
             on_deadline: None,
             id: NEXT_ID.fetch_add(1, Ordering::Relaxed),
+            heap: Heap::new(engine.config().gc_stress),
+            roots: Roots::default(),
+            root_maps: RootMaps::default(),
             owned: Owned::default(),
         });
         Ok(Store { record: NonNull::from(Box::leak(record)), marker: PhantomData })
@@ -221,14 +227,12 @@ impl<T: 'static> Drop for Store<T> {
         unsafe {
             let record = Box::from_raw(self.record.as_ptr());
             let engine = record.engine.record();
-            let Owned { owners, memories, tables, globals, externs, tags, exceptions, .. } = &record.owned;
+            let Owned { owners, memories, tables, globals, tags, .. } = &record.owned;
             owners.iter().for_each(|&owner| drop(Box::from_raw(owner)));
             memories.iter().for_each(|&memory| engine.reservations.put(*Box::from_raw(memory)));
             tables.iter().for_each(|&table| drop(Box::from_raw(table)));
             globals.iter().for_each(|&global| drop(Box::from_raw(global)));
-            externs.iter().for_each(|&value| drop(Box::from_raw(value)));
             tags.iter().for_each(|&tag| drop(Box::from_raw(tag)));
-            exceptions.iter().for_each(|&exception| drop(Box::from_raw(exception)));
             engine.quota.subtract(record.owned.held);
             engine.stacks.put(*Box::from_raw(record.stack));
             (record.drop_data)(record.data);

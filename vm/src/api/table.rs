@@ -15,8 +15,8 @@ use std::ptr::{self, NonNull};
 ///
 /// let mut store = Store::new(&Engine::default(), ());
 /// let table = Table::new(&mut store, TableType::new(RefType::FUNCREF, 2, None), Ref::Func(None))?;
-/// assert!(table.get(&store, 1).unwrap().is_null());
-/// assert!(table.get(&store, 2).is_none());
+/// assert!(table.get(&mut store, 1).unwrap().is_null());
+/// assert!(table.get(&mut store, 2).is_none());
 /// # Ok::<(), weir::Error>(())
 /// ```
 #[derive(Clone, Copy, Debug)]
@@ -37,9 +37,9 @@ impl Table {
     /// The table is too large, the store's limits forbid it, or `init` is not of its element type.
     pub fn new(mut store: impl AsContextMut, ty: TableType, init: Ref) -> Result<Table> {
         let store = store.as_context_mut();
-        let init = init.to_slot(store.id(), ty.element)?;
         // SAFETY: the store is borrowed, and no reference into it is held.
         let record = unsafe {
+            let init = init.to_slot(store.record(), ty.element)?;
             (*store.record()).hold(Share::TABLE)?;
             (*store.record()).add_table(ty, init)?
         };
@@ -66,12 +66,12 @@ impl Table {
     }
 
     /// Returns the element at `index`, or `None` if it is out of bounds.
-    pub fn get(&self, store: impl AsContext, index: u64) -> Option<Ref> {
-        let id = store.as_context().id();
+    pub fn get(&self, mut store: impl AsContextMut, index: u64) -> Option<Ref> {
+        let store = store.as_context_mut();
         // SAFETY: `in_store` proves that it exists, and the store is borrowed. Its elements are of its element type.
         unsafe {
-            let table = &*self.in_store(id);
-            Some(Ref::from_slot(table.get(index).ok()?, id, table.ty.element))
+            let table = &*self.in_store(store.id());
+            Some(Ref::from_slot(table.get(index).ok()?, store.record(), table.ty.element))
         }
     }
 
@@ -109,11 +109,11 @@ impl Table {
     /// # Errors
     /// The range is out of bounds, or the reference is not of the table's element type; nothing is written.
     pub fn fill(&self, mut store: impl AsContextMut, index: u64, value: Ref, len: u64) -> Result<()> {
-        let id = store.as_context_mut().id();
+        let store = store.as_context_mut();
         // SAFETY: `in_store` proves that it exists, and the store is borrowed.
         unsafe {
-            let table = &mut *self.in_store(id);
-            let value = value.to_slot(id, table.ty.element)?;
+            let table = &mut *self.in_store(store.id());
+            let value = value.to_slot(store.record(), table.ty.element)?;
             Ok(table.fill(index, value, len)?)
         }
     }
@@ -130,7 +130,7 @@ impl Table {
         // SAFETY: `in_store` proves that it exists, and the store is borrowed.
         let grown = unsafe {
             let table = &mut *self.in_store(store.id());
-            let init = init.to_slot(store.id(), table.ty.element)?;
+            let init = init.to_slot(record, table.ty.element)?;
             table.grow(delta, init, (*record).limiter.as_mut(), (*record).data)?
         };
         grown.ok_or_else(|| Error::msg(format!("the table cannot grow by {delta} elements")))

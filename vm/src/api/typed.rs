@@ -8,14 +8,14 @@ use crate::exec::host::host_func;
 use crate::records::host::HostFunc;
 use crate::records::stack::{read_slot, write_slot};
 use crate::records::store::StoreRecord;
-use crate::{Error, ExnRef, ExternRef, Func, RefType, Result, ValType};
+use crate::{Error, ExnRef, ExternRef, Func, RefType, Result, Rooted, ValType};
 use std::marker::PhantomData;
 use std::sync::Arc;
 use weir_bytecode::FuncType;
 use weir_contract::InstanceCtx;
 
 /// A Rust type that represents one WebAssembly value: `i32`, `u32`, `i64`, `u64`, `f32`, `f64`, [`V128`],
-/// `Option<Func>` for `funcref`, `Option<ExternRef>` for `externref` and `Option<ExnRef>` for `exnref`.
+/// `Option<Func>` for `funcref`, `Option<Rooted<ExternRef>>` for `externref` and `Option<Rooted<ExnRef>>` for `exnref`.
 pub trait WasmTy: Copy + Send + Sealed {
     /// Number of 8-byte words of a slot.
     #[doc(hidden)]
@@ -25,17 +25,37 @@ pub trait WasmTy: Copy + Send + Sealed {
     #[doc(hidden)]
     fn ty() -> ValType;
 
-    /// Returns its representation in a slot, for the store with this identity.
+    /// Checks that a reference can be used.
+    ///
+    /// # Errors
+    /// Its scope has ended.
+    ///
+    /// # Safety
+    /// The store is live, and nothing else uses it.
     #[doc(hidden)]
-    fn into_bits(self, store: u64) -> u128;
+    unsafe fn check(&self, _store: StoreAddress) -> Result<()> {
+        Ok(())
+    }
+
+    /// Returns its representation in a slot of the store.
+    ///
+    /// # Safety
+    /// As for [`WasmTy::check`], which has been called.
+    #[doc(hidden)]
+    unsafe fn into_bits(self, store: StoreAddress) -> u128;
 
     /// Returns the value that a slot represents.
     ///
     /// # Safety
-    /// The slot holds a value of this type, of a store with this identity.
+    /// The slot holds a value of this type, of this live store, which nothing else uses.
     #[doc(hidden)]
-    unsafe fn from_bits(bits: u128, store: u64) -> Self;
+    unsafe fn from_bits(bits: u128, store: StoreAddress) -> Self;
 }
+
+/// The address of a store's record.
+#[doc(hidden)]
+#[derive(Clone, Copy, Debug)]
+pub struct StoreAddress(pub(crate) *mut StoreRecord);
 
 /// Keeps other crates from implementing these traits, on which the safety of this module depends.
 pub trait Sealed {}
@@ -50,12 +70,12 @@ macro_rules! numbers {
                     ValType::$val
                 }
 
-                fn into_bits(self, _store: u64) -> u128 {
+                unsafe fn into_bits(self, _store: StoreAddress) -> u128 {
                     let $value = self;
                     u128::from($to)
                 }
 
-                unsafe fn from_bits($bits: u128, _store: u64) -> $ty {
+                unsafe fn from_bits($bits: u128, _store: StoreAddress) -> $ty {
                     $from
                 }
             }
@@ -81,11 +101,11 @@ impl WasmTy for V128 {
         ValType::V128
     }
 
-    fn into_bits(self, _store: u64) -> u128 {
+    unsafe fn into_bits(self, _store: StoreAddress) -> u128 {
         self.into()
     }
 
-    unsafe fn from_bits(bits: u128, _store: u64) -> V128 {
+    unsafe fn from_bits(bits: u128, _store: StoreAddress) -> V128 {
         bits.into()
     }
 }
@@ -97,57 +117,53 @@ impl WasmTy for Option<Func> {
         ValType::FUNCREF
     }
 
-    fn into_bits(self, store: u64) -> u128 {
-        self.map_or(0, |func| func.in_store(store) as u128)
+    unsafe fn into_bits(self, store: StoreAddress) -> u128 {
+        // SAFETY: the caller's promise.
+        self.map_or(0, |func| func.in_store(unsafe { (*store.0).id }) as u128)
     }
 
-    unsafe fn from_bits(bits: u128, store: u64) -> Option<Func> {
+    unsafe fn from_bits(bits: u128, store: StoreAddress) -> Option<Func> {
         // SAFETY: the caller's promise.
-        match unsafe { Ref::from_slot(bits as u64, store, RefType::FUNCREF) } {
+        match unsafe { Ref::from_slot(bits as u64, store.0, RefType::FUNCREF) } {
             Ref::Func(func) => func,
             Ref::Extern(_) | Ref::Exn(_) => None,
         }
     }
 }
 
-impl Sealed for Option<ExternRef> {}
+macro_rules! references {
+    ($($ty:ty, $name:ident;)*) => {
+        $(
+            impl Sealed for Option<Rooted<$ty>> {}
 
-impl WasmTy for Option<ExternRef> {
-    fn ty() -> ValType {
-        ValType::EXTERNREF
-    }
+            impl WasmTy for Option<Rooted<$ty>> {
+                fn ty() -> ValType {
+                    ValType::$name
+                }
 
-    fn into_bits(self, store: u64) -> u128 {
-        self.map_or(0, |value| value.in_store(store) as u128)
-    }
+                unsafe fn check(&self, store: StoreAddress) -> Result<()> {
+                    // SAFETY: the caller's promise.
+                    self.map_or(Ok(()), |reference| unsafe { reference.slot(store.0) }.map(drop))
+                }
 
-    unsafe fn from_bits(bits: u128, store: u64) -> Option<ExternRef> {
-        // SAFETY: the caller's promise.
-        match unsafe { Ref::from_slot(bits as u64, store, RefType::EXTERNREF) } {
-            Ref::Extern(value) => value,
-            Ref::Func(_) | Ref::Exn(_) => None,
-        }
-    }
+                unsafe fn into_bits(self, store: StoreAddress) -> u128 {
+                    // SAFETY: the caller's promise.
+                    let slot = self.map_or(Ok(0), |reference| unsafe { reference.slot(store.0) });
+                    slot.expect("it has been checked").into()
+                }
+
+                unsafe fn from_bits(bits: u128, store: StoreAddress) -> Option<Rooted<$ty>> {
+                    // SAFETY: the caller's promise.
+                    (bits as u32 != 0).then(|| unsafe { Rooted::push(store.0, bits as u32) })
+                }
+            }
+        )*
+    };
 }
 
-impl Sealed for Option<ExnRef> {}
-
-impl WasmTy for Option<ExnRef> {
-    fn ty() -> ValType {
-        ValType::EXNREF
-    }
-
-    fn into_bits(self, store: u64) -> u128 {
-        self.map_or(0, |exception| exception.in_store(store) as u128)
-    }
-
-    unsafe fn from_bits(bits: u128, store: u64) -> Option<ExnRef> {
-        // SAFETY: the caller's promise.
-        match unsafe { Ref::from_slot(bits as u64, store, RefType::EXNREF) } {
-            Ref::Exn(exception) => exception,
-            Ref::Func(_) | Ref::Extern(_) => None,
-        }
-    }
+references! {
+    ExternRef, EXTERNREF;
+    ExnRef, EXNREF;
 }
 
 /// Arguments of a call: a [`WasmTy`] or a tuple of up to seventeen.
@@ -164,12 +180,22 @@ pub trait WasmParams: Send {
     #[doc(hidden)]
     fn types() -> Vec<ValType>;
 
+    /// Checks that references can be used.
+    ///
+    /// # Errors
+    /// The scope of one has ended.
+    ///
+    /// # Safety
+    /// The store is live, and nothing else uses it.
+    #[doc(hidden)]
+    unsafe fn check(&self, store: StoreAddress) -> Result<()>;
+
     /// Writes the arguments to the first slots.
     ///
     /// # Safety
-    /// There are as many slots as types.
+    /// As for [`WasmParams::check`], which has been called; there are as many slots as types.
     #[doc(hidden)]
-    unsafe fn write(self, slots: *mut u64, store: u64);
+    unsafe fn write(self, slots: *mut u64, store: StoreAddress);
 }
 
 /// Results of a call: a [`WasmTy`] or a tuple of up to seventeen.
@@ -177,9 +203,9 @@ pub trait WasmResults: WasmParams {
     /// Reads the results from the first slots.
     ///
     /// # Safety
-    /// Values of those types are in the slots, of a store with this identity.
+    /// Values of those types are in the slots, of this live store, which nothing else uses.
     #[doc(hidden)]
-    unsafe fn read(slots: *const u64, store: u64) -> Self;
+    unsafe fn read(slots: *const u64, store: StoreAddress) -> Self;
 }
 
 /// The return types of host functions: [`WasmResults`], or a `Result` of them, whose error ends the guest's execution
@@ -218,14 +244,19 @@ impl<V: WasmTy> WasmParams for V {
         vec![V::ty()]
     }
 
-    unsafe fn write(self, slots: *mut u64, store: u64) {
+    unsafe fn check(&self, store: StoreAddress) -> Result<()> {
+        // SAFETY: the caller's promise.
+        unsafe { WasmTy::check(self, store) }
+    }
+
+    unsafe fn write(self, slots: *mut u64, store: StoreAddress) {
         // SAFETY: the caller's promise.
         unsafe { write_slot(slots, V::WORDS, self.into_bits(store)) };
     }
 }
 
 impl<V: WasmTy> WasmResults for V {
-    unsafe fn read(slots: *const u64, store: u64) -> V {
+    unsafe fn read(slots: *const u64, store: StoreAddress) -> V {
         // SAFETY: the caller's promise.
         unsafe { V::from_bits(read_slot(slots, V::WORDS), store) }
     }
@@ -269,7 +300,16 @@ macro_rules! tuple {
                 vec![$($name::ty()),*]
             }
 
-            unsafe fn write(self, slots: *mut u64, store: u64) {
+            unsafe fn check(&self, store: StoreAddress) -> Result<()> {
+                let ($($name,)*) = self;
+                $(
+                    // SAFETY: the caller's promise.
+                    unsafe { WasmTy::check($name, store)? };
+                )*
+                Ok(())
+            }
+
+            unsafe fn write(self, slots: *mut u64, store: StoreAddress) {
                 let ($($name,)*) = self;
                 let mut slot = slots;
                 $(
@@ -282,7 +322,7 @@ macro_rules! tuple {
 
         #[allow(unused_variables, unused_mut, unused_assignments, clippy::unused_unit)]
         impl<$($name: WasmTy),*> WasmResults for ($($name,)*) {
-            unsafe fn read(slots: *const u64, store: u64) -> Self {
+            unsafe fn read(slots: *const u64, store: StoreAddress) -> Self {
                 let mut slot = slots;
                 ($({
                     // SAFETY: the caller's promise.
@@ -345,9 +385,11 @@ fn host_function<T: 'static, P: WasmResults, R: WasmRet>(
         // SAFETY: `entry::host_call` passes a live store whose data is a `T`, the parameters in the slots, and room for
         // the results.
         unsafe {
-            let id = (*store).id;
-            let params = P::read(slots, id);
-            func(Caller::new(store, importer), params).into_result()?.write(slots, id);
+            let address = StoreAddress(store);
+            let params = P::read(slots, address);
+            let results = func(Caller::new(store, importer), params).into_result()?;
+            results.check(address)?;
+            results.write(slots, address);
         }
         Ok(())
     };
@@ -419,7 +461,9 @@ impl<P: WasmParams, R: WasmResults> TypedFunc<P, R> {
                 let (params, results) = (P::COUNT * P::WORDS, R::COUNT * R::WORDS);
                 if params > results { params } else { results }
             };
-            entry::invoke(store.record(), func, words, |args| params.write(args, id), |args| R::read(args, id))
+            let address = StoreAddress(store.record());
+            params.check(address)?;
+            entry::invoke(store.record(), func, words, |args| params.write(args, address), |args| R::read(args, address))
         }
     }
 }

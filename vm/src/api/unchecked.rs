@@ -21,7 +21,7 @@ use weir_bytecode::FuncType as PlainType;
 use weir_contract::{InstanceCtx, call_words, slot_words};
 
 /// A value without its type, of 16 bytes. Numbers are in its lowest bytes. A reference is that of the store, and means nothing in
-/// another one; a raw value of type `externref` or `exnref` can be passed on, but not made or read.
+/// another one; one of type `externref` or `exnref` means nothing after the next collection.
 #[derive(Clone, Copy)]
 #[repr(C, align(16))]
 pub struct ValRaw(u128);
@@ -61,6 +61,10 @@ raw! {
     u64, f64, get_f64, bits => u128::from(bits), raw => raw as u64;
     /// Creates the raw form of a vector.
     u128, v128, get_v128, bits => bits, raw => raw;
+    /// Creates the raw form of an `externref`: see [`ExternRef::to_raw`](crate::ExternRef::to_raw). 0 is a null reference.
+    u32, externref, get_externref, reference => u128::from(reference), bits => bits as u32;
+    /// Creates the raw form of an `exnref`: see [`ExnRef::to_raw`](crate::ExnRef::to_raw). 0 is a null reference.
+    u32, exnref, get_exnref, reference => u128::from(reference), bits => bits as u32;
     /// Creates the raw form of a `funcref`: see [`Func::to_raw`]. Null is a null reference.
     *mut c_void, funcref, get_funcref, func => func.expose_provenance() as u128, bits => std::ptr::with_exposed_provenance_mut(bits as usize);
 }
@@ -209,7 +213,8 @@ impl Val {
     /// # Panics
     /// The value belongs to another store.
     pub fn to_raw(&self, mut store: impl AsContextMut) -> Result<ValRaw> {
-        Ok(ValRaw(self.to_bits(store.as_context_mut().id(), self.general_type())?))
+        // SAFETY: the store is borrowed.
+        Ok(ValRaw(unsafe { self.to_bits(store.as_context_mut().record(), self.general_type())? }))
     }
 
     /// Returns the value of which this is the raw form.
@@ -218,7 +223,7 @@ impl Val {
     /// The raw value is of this type, and a reference belongs to the store.
     pub unsafe fn from_raw(mut store: impl AsContextMut, raw: ValRaw, ty: ValType) -> Val {
         // SAFETY: the caller's promise.
-        unsafe { Val::from_bits(raw.0, store.as_context_mut().id(), ty) }
+        unsafe { Val::from_bits(raw.0, store.as_context_mut().record(), ty) }
     }
 }
 

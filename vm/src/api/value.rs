@@ -1,8 +1,11 @@
 //! Values passed between Rust and the guest.
 
-use crate::api::store::{AsContext, AsContextMut, StoreContext};
-use crate::records::exceptions::ExnRecord;
-use crate::records::store::{ExternRecord, StoreRecord};
+use crate::api::rooted::{GcHeapOutOfMemory, GcRef, RootOf, Rooted, Sealed};
+use crate::api::store::{AsContext, AsContextMut, StoreContext, StoreContextMut};
+use crate::records::collect::make_room;
+use crate::records::heap::{EXTERN_WORDS, HostValue, drop_values};
+use crate::records::roots::Root;
+use crate::records::store::StoreRecord;
 use crate::{Error, Func, HeapType, RefType, Result, ValType};
 use std::any::Any;
 use std::ptr::NonNull;
@@ -28,9 +31,6 @@ pub enum Val {
     /// A reference to an exception, or null.
     ExnRef(Option<Rooted<ExnRef>>),
 }
-
-/// A reference to a `T` that the store keeps. Weir's references need no rooting: they live as long as their store.
-pub type Rooted<T> = T;
 
 macro_rules! numbers {
     ($($variant:ident $get:ident $unwrap:ident $ty:ty, $bits:ident => $value:expr;)*) => {
@@ -159,11 +159,14 @@ impl Val {
         }
     }
 
-    /// Returns the representation in the store `id`, as a value of type `ty`: the 16 bytes of a slot.
+    /// Returns the representation in a store, as a value of type `ty`: the 16 bytes of a slot. A collection ends its validity.
     ///
     /// # Errors
-    /// The value is not of that type, or belongs to another store.
-    pub(crate) fn to_bits(self, id: u64, ty: ValType) -> Result<u128> {
+    /// The value is not of that type, or the scope of a reference has ended.
+    ///
+    /// # Safety
+    /// The store is live, and nothing else uses it.
+    pub(crate) unsafe fn to_bits(self, store: *const StoreRecord, ty: ValType) -> Result<u128> {
         let mismatch = || Error::msg(format!("type mismatch: expected {ty}, found {}", self.general_type()));
         match (self, ty) {
             (Val::I32(value), ValType::I32) => Ok(u128::from(value as u32)),
@@ -173,7 +176,8 @@ impl Val {
             (Val::V128(value), ValType::V128) => Ok(value.0),
             (Val::FuncRef(_) | Val::ExternRef(_) | Val::ExnRef(_), ValType::Ref(ty)) => {
                 let reference = self.ref_().ok_or_else(mismatch)?;
-                Ok(u128::from(reference.to_slot(id, ty)?))
+                // SAFETY: the caller's promise.
+                Ok(u128::from(unsafe { reference.to_slot(store, ty)? }))
             }
             _ => Err(mismatch()),
         }
@@ -182,8 +186,8 @@ impl Val {
     /// Returns the value of type `ty` that these bytes represent.
     ///
     /// # Safety
-    /// The bytes represent such a value, in the store with that identity.
-    pub(crate) unsafe fn from_bits(bits: u128, id: u64, ty: ValType) -> Val {
+    /// The bytes represent such a value, in this live store, which nothing else uses.
+    pub(crate) unsafe fn from_bits(bits: u128, store: *mut StoreRecord, ty: ValType) -> Val {
         match ty {
             ValType::I32 => Val::I32(bits as i32),
             ValType::I64 => Val::I64(bits as i64),
@@ -191,7 +195,7 @@ impl Val {
             ValType::F64 => Val::F64(bits as u64),
             ValType::V128 => Val::V128(V128(bits)),
             // SAFETY: the caller's promise.
-            ValType::Ref(ty) => unsafe { Ref::from_slot(bits as u64, id, ty) }.into(),
+            ValType::Ref(ty) => unsafe { Ref::from_slot(bits as u64, store, ty) }.into(),
         }
     }
 }
@@ -262,8 +266,8 @@ impl From<Func> for Val {
     }
 }
 
-impl From<ExternRef> for Val {
-    fn from(value: ExternRef) -> Val {
+impl From<Rooted<ExternRef>> for Val {
+    fn from(value: Rooted<ExternRef>) -> Val {
         Val::ExternRef(Some(value))
     }
 }
@@ -274,8 +278,8 @@ impl From<Option<Rooted<ExnRef>>> for Val {
     }
 }
 
-impl From<ExnRef> for Val {
-    fn from(exception: ExnRef) -> Val {
+impl From<Rooted<ExnRef>> for Val {
+    fn from(exception: Rooted<ExnRef>) -> Val {
         Val::ExnRef(Some(exception))
     }
 }
@@ -328,6 +332,29 @@ impl std::fmt::Display for V128 {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{:#034x}", self.0)
     }
+}
+
+macro_rules! collected {
+    ($($ty:ident;)*) => {
+        $(
+            impl Sealed for $ty {
+                fn of(root: RootOf) -> $ty {
+                    $ty { root: root.0 }
+                }
+
+                fn root(&self) -> RootOf {
+                    RootOf(self.root)
+                }
+            }
+
+            impl GcRef for $ty {}
+        )*
+    };
+}
+
+collected! {
+    ExternRef;
+    ExnRef;
 }
 
 /// A reference, as tables hold them.
@@ -436,45 +463,50 @@ impl Ref {
         matches!(self, Ref::Func(None) | Ref::Extern(None) | Ref::Exn(None))
     }
 
-    /// Returns the representation in a slot of the store `id`, as a reference of type `ty`.
+    /// Returns the representation in a slot of a store, as a reference of type `ty`. A collection ends its validity.
     ///
     /// # Errors
-    /// The reference is not of that type.
+    /// The reference is not of that type, or its scope has ended.
     ///
     /// # Panics
     /// If the reference belongs to another store.
-    pub(crate) fn to_slot(self, id: u64, ty: RefType) -> Result<u64> {
+    ///
+    /// # Safety
+    /// The store is live, and nothing else uses it.
+    pub(crate) unsafe fn to_slot(self, store: *const StoreRecord, ty: RefType) -> Result<u64> {
+        // SAFETY: the caller's promise.
+        let id = unsafe { (*store).id };
         if self.is_null() && !ty.nullable {
             return Err(Error::msg(format!("type mismatch: expected {}, found null", ValType::Ref(ty))));
         }
         match (self, ty.heap) {
             (Ref::Func(None), HeapType::Func | HeapType::Concrete(_)) | (Ref::Extern(None), HeapType::Extern) => Ok(0),
             (Ref::Exn(None), HeapType::Exn | HeapType::NoExn) => Ok(0),
-            (Ref::Exn(Some(exception)), HeapType::Exn) => Ok(exception.in_store(id) as u64),
+            // SAFETY: the caller's promise.
+            (Ref::Exn(Some(exception)), HeapType::Exn) => unsafe { exception.slot(store) },
             (Ref::Func(Some(func)), HeapType::Func) => Ok(func.in_store(id) as u64),
             (Ref::Func(Some(func)), HeapType::Concrete(sig)) if func.sig(id) == sig => Ok(func.in_store(id) as u64),
-            (Ref::Extern(Some(value)), HeapType::Extern) => Ok(value.in_store(id) as u64),
+            // SAFETY: the caller's promise.
+            (Ref::Extern(Some(value)), HeapType::Extern) => unsafe { value.slot(store) },
             _ => {
                 Err(Error::msg(format!("type mismatch: expected {}, found {}", ValType::Ref(ty), Val::from(self).general_type())))
             }
         }
     }
 
-    /// Returns the reference in a slot.
+    /// Returns the reference in a slot, in the innermost scope of the store.
     ///
     /// # Safety
-    /// The slot holds a reference of type `ty` of the store with that identity.
-    pub(crate) unsafe fn from_slot(slot: u64, id: u64, ty: RefType) -> Ref {
-        match ty.heap {
-            HeapType::Extern => {
-                Ref::Extern(NonNull::new(slot as *mut ExternRecord).map(|record| ExternRef { store: id, record }))
-            }
-            HeapType::Exn | HeapType::NoExn => {
-                Ref::Exn(NonNull::new(slot as *mut ExnRecord).map(|record| ExnRef { store: id, record }))
-            }
-            HeapType::Func | HeapType::Concrete(_) => {
-                // SAFETY: the caller's promise.
-                Ref::Func(NonNull::new(slot as *mut FuncRef).map(|func| unsafe { Func::from_ref(id, func) }))
+    /// The slot holds a reference of type `ty` of this live store, which nothing else uses.
+    pub(crate) unsafe fn from_slot(slot: u64, store: *mut StoreRecord, ty: RefType) -> Ref {
+        // SAFETY: the caller's promise.
+        unsafe {
+            match ty.heap {
+                HeapType::Extern => Ref::Extern((slot != 0).then(|| Rooted::push(store, slot as u32))),
+                HeapType::Exn | HeapType::NoExn => Ref::Exn((slot != 0).then(|| Rooted::push(store, slot as u32))),
+                HeapType::Func | HeapType::Concrete(_) => {
+                    Ref::Func(NonNull::new(slot as *mut FuncRef).map(|func| Func::from_ref((*store).id, func)))
+                }
             }
         }
     }
@@ -498,8 +530,8 @@ impl From<Func> for Ref {
     }
 }
 
-impl From<ExternRef> for Ref {
-    fn from(value: ExternRef) -> Ref {
+impl From<Rooted<ExternRef>> for Ref {
+    fn from(value: Rooted<ExternRef>) -> Ref {
         Ref::Extern(Some(value))
     }
 }
@@ -510,13 +542,14 @@ impl From<Option<Rooted<ExnRef>>> for Ref {
     }
 }
 
-impl From<ExnRef> for Ref {
-    fn from(exception: ExnRef) -> Ref {
+impl From<Rooted<ExnRef>> for Ref {
+    fn from(exception: Rooted<ExnRef>) -> Ref {
         Ref::Exn(Some(exception))
     }
 }
 
-/// A host value that the guest can hold, pass on and return, but not inspect. It lives as long as its store.
+/// A host value that the guest can hold, pass on and return, but not inspect. It lives as long as the guest or the embedder refers to it: see
+/// [`Rooted`] and [`Store::gc`](crate::Store::gc).
 ///
 /// ```
 /// use weir::{Engine, ExternRef, Store};
@@ -529,58 +562,107 @@ impl From<ExnRef> for Ref {
 /// ```
 #[derive(Clone, Copy, Debug)]
 pub struct ExternRef {
-    store: u64,
-    record: NonNull<ExternRecord>,
+    pub(crate) root: Root,
 }
 
-// SAFETY: the record is only reached through a borrow of its store, which is `Send` and `Sync` as the value is.
-unsafe impl Send for ExternRef {}
-// SAFETY: as above.
-unsafe impl Sync for ExternRef {}
-
 impl ExternRef {
-    /// Adds a value to a store.
+    /// Adds a value to a store. May collect before.
     ///
     /// # Errors
-    /// None at present.
+    /// [`GcHeapOutOfMemory`], with the value: the store's limiter refuses the memory, or there is none.
+    ///
+    /// # Panics
+    /// With the panic of the destructor of a value that is collected, as [`Store::gc`](crate::Store::gc).
     pub fn new<T: Any + Send + Sync>(mut store: impl AsContextMut, value: T) -> Result<Rooted<ExternRef>> {
         let store: *mut StoreRecord = store.as_context_mut().record();
-        let record = Box::into_raw(Box::new(ExternRecord { value: Box::new(value) }));
-        // SAFETY: the store is borrowed, and no reference into it is held.
-        let id = unsafe {
-            (*store).owned.externs.push(record);
-            (*store).id
-        };
-        Ok(ExternRef { store: id, record: NonNull::new(record).expect("a box is not null") })
+        // SAFETY: the store is borrowed by the embedder's code, and no reference into it is held.
+        unsafe {
+            make_room(store, EXTERN_WORDS);
+            if (*store).heap.attention {
+                drop_values((*store).heap.take_dead());
+            }
+            let made = match (*store).ask_for_objects(EXTERN_WORDS) {
+                Ok(()) => (*store).heap.add_value(Box::new(value)),
+                Err(error) => Err((error, Box::new(value) as HostValue)),
+            };
+            match made {
+                Ok(reference) => Ok(Rooted::push(store, reference)),
+                Err((error, value)) => {
+                    let value = *value.downcast::<T>().expect("it was made above");
+                    Err(error.context(GcHeapOutOfMemory::new(value, 8 * EXTERN_WORDS as u64)))
+                }
+            }
+        }
     }
 
     /// Returns the value; every host value has one.
     ///
     /// # Errors
-    /// None at present.
+    /// The scope of the reference has ended.
     ///
     /// # Panics
     /// If the value belongs to another store.
     pub fn data<'a, T: 'static>(&self, store: impl Into<StoreContext<'a, T>>) -> Result<Option<&'a (dyn Any + Send + Sync)>> {
-        let record = self.in_store(store.into().id());
-        // SAFETY: the record lives as long as its store, which is borrowed for `'a`, and is never mutated.
-        Ok(Some(unsafe { &*(*record).value }))
+        let record = store.into().record();
+        // SAFETY: the store is borrowed for `'a`, in which it collects nothing.
+        unsafe {
+            let reference = (*record).reference(self.root)?;
+            Ok(Some(&**(*record).heap.value(reference)))
+        }
     }
 
-    /// Returns whether both references refer to the same value.
-    pub fn same(a: ExternRef, b: ExternRef) -> bool {
-        a.store == b.store && a.record == b.record
+    /// Returns the value, mutably; every host value has one.
+    ///
+    /// # Errors
+    /// The scope of the reference has ended.
+    ///
+    /// # Panics
+    /// If the value belongs to another store.
+    pub fn data_mut<'a, T: 'static>(
+        &self,
+        store: impl Into<StoreContextMut<'a, T>>,
+    ) -> Result<Option<&'a mut (dyn Any + Send + Sync)>> {
+        let record = store.into().record();
+        // SAFETY: the store is exclusively borrowed for `'a`, in which it collects nothing.
+        unsafe {
+            let reference = (*record).reference(self.root)?;
+            Ok(Some(&mut **(*record).heap.value_mut(reference)))
+        }
     }
 
-    /// Returns the record, which is valid because the store with this identity exists.
-    pub(crate) fn in_store(&self, id: u64) -> *mut ExternRecord {
-        assert_eq!(self.store, id, "a reference was used with a store that is not its own");
-        self.record.as_ptr()
+    /// Returns the reference in the form of [`ValRaw::externref`](crate::ValRaw::externref). It is valid until the next collection, and no
+    /// root: nothing may be made in the store before it is used.
+    ///
+    /// # Errors
+    /// The scope of the reference has ended.
+    ///
+    /// # Panics
+    /// If the value belongs to another store.
+    pub fn to_raw(&self, mut store: impl AsContextMut) -> Result<u32> {
+        let record = store.as_context_mut().record();
+        // SAFETY: the store is borrowed.
+        unsafe { (*record).reference(self.root) }
+    }
+
+    /// Returns the reference of which this is the raw form; `None` for null.
+    ///
+    /// # Panics
+    /// It is no reference to a host value of the store.
+    pub fn from_raw(mut store: impl AsContextMut, raw: u32) -> Option<Rooted<ExternRef>> {
+        let record = store.as_context_mut().record();
+        if raw == 0 {
+            return None;
+        }
+        // SAFETY: the store is borrowed. That there is such an object is checked.
+        unsafe {
+            (*record).heap.value(raw);
+            Some(Rooted::push(record, raw))
+        }
     }
 }
 
-/// An exception object. It lives as long as its store, which keeps every object that was made: see [`crate::Store::limiter`], which
-/// limits their memory.
+/// An exception object. It lives as long as the guest or the embedder refers to it: see [`Rooted`]. Live objects count as a memory of the
+/// store for its [limiter](crate::Store::limiter).
 ///
 /// ```
 /// use weir::{Caller, Engine, ExnRef, ExnRefPre, ExnType, FuncType, Instance, Linker, Module, Result, Store, Tag, TagType, Val, ValType};
@@ -613,25 +695,36 @@ impl ExternRef {
 /// ```
 #[derive(Clone, Copy, Debug)]
 pub struct ExnRef {
-    pub(crate) store: u64,
-    pub(crate) record: NonNull<ExnRecord>,
+    pub(crate) root: Root,
 }
 
-// SAFETY: the record is only reached through a borrow of its store, and is never changed.
-unsafe impl Send for ExnRef {}
-// SAFETY: as above.
-unsafe impl Sync for ExnRef {}
-
 impl ExnRef {
-    /// # Safety
-    /// The object belongs to the store with identity `store`.
-    pub(crate) unsafe fn from_raw(store: u64, record: *mut ExnRecord) -> ExnRef {
-        ExnRef { store, record: NonNull::new(record).expect("an object is not at address 0") }
+    /// Returns the reference in the form of [`ValRaw::exnref`](crate::ValRaw::exnref): see [`ExternRef::to_raw`].
+    ///
+    /// # Errors
+    /// The scope of the reference has ended.
+    ///
+    /// # Panics
+    /// If the exception belongs to another store.
+    pub fn to_raw(&self, mut store: impl AsContextMut) -> Result<u32> {
+        let record = store.as_context_mut().record();
+        // SAFETY: the store is borrowed.
+        unsafe { (*record).reference(self.root) }
     }
 
-    /// Returns the record, which is valid because the store with this identity exists.
-    pub(crate) fn in_store(&self, id: u64) -> *mut ExnRecord {
-        assert_eq!(self.store, id, "a reference was used with a store that is not its own");
-        self.record.as_ptr()
+    /// Returns the reference of which this is the raw form; `None` for null.
+    ///
+    /// # Panics
+    /// It is no reference to an exception of the store.
+    pub fn from_raw(mut store: impl AsContextMut, raw: u32) -> Option<Rooted<ExnRef>> {
+        let record = store.as_context_mut().record();
+        if raw == 0 {
+            return None;
+        }
+        // SAFETY: the store is borrowed. That there is such an object is checked.
+        unsafe {
+            (*record).heap.exception(raw);
+            Some(Rooted::push(record, raw))
+        }
     }
 }

@@ -2,7 +2,7 @@
 
 use super::map::Regions;
 use weir_contract::Entry;
-use weir_contract::code::{Backend, FrameLayout, Inlining, Landing, TrapEntry};
+use weir_contract::code::{Backend, FrameLayout, Inlining, Landing, Roots, TrapEntry};
 
 /// Tag of regions that hold stubs.
 pub(super) const STUB: usize = 1;
@@ -34,6 +34,8 @@ pub(crate) struct NativeFrame {
     pub landings: *const [Landing],
     /// The layout of the frame.
     pub layout: FrameLayout,
+    /// The places of roots in frames of the code. They live as long as it.
+    pub roots: *const Roots,
 }
 
 /// The tables of a published function. The tag of the code's region is the address of this record. What a throw reads of each frame
@@ -63,6 +65,7 @@ pub(super) struct CodeInfo {
     pub(super) calls: Box<[(u32, u32)]>,
     /// Loop and offset of the entries at loops, ascending.
     pub(super) headers: Box<[(u32, u32)]>,
+    pub(super) roots: Roots,
 }
 
 impl CodeInfo {
@@ -142,6 +145,13 @@ impl CallSite<'_> {
     /// The frame with this frame pointer that makes the call.
     pub fn frame(&self, fp: usize) -> NativeFrame {
         let CallSite { info, code, offset } = *self;
-        NativeFrame { fp, code, call: offset as u32, landings: &raw const *info.landings, layout: info.frame }
+        NativeFrame {
+            fp,
+            code,
+            call: offset as u32,
+            landings: &raw const *info.landings,
+            layout: info.frame,
+            roots: &raw const info.roots,
+        }
     }
 }

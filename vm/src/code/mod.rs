@@ -415,7 +415,7 @@ impl ModuleCode {
         counters: Option<u32>,
         unplaced: UnplacedCode<'_>,
     ) -> Result<*const u8, CodeError> {
-        let UnplacedCode { backend, code, relocs, traps, calls, headers, landings, frame, inlining } = unplaced;
+        let UnplacedCode { backend, code, relocs, traps, calls, headers, landings, frame, roots, inlining } = unplaced;
         let counting = self.space.crossings.as_ref().filter(|_| entry == Entry::Call).map(|&(_, stub)| stub);
         let before = if counting.is_some() { COUNTING_ENTRY } else { 0 };
         let info = CodeInfo {
@@ -432,6 +432,7 @@ impl ModuleCode {
             headers: headers.into(),
             landings: landings.into(),
             frame,
+            roots: roots.clone(),
             inlining: inlining.clone(),
         };
         let info = NonNull::from(Box::leak(Box::new(info)));

@@ -17,7 +17,7 @@ use std::mem::offset_of;
 use std::ops::ControlFlow;
 use std::process::Command;
 use weir_bytecode::{FuncBody, Trap, ValType};
-use weir_contract::code::{Backend, FrameLayout, InlinedCall, Inlining, Reloc, RelocTarget, TrapEntry};
+use weir_contract::code::{Backend, FrameLayout, InlinedCall, Inlining, Reloc, RelocTarget, Roots, TrapEntry};
 use weir_contract::{
     Dispatch, HostCtx, INT_ARG_REGS, INT_RESULT_REGS, InstanceCtx, Outcome, Place, StackCtx, Status, param_places, result_places,
 };
@@ -159,6 +159,7 @@ impl Code {
             headers,
             landings,
             frame,
+            roots: Roots::default(),
             inlining,
             lines,
             stats,

@@ -8,7 +8,9 @@
 use super::native;
 use crate::interp::{self, Exit};
 use crate::records::error::Error;
+use crate::records::exceptions::InFlight;
 use crate::records::failure::Failure;
+use crate::records::heap::drop_values;
 use crate::records::instance::{Owner, instance_of, owner_of};
 use crate::records::stack;
 use crate::records::store::{StoreRecord, take_failure};
@@ -47,10 +49,25 @@ pub(crate) unsafe fn invoke<R>(
         }
         write(args);
         match dispatch(func, args, words) {
-            Status::Return => Ok(read(args)),
+            Status::Return => {
+                if (*store).heap.attention {
+                    drop_dead(store);
+                }
+                Ok(read(args))
+            }
             _ => Err(failed(store)),
         }
     }
+}
+
+/// Drops host values that were found dead while the guest ran. Their destructors do not use the store, so results in slots stay valid.
+///
+/// # Safety
+/// The store is live, and no reference into it is held.
+#[cold]
+unsafe fn drop_dead(store: *mut StoreRecord) {
+    // SAFETY: the caller's promise.
+    drop_values(unsafe { (*store).heap.take_dead() });
 }
 
 /// Not inlined: overflow is rare.
@@ -75,7 +92,10 @@ unsafe fn failed(store: *mut StoreRecord) -> Error {
         // A host function that Rust has called threw it.
         Failure::Throw(Some(error)) => {
             // SAFETY: as above. A host function throws objects.
-            unsafe { (*store).pending = (*store).in_flight.object };
+            unsafe {
+                (*store).pending = (*store).in_flight.object;
+                (*store).in_flight = InFlight::NONE;
+            }
             error
         }
         Failure::Throw(None) | Failure::Thrown => unreachable!("the guest's exceptions are errors when they leave it"),

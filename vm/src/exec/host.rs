@@ -1,8 +1,10 @@
 //! Host functions: how they are made, added to stores, and called.
 
+use crate::records::collect::collect;
 use crate::records::engine::Engine;
 use crate::records::error::{Error, Result};
 use crate::records::failure::Failure;
+use crate::records::heap::drop_values;
 use crate::records::host::{HostFunc, HostRecord};
 use crate::records::instance::Owner;
 use crate::records::store::{StoreRecord, context};
@@ -12,7 +14,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::{self, NonNull};
 use std::sync::Arc;
 use weir_bytecode::FuncType;
-use weir_contract::{FuncRef, HostCtx, InstanceCtx, Status};
+use weir_contract::{FuncRef, HostCtx, InstanceCtx, Status, slot_words};
 
 /// A host function's closure. The arguments are in slots at the pointer and the results are written to the same slots,
 /// as [`HostCtx::call`] says; there is room for the longer of the two. The first argument is the store, the second is
@@ -44,11 +46,37 @@ pub(crate) unsafe extern "C" fn host_call<F: HostClosure>(host: *mut InstanceCtx
         let store: *mut StoreRecord = host.ctx.instance.store.cast();
         // A panic can leave only the embedder's own data inconsistent: the store's records are consistent between any
         // two operations on them.
-        match catch_unwind(AssertUnwindSafe(|| closure(store, host.importer, args))) {
+        let scope = (*store).roots.open();
+        let called = catch_unwind(AssertUnwindSafe(|| {
+            if (*store).heap.attention {
+                attend(store, &host.func.ty, args);
+            }
+            closure(store, host.importer, args)
+        }));
+        (*store).roots.close(scope);
+        match called {
             Ok(Ok(())) => Status::Return,
             Ok(Err(error)) => host_failed(store, returned(store, error)),
             Err(payload) => host_failed(store, Failure::Panic(payload)),
         }
+    }
+}
+
+/// Collects before a host function is called, if everything is to move at every safepoint, and drops dead host values. May panic.
+///
+/// # Safety
+/// The guest of the live store has called a host function of this type with these arguments, and no reference into it is held.
+#[cold]
+unsafe fn attend(store: *mut StoreRecord, ty: &FuncType, args: *mut u64) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        if (*store).heap.stress {
+            let words = slot_words(&ty.params);
+            let collected = ty.params.iter().enumerate().filter(|(_, ty)| ty.is_collected());
+            let slots: Vec<*mut u64> = collected.map(|(i, _)| args.add(i * words)).collect();
+            collect(store, &slots);
+        }
+        drop_values((*store).heap.take_dead());
     }
 }
 
@@ -63,7 +91,8 @@ unsafe fn returned(store: *mut StoreRecord, error: Error) -> Failure {
         if (*store).pending.is_null() || !error.is::<ThrownException>() {
             return Failure::Host(error);
         }
-        throw_object(store, std::mem::replace(&mut (*store).pending, ptr::null_mut()));
+        let pending = std::mem::replace(&mut (*store).pending, ptr::null_mut());
+        throw_object(store, (*store).heap.reference(pending).into());
         Failure::Throw(Some(error))
     }
 }

@@ -57,7 +57,7 @@ pub(crate) unsafe fn instantiate(store: *mut StoreRecord, module: &Module, impor
         make_tables(store, instance)?;
         make_globals(instance);
         let passive = |segment: &ElemSegment| match segment.mode {
-            ElemMode::Passive => references(instance, segment).collect(),
+            ElemMode::Passive => references(instance, segment).map(Cell::new).collect(),
             ElemMode::Active { .. } | ElemMode::Declared => Box::default(),
         };
         instance.elems.get_or_init(|| module.bytecode().elems.iter().map(passive).collect());

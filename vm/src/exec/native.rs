@@ -12,7 +12,7 @@ use crate::records::config::Config;
 use crate::records::deadline::deadline_reached;
 use crate::records::engines::Engines;
 use crate::records::error::Result;
-use crate::records::exceptions::{ExnRecord, InFlight, Site};
+use crate::records::exceptions::{InFlight, Site};
 use crate::records::instance::{InstanceRecord, instance_of};
 use crate::records::quiescence::Domain;
 use crate::records::stack::{is_on_stack, native_overflow};
@@ -338,7 +338,7 @@ unsafe extern "sysv64" fn throw(ctx: *mut InstanceCtx, tag: u64, registers: &mut
 unsafe extern "sysv64" fn throw_ref(ctx: *mut InstanceCtx, exception: u64, registers: &mut Registers) -> u32 {
     // SAFETY: see the head of this file; the reference is not null.
     unsafe {
-        throw_object(store_of(ctx), exception as *mut ExnRecord);
+        throw_object(store_of(ctx), exception);
         on_throw(ctx, registers)
     }
 }

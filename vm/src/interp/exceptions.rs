@@ -3,7 +3,7 @@
 use super::calls::set_value_sp;
 use super::failing::failed;
 use super::state::{End, State};
-use crate::records::exceptions::{ExnRecord, InFlight, Site};
+use crate::records::exceptions::{InFlight, Site};
 use crate::records::failure::Failure;
 use crate::records::instance::instance_of;
 use crate::records::stack::{read_slot, write_slot};
@@ -49,7 +49,7 @@ pub(super) unsafe fn throw_ref<const WORDS: usize>(state: State, reference: u64)
     // SAFETY: the caller's promise: a reference that is not null is the address of a record.
     unsafe {
         let store = store_of((*state.scope).ctx);
-        throw_object(store, reference as *mut ExnRecord);
+        throw_object(store, reference);
         Ok(begin::<WORDS>(state, store))
     }
 }

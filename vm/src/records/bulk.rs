@@ -13,6 +13,7 @@ use crate::records::failure::Failure;
 use crate::records::instance::InstanceRecord;
 use crate::records::memory::MemoryRecord;
 use crate::records::store::{self, StoreRecord, store_of};
+use std::cell::Cell;
 use std::ptr;
 use weir_bytecode::Trap;
 
@@ -185,12 +186,12 @@ pub(crate) unsafe fn table_init(
         let table = &mut *instance.table(table);
         table.range(to, u64::from(len))?;
         charge(instance, u64::from(len))?;
-        table.write(to, elems.iter().copied())
+        table.write(to, elems.iter().map(Cell::get))
     }
 }
 
 /// Returns the elements of a segment, none if it was dropped.
-fn elems(instance: &InstanceRecord, segment: u32) -> &[u64] {
+fn elems(instance: &InstanceRecord, segment: u32) -> &[Cell<u64>] {
     match (instance.elems.get(), instance.elem_live[segment as usize].get()) {
         (Some(elems), true) => &elems[segment as usize],
         _ => &[],

@@ -103,6 +103,7 @@ pub struct Config {
     pub(crate) cache: Option<Arc<Directory>>,
     pub(crate) deterministic: bool,
     pub(crate) canonical_nans: bool,
+    pub(crate) gc_stress: bool,
     pub(crate) verify: bool,
     pub(crate) proposals: Proposals,
     /// What the settings demand and Weir does not have.
@@ -164,6 +165,7 @@ impl Default for Config {
             cache: None,
             deterministic: false,
             canonical_nans: false,
+            gc_stress: false,
             verify: cfg!(debug_assertions),
             proposals: Proposals::default(),
             unmet: Vec::new(),

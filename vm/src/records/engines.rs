@@ -14,7 +14,7 @@ use std::fmt;
 use std::ops::ControlFlow;
 use std::ptr;
 use weir_bytecode::FuncType;
-use weir_contract::code::{FrameLayout, Landing};
+use weir_contract::code::{FrameLayout, Landing, Roots};
 use weir_contract::{Helper, HelperAddress, InstanceCtx};
 
 /// The interpreter's next step after [`Engines::tier_up`].
@@ -45,6 +45,8 @@ pub(crate) struct NativeSite {
     pub landings: *const [Landing],
     /// The layout of the frame.
     pub layout: FrameLayout,
+    /// The places of roots in frames of the code, which live as long as it.
+    pub roots: *const Roots,
 }
 
 impl NativeSite {

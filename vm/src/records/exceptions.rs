@@ -4,11 +4,12 @@
 //! like the parameters of a call, and its tag in [`InFlight`]. An object is made when something asks for a reference: a clause with
 //! `_ref`, a handler with `rethrow`, or the host.
 //!
-//! The store owns the objects, as it does host values: none is freed before the store. Nothing but this file and the accessors of
-//! [`ExnRecord`] depends on that.
+//! Objects are in the store's [collected heap](super::heap). Their addresses are valid until the next collection, which changes those
+//! in the store's record.
 
 use crate::records::body::Body;
 use crate::records::native_search::Unwound;
+use crate::records::object::{Header, Kind};
 use crate::records::scope::Scope;
 use std::ptr;
 use std::sync::Arc;
@@ -35,6 +36,12 @@ impl TagRecord {
     pub fn words(&self) -> usize {
         slot_words(&self.ty.params)
     }
+
+    /// Calls `visit` with the slots of a payload, which is at `payload`, that hold references into the heap.
+    pub fn references(&self, payload: *mut u64, mut visit: impl FnMut(*mut u64)) {
+        let collected = self.ty.params.iter().enumerate().filter(|(_, ty)| ty.is_collected());
+        collected.for_each(|(i, _)| visit(payload.wrapping_add(i * self.words())));
+    }
 }
 
 /// The place of a throw.
@@ -53,23 +60,44 @@ impl Site {
     pub const HOST: Site = Site { instance: ptr::null_mut(), pc: 0 };
 }
 
-/// An exception object, to which an `exnref` refers.
+/// The beginning of an exception object, to which an `exnref` refers. The payload follows.
 #[derive(Debug)]
+#[repr(C)]
 pub(crate) struct ExnRecord {
+    header: Header,
     tag: *const TagRecord,
     site: Site,
-    payload: Box<[u64]>,
 }
 
 impl ExnRecord {
-    /// Creates an object whose payload is in slots at `payload`.
+    /// Returns the words of an object with this tag.
     ///
     /// # Safety
-    /// The tag is live, and the slots have values of its types.
-    pub unsafe fn new(tag: *const TagRecord, site: Site, payload: *const u64) -> ExnRecord {
+    /// The tag is live.
+    pub unsafe fn words(tag: *const TagRecord) -> usize {
         // SAFETY: the caller's promise.
-        let payload = unsafe { std::slice::from_raw_parts(payload, (*tag).fields() * (*tag).words()) };
-        ExnRecord { tag, site, payload: payload.into() }
+        unsafe { size_of::<ExnRecord>() / size_of::<u64>() + (*tag).fields() * (*tag).words() }
+    }
+
+    /// Writes an object at `at`, whose payload is in slots at `payload`.
+    ///
+    /// # Safety
+    /// There is room for an object with this tag, which is live, and the slots have values of its types.
+    pub unsafe fn write(at: *mut ExnRecord, tag: *const TagRecord, site: Site, payload: *const u64) {
+        // SAFETY: the caller's promise.
+        unsafe {
+            at.write(ExnRecord { header: Header::new(Kind::Exn), tag, site });
+            ptr::copy_nonoverlapping(payload, at.add(1).cast(), (*tag).fields() * (*tag).words());
+        }
+    }
+
+    /// Calls `visit` with the slots of an object that hold references into the heap.
+    ///
+    /// # Safety
+    /// There is an object.
+    pub unsafe fn references(object: *mut ExnRecord, visit: impl FnMut(*mut u64)) {
+        // SAFETY: the caller's promise.
+        unsafe { (*(*object).tag).references(object.add(1).cast(), visit) };
     }
 
     /// Returns its tag.
@@ -82,14 +110,9 @@ impl ExnRecord {
         self.site
     }
 
-    /// Returns the payload, in slots.
-    pub fn payload(&self) -> &[u64] {
-        &self.payload
-    }
-
-    /// Returns the bytes that it takes.
-    pub fn size(&self) -> usize {
-        size_of::<ExnRecord>() + size_of_val(&*self.payload)
+    /// Returns the payload of an object, in slots.
+    pub fn payload(object: *const ExnRecord) -> *const u64 {
+        object.wrapping_add(1).cast()
     }
 }
 

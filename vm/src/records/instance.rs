@@ -44,10 +44,13 @@ pub(crate) struct InstanceRecord {
     /// Data segments that `memory.init` may still use: neither active nor dropped. Other segments have length 0.
     pub data_live: Box<[Cell<bool>]>,
     /// Values of every element segment; set once, before any code runs.
-    pub elems: OnceCell<Box<[Box<[u64]>]>>,
+    pub elems: OnceCell<Box<[Segment]>>,
     /// Element segments that `table.init` may still use. Other segments have length 0.
     pub elem_live: Box<[Cell<bool>]>,
 }
+
+/// The values of an element segment. The collector changes references.
+pub(crate) type Segment = Box<[Cell<u64>]>;
 
 /// Returns the owner of a context.
 ///

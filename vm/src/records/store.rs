@@ -16,18 +16,21 @@
 
 use crate::records::engine::Engine;
 use crate::records::error::{Error, Result};
-use crate::records::exceptions::{ExnRecord, InFlight, Landing, TagRecord};
+use crate::records::exceptions::{ExnRecord, InFlight, Landing, Site, TagRecord};
 use crate::records::failure::Failure;
+use crate::records::heap::Heap;
 use crate::records::instance::Owner;
 use crate::records::limiter::Limiter;
 use crate::records::memory::{MemoryRecord, Plan};
 use crate::records::pooling::Share;
 use crate::records::quiescence::Word;
+use crate::records::root_maps::RootMaps;
+use crate::records::roots::{Root, Roots};
 use crate::records::stack::StackRecord;
 use crate::records::stripes::Stripe;
 use crate::records::table::TableRecord;
-use std::any::Any;
 use std::mem::offset_of;
+use std::ops::Range;
 use std::ptr;
 use std::sync::atomic::Ordering;
 use weir_bytecode::Trap;
@@ -52,6 +55,8 @@ pub(crate) type OnDeadline = dyn FnMut(*mut StoreRecord) -> Result<UpdateDeadlin
 #[repr(C, align(16))]
 pub(crate) struct GlobalRecord {
     pub slot: [u64; 2],
+    /// Whether it has a reference into the collected heap.
+    pub is_collected: bool,
 }
 
 /// All of a store but the embedder's data.
@@ -89,6 +94,12 @@ pub(crate) struct StoreRecord {
     pub on_deadline: Option<Box<OnDeadline>>,
     /// Unique in the process; handles carry it.
     pub id: u64,
+    /// Host values and exception objects.
+    pub heap: Heap,
+    /// The embedder's references into it.
+    pub roots: Roots,
+    /// Where frames of the interpreter and of baseline code have theirs.
+    pub root_maps: RootMaps,
     pub owned: Owned,
 }
 
@@ -99,23 +110,11 @@ pub(crate) struct Owned {
     pub memories: Vec<*mut MemoryRecord>,
     pub tables: Vec<*mut TableRecord>,
     pub globals: Vec<*mut GlobalRecord>,
-    pub externs: Vec<*mut ExternRecord>,
     pub tags: Vec<*mut TagRecord>,
-    pub exceptions: Vec<*mut ExnRecord>,
-    /// Bytes of the exceptions, and those for which the limiter has been asked.
-    pub exception_bytes: [usize; 2],
     /// Number of the owners that are instances.
     pub instances: usize,
     /// What the store holds of the engine's limits, until it is dropped.
     pub held: Share,
-}
-
-/// The bytes by which the memory of exception objects grows.
-const EXCEPTION_PAGE: usize = 64 << 10;
-
-/// The record of an `externref`.
-pub(crate) struct ExternRecord {
-    pub value: Box<dyn Any + Send + Sync>,
 }
 
 /// Returns the store that an instance belongs to.
@@ -213,26 +212,50 @@ impl StoreRecord {
         tag
     }
 
-    /// Adds an exception object. To the limiter, the objects of a store are a memory that grows by [`EXCEPTION_PAGE`].
+    /// Adds an exception object whose payload is in slots at `payload`. Never collects.
     ///
     /// # Errors
-    /// The limiter refuses it.
-    pub fn add_exception(&mut self, exception: ExnRecord) -> Result<*mut ExnRecord> {
-        let [used, granted] = self.owned.exception_bytes;
-        let used = used + exception.size() + size_of::<*mut ExnRecord>();
-        if used > granted {
-            let desired = used.next_multiple_of(EXCEPTION_PAGE);
-            if let Some(limiter) = &mut self.limiter
-                && !limiter.memory_growing(self.data, granted, desired, None)?
-            {
-                return Err(Error::msg("the store's limit of memory does not allow another exception object"));
-            }
-            self.owned.exception_bytes[1] = desired;
+    /// The limiter refuses it, or there is no memory.
+    ///
+    /// # Safety
+    /// The tag is live, and the slots have values of its types.
+    pub unsafe fn add_exception(&mut self, tag: *const TagRecord, site: Site, payload: *const u64) -> Result<*mut ExnRecord> {
+        // SAFETY: the caller's promise; the words have just been allocated.
+        unsafe {
+            let words = ExnRecord::words(tag);
+            self.ask_for_objects(words)?;
+            let reference = self.heap.allocate(words)?;
+            let object = self.heap.new_exception(reference);
+            ExnRecord::write(object, tag, site, payload);
+            Ok(object)
         }
-        self.owned.exception_bytes[0] = used;
-        let exception = Box::into_raw(Box::new(exception));
-        self.owned.exceptions.push(exception);
-        Ok(exception)
+    }
+
+    /// Asks the limiter for the memory of an object of this many words. To it, the heap is a memory that grows by 64 KiB or more.
+    ///
+    /// # Errors
+    /// It refuses.
+    pub fn ask_for_objects(&mut self, words: usize) -> Result<()> {
+        let Some(Range { start, end }) = self.heap.wanted(words) else { return Ok(()) };
+        if let Some(limiter) = &mut self.limiter
+            && !limiter.memory_growing(self.data, start, end, None)?
+        {
+            return Err(Error::msg("the store's limit of memory does not allow another reference"));
+        }
+        self.heap.grant(end);
+        Ok(())
+    }
+
+    /// Returns the reference of a root.
+    ///
+    /// # Errors
+    /// Its scope has ended.
+    ///
+    /// # Panics
+    /// It is one of another store.
+    pub fn reference(&self, root: Root) -> Result<u32> {
+        assert_eq!(root.store, self.id, "a reference was used with a store that is not its own");
+        self.roots.get(root).ok_or_else(|| Error::msg("a reference was used after the end of its scope"))
     }
 
     /// Checks that the store's limits allow this many more instances, memories and tables.

@@ -101,6 +101,11 @@ impl TableRecord {
         Ok(())
     }
 
+    /// Calls `visit` with the references of all elements.
+    pub fn references(&mut self, mut visit: impl FnMut(*mut u64)) {
+        self.entries.iter_mut().for_each(|entry| visit(&raw mut entry.reference));
+    }
+
     /// Adds `delta` elements and returns the previous number; `None` without any change if that exceeds a limit.
     ///
     /// # Errors

@@ -7,6 +7,7 @@
 //!
 //! Only [`Failure::Throw`] is searched for: no handler sees a trap, or another error of the host.
 
+use crate::records::collect::collect_before_throw;
 use crate::records::deadline::deadline_reached;
 use crate::records::engines::NativeSite;
 use crate::records::error::Error;
@@ -99,13 +100,15 @@ pub(crate) struct Search {
 }
 
 impl Search {
-    /// Begins a search.
+    /// Begins a search. May collect before.
     ///
     /// # Safety
     /// The store is live, and an exception is in flight.
     #[inline]
     pub unsafe fn begin(store: *mut StoreRecord) -> (Search, NativeSearch) {
         // SAFETY: the caller's promise.
+        unsafe { collect_before_throw(store) };
+        // SAFETY: as above.
         let (tag, polls) = unsafe { ((*store).in_flight.tag, (*store).engine.config().epoch_interruption) };
         let poll_at = if polls { FRAMES_PER_POLL } else { u64::MAX };
         let progress = NativeSearch { left: 0, poll_at, unwound: Unwound::default() };
@@ -166,13 +169,18 @@ impl Search {
     #[inline]
     pub unsafe fn end(self, progress: &NativeSearch) -> Result<bool, Failure> {
         let Search { store, tested, found, stopped, .. } = self;
-        if let Some(failure) = stopped {
-            return Err(failure);
-        }
         // SAFETY: the caller's promise.
         unsafe {
+            if let Some(failure) = stopped {
+                (*store).in_flight = InFlight::NONE;
+                return Err(failure);
+            }
             if (*store).engine.config().consume_fuel {
-                charge(&mut (*store).ctx.fuel, i64::try_from(tested + progress.left).unwrap_or(i64::MAX))?;
+                let cost = i64::try_from(tested + progress.left).unwrap_or(i64::MAX);
+                if let Err(trap) = charge(&mut (*store).ctx.fuel, cost) {
+                    (*store).in_flight = InFlight::NONE;
+                    return Err(trap.into());
+                }
             }
             let handler = (*store).landing.as_ref().filter(|_| found).map(|landing| landing.handler);
             if (*store).in_flight.site.pc == Site::UNKNOWN && handler.is_none_or(|handler| (*handler).needs_object()) {
@@ -349,7 +357,7 @@ pub(crate) unsafe fn write_operands(store: *mut StoreRecord, landing: &Landing) 
         let (source, region, handler) = (&*source, &*region, &*handler);
         let words = source.words();
         let needs_object = handler.needs_object();
-        let reference = if needs_object { object(store)? as u64 } else { 0 };
+        let reference = if needs_object { reference(store)? } else { 0 };
         let InFlight { tag, object, .. } = (*store).in_flight;
         let BranchEntry { keep, drop, .. } = source.branches[handler.entry as usize];
         let operands = fp.add(source.locals.len() * words + FRAME_HEADER as usize);
@@ -358,7 +366,7 @@ pub(crate) unsafe fn write_operands(store: *mut StoreRecord, landing: &Landing) 
         let mut sp = first;
         if handler.tag.is_some() {
             let (count, from) = ((*tag).fields(), (*tag).words());
-            let payload = if object.is_null() { (*(*store).stack).ctx.overflow } else { (*object).payload().as_ptr().cast_mut() };
+            let payload = if object.is_null() { (*(*store).stack).ctx.overflow } else { ExnRecord::payload(object) };
             for i in 0..count {
                 write_slot(first.add(i * words), words, read_slot(payload.add(i * from), from));
             }
@@ -389,13 +397,13 @@ pub(crate) unsafe fn write_overflow(store: *mut StoreRecord, handler: &Handler) 
     // SAFETY: the caller's promise. The slots have room for the parameters of any function, and more.
     unsafe {
         let needs_object = handler.needs_object();
-        let reference = if needs_object { object(store)? as u64 } else { 0 };
+        let reference = if needs_object { reference(store)? } else { 0 };
         // Without an object the payload is there.
         let InFlight { tag, object, .. } = (*store).in_flight;
         let overflow = (*(*store).stack).ctx.overflow;
         if needs_object || !object.is_null() {
             let words = if handler.tag.is_some() { (*tag).fields() * (*tag).words() } else { 0 };
-            ptr::copy_nonoverlapping((*object).payload().as_ptr(), overflow, words);
+            ptr::copy_nonoverlapping(ExnRecord::payload(object), overflow, words);
             if needs_object {
                 overflow.add(words).write(reference);
             }
@@ -419,11 +427,28 @@ pub(crate) unsafe fn object(store: *mut StoreRecord) -> Result<*mut ExnRecord, F
         if !object.is_null() {
             return Ok(object);
         }
-        let record = ExnRecord::new(tag, site, (*(*store).stack).ctx.overflow);
-        let object = (*store).add_exception(record).map_err(Failure::Host)?;
-        (*store).in_flight.object = object;
-        Ok(object)
+        match (*store).add_exception(tag, site, (*(*store).stack).ctx.overflow) {
+            Ok(object) => {
+                (*store).in_flight.object = object;
+                Ok(object)
+            }
+            Err(error) => {
+                // The payload is not one any more.
+                (*store).in_flight = InFlight::NONE;
+                Err(Failure::Host(error))
+            }
+        }
     }
+}
+
+/// Returns a reference to [`object`].
+///
+/// # Errors
+/// # Safety
+/// As there.
+unsafe fn reference(store: *mut StoreRecord) -> Result<u64, Failure> {
+    // SAFETY: the caller's promise.
+    unsafe { object(store).map(|object| (*store).heap.reference(object).into()) }
 }
 
 /// Makes the exception that is being thrown the pending one. Returns the failure for `error`, the host function's with which it was
@@ -437,7 +462,8 @@ pub(crate) unsafe fn uncaught(store: *mut StoreRecord, error: Option<Error>) -> 
         match object(store) {
             Ok(object) => {
                 (*store).pending = object;
-                Failure::Host(error.unwrap_or_else(|| Error::thrown(describe(&*object))))
+                (*store).in_flight = InFlight::NONE;
+                Failure::Host(error.unwrap_or_else(|| Error::thrown(describe(object))))
             }
             Err(failure) => failure,
         }
@@ -448,15 +474,15 @@ pub(crate) unsafe fn uncaught(store: *mut StoreRecord, error: Option<Error>) -> 
 ///
 /// # Safety
 /// The object is one of a live store.
-unsafe fn describe(object: &ExnRecord) -> Box<str> {
+unsafe fn describe(object: *const ExnRecord) -> Box<str> {
     // SAFETY: the caller's promise: instances and tags live as long as the store.
     unsafe {
-        let (site, tag) = (object.site(), &*object.tag());
+        let (site, tag) = ((*object).site(), &*(*object).tag());
         let mut text = String::from("uncaught exception");
         let thrower = (!site.instance.is_null()).then(|| instance_of(site.instance));
         let name = thrower.and_then(|instance| {
             let bytecode = instance.module.bytecode();
-            let index = (0..bytecode.tags.len() as u32).find(|&index| instance.tag(index) == object.tag())?;
+            let index = (0..bytecode.tags.len() as u32).find(|&index| instance.tag(index) == (*object).tag())?;
             Some(bytecode.tag_name(index))
         });
         if let Some(name) = name {
@@ -464,7 +490,7 @@ unsafe fn describe(object: &ExnRecord) -> Box<str> {
         }
         text.push('(');
         for (i, ty) in tag.ty.params.iter().enumerate() {
-            let bits = read_slot(object.payload()[i * tag.words()..].as_ptr(), tag.words());
+            let bits = read_slot(ExnRecord::payload(object).add(i * tag.words()), tag.words());
             let separator = if i == 0 { "" } else { ", " };
             let _ = match ty {
                 ValType::I32 => write!(text, "{separator}{}", bits as i32),
@@ -497,10 +523,11 @@ unsafe fn describe(object: &ExnRecord) -> Box<str> {
 /// Makes an exception object of the store the one that is being thrown, from this place if it has none.
 ///
 /// # Safety
-/// The object is one of the live store.
-pub(crate) unsafe fn throw_object(store: *mut StoreRecord, object: *mut ExnRecord) {
+/// The reference is one of the live store to an exception.
+pub(crate) unsafe fn throw_object(store: *mut StoreRecord, reference: u64) {
     // SAFETY: the caller's promise.
     unsafe {
+        let object = (*store).heap.exception(reference as u32);
         let site: Site = (*object).site();
         (*store).in_flight = InFlight { tag: (*object).tag(), object, site };
     }

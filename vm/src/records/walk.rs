@@ -49,10 +49,50 @@ pub(crate) struct Position {
 }
 
 /// A run of the interpreter's loop, or of a function by the evaluator.
+#[repr(C)]
 pub(crate) struct Activation {
     prev: *const (),
     /// Null until [`record_position`] is called.
     position: Cell<*const Position>,
+}
+
+/// That of the evaluator, which has its values elsewhere than on the value stack.
+#[repr(C)]
+pub(crate) struct EvaluatorActivation {
+    pub activation: Activation,
+    values: Cell<*const [Cell<u128>]>,
+    /// The indices of the values that are references into the collected heap.
+    roots: Cell<*const [u32]>,
+}
+
+impl EvaluatorActivation {
+    /// Creates an activation as [`Activation::new`] does, without values.
+    ///
+    /// # Safety
+    /// As there.
+    pub unsafe fn new(stack: *const StackCtx) -> EvaluatorActivation {
+        // SAFETY: the caller's promise.
+        let activation = unsafe { Activation::new(stack) };
+        EvaluatorActivation { activation, values: Cell::new(&[]), roots: Cell::new(&[]) }
+    }
+
+    /// Sets the values, and the indices of those that are references into the collected heap.
+    pub fn set_roots(&self, values: *const [Cell<u128>], roots: *const [u32]) {
+        self.values.set(values);
+        self.roots.set(roots);
+    }
+
+    /// Calls `visit` with the values that are references into the collected heap.
+    ///
+    /// # Safety
+    /// What [`EvaluatorActivation::set_roots`] was given last is still there.
+    pub unsafe fn roots(&self, mut visit: impl FnMut(*mut u64)) {
+        // SAFETY: the caller's promise. The upper half of a reference is zero.
+        unsafe {
+            let (values, roots) = (&*self.values.get(), &*self.roots.get());
+            roots.iter().for_each(|&index| visit(values[index as usize].as_ptr().cast()));
+        }
+    }
 }
 
 impl Activation {

@@ -18,8 +18,8 @@ use weir_contract::{Boundary, FRAME_HEADER, InstanceCtx, StackCtx, TrapSite};
 
 /// A frame of compiled code, for the records.
 pub(super) fn native_site(site: Site, frame: NativeFrame) -> NativeSite {
-    let (Site { module, func, pc, .. }, NativeFrame { fp, code, call, landings, layout }) = (site, frame);
-    NativeSite { module, func, pc, fp, code, call, landings, layout }
+    let (Site { module, func, pc, .. }, NativeFrame { fp, code, call, landings, layout, roots }) = (site, frame);
+    NativeSite { module, func, pc, fp, code, call, landings, layout, roots }
 }
 
 /// Implements [`Engines::search_native`](crate::records::engines::Engines::search_native).

@@ -168,6 +168,13 @@ fn check_definitions<I: Inst>(code: &MachineCode<I>, allocation: &Allocation) ->
             for &(_, place) in operands.iter().filter(|(operand, _)| operand.role == Role::Use) {
                 read(&written, place).map_err(|what| format!("b{block}: {what} by {inst:?}"))?;
             }
+            let roots = inst.list().map_or(&[][..], |list| &code.lists[list as usize].roots);
+            for &root in roots {
+                if allocation.slots.get(root as usize) != Some(&SlotWidth::Word) {
+                    return Err(format!("b{block}: {inst:?} has a root in slot {root}"));
+                }
+                read(&written, Place::Slot(root)).map_err(|what| format!("b{block}: {what} by the collector at {inst:?}"))?;
+            }
             written.regs = inst.clobbers(&code.lists).iter().fold(written.regs, RegSet::without);
             let defs = operands.iter().filter(|(operand, _)| operand.role == Role::Def);
             defs.for_each(|&(_, place)| written.set(place, true));

@@ -64,7 +64,7 @@ fn each_operand<I: Inst>(
 
 fn check_arguments<I: Inst>(code: &MachineCode<I>) -> Result<(), String> {
     for (number, block) in code.blocks.iter().enumerate() {
-        let kinds = |regs: &[Reg]| regs.iter().map(|reg| (reg.class(), SlotWidth::of(*reg))).collect::<Vec<_>>();
+        let kinds = |regs: &[Reg]| regs.iter().map(|reg| (reg.class(), reg.is_traced(), SlotWidth::of(*reg))).collect::<Vec<_>>();
         let expected = match block.succs[..] {
             [succ] => kinds(&code.blocks[succ as usize].params),
             _ => Vec::new(),

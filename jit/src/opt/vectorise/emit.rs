@@ -505,7 +505,9 @@ impl Emit<'_, '_> {
         let sum = self.vector(reduction.lanes, Type::V128, 0, &halves);
         let (extract, lanes) = match ty {
             Type::I32 => (Opcode::I32x4ExtractLane, 4),
-            Type::I64 | Type::F32 | Type::F64 | Type::V128 | Type::V256 | Type::Ref | Type::Void => (Opcode::I64x2ExtractLane, 2),
+            Type::I64 | Type::F32 | Type::F64 | Type::V128 | Type::V256 | Type::Ref | Type::Gc | Type::Void => {
+                (Opcode::I64x2ExtractLane, 2)
+            }
         };
         let mut result = self.starts[&reduction.phi];
         for lane in 0..lanes {

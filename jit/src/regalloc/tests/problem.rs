@@ -11,6 +11,7 @@ use std::ops::Range;
 pub struct Problem {
     insts: Vec<Vec<Operand>>,
     clobbers: Vec<RegSet>,
+    safepoints: Vec<bool>,
     blocks: Vec<Block>,
     loops: Vec<Range<u32>>,
     num_regs: usize,
@@ -43,6 +44,7 @@ impl Problem {
     pub fn block(&mut self, succs: &[u32], params: &[Reg], args: &[Reg], insts: Vec<Vec<Operand>>) {
         let start = self.insts.len() as u32;
         self.clobbers.extend(insts.iter().map(|_| RegSet::EMPTY));
+        self.safepoints.extend(insts.iter().map(|_| false));
         self.insts.extend(insts);
         self.blocks.push(Block {
             insts: start..self.insts.len() as u32,
@@ -58,8 +60,18 @@ impl Problem {
         self.clobbers[inst] = clobbers;
     }
 
+    pub fn safepoint(&mut self, inst: usize) {
+        self.safepoints[inst] = true;
+    }
+
     pub fn frequencies(&mut self, frequencies: &[f32]) {
         self.blocks.iter_mut().zip(frequencies).for_each(|(block, &frequency)| block.frequency = frequency);
+    }
+
+    /// Whether a virtual register is traced.
+    pub fn has_traced(&self) -> bool {
+        let params = self.blocks.iter().flat_map(|block| block.params.iter().copied());
+        self.insts.iter().flatten().map(|operand| operand.reg).chain(params).any(Reg::is_traced)
     }
 
     /// Computes the fields that follow from the others. Loops must be contiguous.
@@ -129,6 +141,10 @@ impl Client for Problem {
 
     fn clobbers(&self, inst: usize) -> RegSet {
         self.clobbers[inst]
+    }
+
+    fn is_safepoint(&self, inst: usize) -> bool {
+        self.safepoints[inst]
     }
 
     fn loops(&self) -> &[Range<u32>] {
@@ -237,6 +253,19 @@ fn immediate_dominators(preds: &[Vec<u32>]) -> Vec<usize> {
     }
 }
 
+/// An instruction.
+struct Inst {
+    operands: Vec<Operand>,
+    clobbers: RegSet,
+    safepoint: bool,
+}
+
+impl From<Vec<Operand>> for Inst {
+    fn from(operands: Vec<Operand>) -> Inst {
+        Inst { operands, clobbers: RegSet::EMPTY, safepoint: false }
+    }
+}
+
 /// A random problem that has a solution.
 pub fn at_random(random: &mut Random) -> Problem {
     let (preferred, others, floats) = (3 + random.below(4), 1 + random.below(3), 3 + random.below(3));
@@ -275,7 +304,7 @@ impl Generator<'_> {
         for block in 0..blocks {
             self.visible = if block == 0 { Vec::new() } else { visible[graph.idoms[block]].clone() };
             self.visible.extend(&params[block]);
-            let mut insts: Vec<(Vec<Operand>, RegSet)> = (0..self.random.below(10)).map(|_| self.inst()).collect();
+            let mut insts: Vec<Inst> = (0..self.random.below(10)).map(|_| self.inst()).collect();
             let mut args = Vec::new();
             if let [succ] = graph.succs[block][..] {
                 for &param in &params[succ as usize] {
@@ -283,11 +312,14 @@ impl Generator<'_> {
                     args.push(arg);
                 }
             }
-            insts.push((self.terminator(graph.succs[block].len()), RegSet::EMPTY));
+            insts.push(self.terminator(graph.succs[block].len()).into());
             let first = self.problem.insts.len();
-            let (operands, clobbers): (Vec<_>, Vec<_>) = insts.into_iter().unzip();
+            let operands = insts.iter().map(|inst| inst.operands.clone()).collect();
             self.problem.block(&graph.succs[block], &params[block], &args, operands);
-            clobbers.into_iter().enumerate().for_each(|(i, clobbers)| self.problem.clobber(first + i, clobbers));
+            for (i, inst) in insts.into_iter().enumerate() {
+                self.problem.clobber(first + i, inst.clobbers);
+                self.problem.safepoints[first + i] = inst.safepoint;
+            }
             visible.push(std::mem::take(&mut self.visible));
         }
         let depths: Vec<f32> = (0..blocks).map(|_| [1.0, 1.0, 8.0, 64.0, 0.01][self.random.below(5)]).collect();
@@ -298,7 +330,21 @@ impl Generator<'_> {
         match self.random.below(8) {
             0 => self.fresh_of(Class::Float),
             1 => self.fresh_wide(),
+            2 | 3 => self.fresh_traced(),
             _ => self.fresh_of(Class::Int),
+        }
+    }
+
+    fn fresh_traced(&mut self) -> Reg {
+        self.next += 1;
+        Reg::new_traced(self.next - 1)
+    }
+
+    fn fresh_like(&mut self, like: Reg) -> Reg {
+        match (like.is_wide(), like.is_traced()) {
+            (true, _) => self.fresh_wide(),
+            (_, true) => self.fresh_traced(),
+            (false, false) => self.fresh_of(like.class()),
         }
     }
 
@@ -313,14 +359,14 @@ impl Generator<'_> {
     }
 
     /// A visible value of the class and width of `like`; old values are as likely as new ones.
-    fn value(&mut self, like: Reg, insts: &mut Vec<(Vec<Operand>, RegSet)>) -> Reg {
-        let kind = |reg: Reg| (reg.class(), reg.is_wide());
+    fn value(&mut self, like: Reg, insts: &mut Vec<Inst>) -> Reg {
+        let kind = |reg: Reg| (reg.class(), reg.is_wide(), reg.is_traced());
         let visible: Vec<Reg> = self.visible.iter().copied().filter(|&reg| kind(reg) == kind(like)).collect();
         let recent = &visible[visible.len().saturating_sub(4)..];
         let found = if self.random.chance(50) { self.random.pick(recent) } else { self.random.pick(&visible) };
         found.unwrap_or_else(|| {
-            let reg = if like.is_wide() { self.fresh_wide() } else { self.fresh_of(like.class()) };
-            insts.push((vec![super::written(reg)], RegSet::EMPTY));
+            let reg = self.fresh_like(like);
+            insts.push(vec![super::written(reg)].into());
             self.visible.push(reg);
             reg
         })
@@ -331,17 +377,17 @@ impl Generator<'_> {
         if self.random.chance(50) { self.random.pick(&recent) } else { self.random.pick(&self.visible.clone()) }
     }
 
-    fn inst(&mut self) -> (Vec<Operand>, RegSet) {
-        let (operands, clobbers) = match self.random.below(8) {
+    fn inst(&mut self) -> Inst {
+        let inst = match self.random.below(8) {
             0 => self.call(),
             1 => self.quotient(),
-            2 | 3 => (self.two_address(), RegSet::EMPTY),
-            4 => (self.with_scratch(), RegSet::EMPTY),
-            _ => (self.plain(), RegSet::EMPTY),
+            2 | 3 => self.two_address().into(),
+            4 => self.with_scratch().into(),
+            _ => self.plain().into(),
         };
-        let defs = operands.iter().filter(|operand| operand.role == Role::Def && operand.position == Position::Late);
+        let defs = inst.operands.iter().filter(|operand| operand.role == Role::Def && operand.position == Position::Late);
         self.visible.extend(defs.map(|operand| operand.reg));
-        (operands, clobbers)
+        inst
     }
 
     fn uses(&mut self, most: usize) -> Vec<Operand> {
@@ -364,7 +410,7 @@ impl Generator<'_> {
 
     fn two_address(&mut self) -> Vec<Operand> {
         let Some(source) = self.pick() else { return self.plain() };
-        let def = self.fresh_of(source.class());
+        let def = self.fresh_like(source);
         let mut operands = vec![super::used(source), super::operand(def, Constraint::Reuse(0), Role::Def, Position::Late)];
         operands.extend(self.uses(1));
         operands
@@ -382,19 +428,19 @@ impl Generator<'_> {
     }
 
     /// An instruction with a fixed operand that is also its result, a late operand, and one clobbered register.
-    fn quotient(&mut self) -> (Vec<Operand>, RegSet) {
+    fn quotient(&mut self) -> Inst {
         let ints: Vec<Reg> = self.visible.iter().copied().filter(|reg| reg.class() == Class::Int).collect();
-        let Some(dividend) = self.random.pick(&ints) else { return (self.plain(), RegSet::EMPTY) };
+        let Some(dividend) = self.random.pick(&ints) else { return self.plain().into() };
         let mut operands = vec![super::operand(dividend, Constraint::Fixed(Reg::int(0)), Role::Use, Position::Early)];
         let divisor = self.random.pick(&ints).unwrap_or(dividend);
         operands.push(super::operand(divisor, Constraint::Reg, Role::Use, Position::Late));
         let result = self.fresh_of(Class::Int);
         operands.push(super::operand(result, Constraint::Fixed(Reg::int(0)), Role::Def, Position::Late));
-        (operands, RegSet::EMPTY.with(Reg::int(1)))
+        Inst { operands, clobbers: RegSet::EMPTY.with(Reg::int(1)), safepoint: false }
     }
 
-    /// An instruction with several operands and results in fixed registers, which clobbers all preferred registers.
-    fn call(&mut self) -> (Vec<Operand>, RegSet) {
+    /// An instruction with several operands and results in fixed registers, which clobbers all preferred registers. Most are safepoints.
+    fn call(&mut self) -> Inst {
         let mut operands = Vec::new();
         for n in 0..self.random.below(3) as u8 {
             if let Some(reg) = self.pick() {
@@ -413,7 +459,7 @@ impl Generator<'_> {
             clobbers = clobbers.without(fixed);
             operands.push(super::operand(def, Constraint::Fixed(fixed), Role::Def, Position::Late));
         }
-        (operands, clobbers)
+        Inst { operands, clobbers, safepoint: self.random.chance(70) }
     }
 
     fn terminator(&mut self, succs: usize) -> Vec<Operand> {
@@ -433,6 +479,26 @@ impl Generator<'_> {
             _ => self.uses(1),
         }
     }
+}
+
+/// Changes the roots of one safepoint: removes one, adds one or gives one in another slot. Returns whether it changed anything.
+pub fn damage_roots(random: &mut Random, problem: &Problem, assignment: &mut Assignment) -> bool {
+    let safepoints: Vec<u32> = (0..problem.insts.len() as u32).filter(|&inst| problem.safepoints[inst as usize]).collect();
+    let slots = assignment.slots.len();
+    let before = assignment.roots.clone();
+    match random.below(3) {
+        0 if !before.is_empty() => {
+            assignment.roots.remove(random.below(before.len()));
+        }
+        1 if slots > 0 => assignment.roots.extend(random.pick(&safepoints).map(|inst| (inst, random.below(slots) as u32))),
+        _ if !before.is_empty() && slots > 0 => {
+            assignment.roots[random.below(before.len())].1 = random.below(slots) as u32;
+        }
+        _ => return false,
+    }
+    assignment.roots.sort_unstable();
+    assignment.roots.dedup();
+    assignment.roots != before
 }
 
 /// Changes one place, copy or slot; returns whether it changed anything.

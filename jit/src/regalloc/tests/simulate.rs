@@ -3,7 +3,7 @@
 
 use super::random::Random;
 use crate::regalloc::client::{Assignment, Client, Operand, Place, Position, Reg, Role, SlotWidth};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 /// The number of paths per assignment.
 const PATHS: usize = 8;
@@ -15,6 +15,8 @@ const BLOCKS: usize = 60;
 struct State {
     values: u64,
     regs: HashMap<usize, u64>,
+    /// The values of traced registers.
+    traced: HashSet<u64>,
     places: HashMap<(bool, u32), u64>,
 }
 
@@ -75,8 +77,26 @@ impl State {
         client.clobbers(inst).iter().for_each(|reg| {
             self.places.remove(&key(Place::Reg(reg)));
         });
+        if client.is_safepoint(inst) {
+            self.collect(assignment.roots(inst as u32));
+        }
         at(Role::Def, Position::Late).for_each(|(operand, place)| self.write(operand.reg, place));
         Ok(())
+    }
+
+    /// Moves everything: traced values change, in the virtual registers and in the roots. Where a root has something else, that is
+    /// destroyed.
+    fn collect(&mut self, roots: impl Iterator<Item = u32>) {
+        const MOVED: u64 = 1 << 32;
+        for slot in roots {
+            let place = (true, slot);
+            match self.places.get(&place).copied().filter(|value| self.traced.contains(value)) {
+                Some(value) => self.places.insert(place, value + MOVED),
+                None => self.places.remove(&place),
+            };
+        }
+        self.regs.values_mut().filter(|value| self.traced.contains(value)).for_each(|value| *value += MOVED);
+        self.traced = self.traced.iter().map(|value| value + MOVED).collect();
     }
 
     fn read(&self, inst: usize, operand: &Operand, place: Place) -> Result<(), String> {
@@ -91,6 +111,9 @@ impl State {
         self.values += 1;
         let value = self.values << 1 | u64::from(reg.is_wide());
         self.regs.insert(reg.index(), value);
+        if reg.is_traced() {
+            self.traced.insert(value);
+        }
         self.places.insert(key(place), value);
     }
 }

@@ -163,6 +163,7 @@ impl Lower<'_, '_> {
             target: Target::None,
             restore: false,
             handlers: Vec::new(),
+            roots: Vec::new(),
         };
         self.push_list(Asm::Args, list);
         extended.into_iter().for_each(|inst| self.push(inst));

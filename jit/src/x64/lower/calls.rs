@@ -105,7 +105,15 @@ impl<'l> Lower<'l, '_> {
         let restore = reference.is_some() || self.request.module.foreign_tail_calls;
         self.code.calls = true;
         self.code.restores |= restore;
-        let list = RegList { uses, defs: Vec::new(), clobbers: abi::CALLER_SAVED, target, restore, handlers: Vec::new() };
+        let list = RegList {
+            uses,
+            defs: Vec::new(),
+            clobbers: abi::CALLER_SAVED,
+            target,
+            restore,
+            handlers: Vec::new(),
+            roots: Vec::new(),
+        };
         if self.func.op(self.following(self.block, self.position)) == Op::Try {
             // The block of the normal edge has the results.
             return self.push_protected(Asm::TryCall, list);
@@ -163,7 +171,15 @@ impl<'l> Lower<'l, '_> {
         let (ty, target, reference, args) = self.callee(value, by);
         let mut uses = self.send(args, abi::params(&ty.params));
         uses.extend(reference.map(|reg| (reg, abi::CALLEE)));
-        let list = RegList { uses, defs: Vec::new(), clobbers: RegSet::EMPTY, target, restore: false, handlers: Vec::new() };
+        let list = RegList {
+            uses,
+            defs: Vec::new(),
+            clobbers: RegSet::EMPTY,
+            target,
+            restore: false,
+            handlers: Vec::new(),
+            roots: Vec::new(),
+        };
         self.push_list(Asm::TailCall, list);
     }
 
@@ -177,6 +193,7 @@ impl<'l> Lower<'l, '_> {
             target: Target::None,
             restore: false,
             handlers: Vec::new(),
+            roots: Vec::new(),
         };
         self.push_list(Asm::Ret, list);
     }
@@ -195,6 +212,7 @@ impl<'l> Lower<'l, '_> {
                 target: Target::Helper(helper),
                 restore: false,
                 handlers: Vec::new(),
+                roots: Vec::new(),
             },
         );
         result

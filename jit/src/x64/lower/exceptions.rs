@@ -37,7 +37,10 @@ impl Lower<'_, '_> {
         let (defs, extended, overflow) = self.receive(call, block, position, types);
         if !defs.is_empty() {
             let (uses, clobbers, target) = (Vec::new(), RegSet::EMPTY, Target::None);
-            self.push_list(Asm::Results, RegList { uses, defs, clobbers, target, restore: false, handlers: Vec::new() });
+            self.push_list(
+                Asm::Results,
+                RegList { uses, defs, clobbers, target, restore: false, handlers: Vec::new(), roots: Vec::new() },
+            );
         }
         extended.into_iter().for_each(|inst| self.push(inst));
         self.load_overflow(&overflow);
@@ -76,7 +79,7 @@ impl Lower<'_, '_> {
         let clobbers = abi::CALLER_SAVED;
         self.push_protected(
             Asm::Throw,
-            RegList { uses, defs: Vec::new(), clobbers, target, restore: false, handlers: Vec::new() },
+            RegList { uses, defs: Vec::new(), clobbers, target, restore: false, handlers: Vec::new(), roots: Vec::new() },
         );
     }
 

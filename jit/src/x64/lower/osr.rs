@@ -66,6 +66,7 @@ impl Lower<'_, '_> {
             target: Target::Address,
             restore: false,
             handlers: Vec::new(),
+            roots: Vec::new(),
         };
         self.push_list(Asm::TailCall, list);
     }

@@ -55,7 +55,7 @@ pub fn width(ty: Type) -> Width {
     match ty {
         Type::I32 | Type::F32 => Width::D,
         Type::V128 | Type::V256 => Width::X,
-        Type::Void | Type::I64 | Type::F64 | Type::Ref => Width::Q,
+        Type::Void | Type::I64 | Type::F64 | Type::Ref | Type::Gc => Width::Q,
     }
 }
 
@@ -111,6 +111,7 @@ impl Lower<'_, '_> {
         match ty {
             Type::V128 => self.code.new_wide_reg(),
             Type::V256 => self.code.new_long_reg(),
+            Type::Gc => self.code.new_traced_reg(),
             Type::Void | Type::I32 | Type::I64 | Type::F32 | Type::F64 | Type::Ref => self.code.new_reg(class(ty)),
         }
     }
@@ -135,7 +136,7 @@ impl Lower<'_, '_> {
         let inst = match ty {
             Type::F32 | Type::F64 if bits == 0 => Inst::new(Asm::Vzero, width(ty)),
             Type::F32 | Type::F64 => Inst::new(Asm::Vmov, width(ty)).mem(self.constant_mem(bits, ty)),
-            Type::Void | Type::I32 | Type::I64 | Type::V128 | Type::V256 | Type::Ref => {
+            Type::Void | Type::I32 | Type::I64 | Type::V128 | Type::V256 | Type::Ref | Type::Gc => {
                 Inst::new(Asm::MovImm, Width::Q).imm(bits as i64)
             }
         };

@@ -96,6 +96,14 @@ impl Config {
         self
     }
 
+    /// Moves every object of the collected heap at every safepoint, and makes the memory that they had inaccessible, so that a reference that the
+    /// collector does not know leads to a crash. For tests of this library.
+    #[doc(hidden)]
+    pub fn gc_stress(&mut self, enable: bool) -> &mut Config {
+        self.gc_stress = enable;
+        self
+    }
+
     /// Uses several threads, or one: those of [`Config::parallel_validation`], and of [`Config::compiler_threads`] unless their number
     /// is set. Default: on.
     pub fn parallel_compilation(&mut self, parallel: bool) -> &mut Config {

@@ -24,7 +24,7 @@ use crate::records::module::ModuleRecord;
 use crate::records::stack::{native_overflow, read_slot, with_room, write_slot};
 use crate::records::stats::{Fallback, RefusedBy, Stats};
 use crate::records::store::store_of;
-use crate::records::walk::{Activation, Position, record_position};
+use crate::records::walk::{EvaluatorActivation, Position, record_position};
 use bumpalo::Bump;
 use std::any::Any;
 use std::cell::Cell;
@@ -242,10 +242,12 @@ unsafe fn evaluate(instance: *mut InstanceCtx, func: &Func<'_>, args: *mut u64) 
         let start = bytecode.bodies[(func.index - bytecode.imported_funcs) as usize].range().start;
         let position = Cell::new(at(start));
         let stack = (*instance).stack;
-        let activation = Activation::new(stack);
-        activation.link(stack);
+        let activation = EvaluatorActivation::new(stack);
+        activation.activation.link(stack);
         record_position(stack, position.as_ptr());
         let outcome = evaluate_at(instance, func, args, &position);
+        // The values are gone.
+        activation.set_roots(&[], &[]);
         let outcome = outcome.map_err(|Stopped { why, pc }| {
             let mut failure = match why {
                 // A trap of the function itself; the trap of a callee has a backtrace.
@@ -256,7 +258,7 @@ unsafe fn evaluate(instance: *mut InstanceCtx, func: &Func<'_>, args: *mut u64) 
             failure.capture(store_of(instance));
             failure
         });
-        activation.unlink(stack);
+        activation.activation.unlink(stack);
         outcome
     }
 }

@@ -3,13 +3,13 @@
 use crate::exec::entry::dispatch;
 use crate::records::bulk;
 use crate::records::deadline::deadline_reached;
-use crate::records::exceptions::{ExnRecord, InFlight, Place, Site};
+use crate::records::exceptions::{InFlight, Place, Site};
 use crate::records::failure::Failure;
 use crate::records::instance::{InstanceRecord, instance_of};
 use crate::records::stack::{read_slot, write_slot};
 use crate::records::store::{charge, store_of, take_failure};
 use crate::records::unwind::{throw_object, write_overflow};
-use crate::records::walk::Position;
+use crate::records::walk::{EvaluatorActivation, Position};
 use std::cell::Cell;
 use std::ptr;
 use std::sync::atomic::Ordering;
@@ -143,6 +143,11 @@ impl World for Guest<'_> {
         self.grown(unsafe { bulk::table_grow(self.record, table, reference, delta) })
     }
 
+    fn roots(&mut self, values: &[Cell<u128>], roots: &[u32]) {
+        // SAFETY: see the type; the activation of this function is the innermost one.
+        unsafe { (*(*(*self.instance).stack).activation.cast::<EvaluatorActivation>()).set_roots(values, roots) };
+    }
+
     fn at(&mut self, pc: u32) {
         let position = self.position.get();
         // SAFETY: the scope is that of the instance.
@@ -217,7 +222,7 @@ impl World for Guest<'_> {
 
     fn throw_ref(&mut self, reference: u64) -> Failure {
         // SAFETY: see the type; the reference is one to an exception.
-        unsafe { throw_object(store_of(self.instance), reference as *mut ExnRecord) };
+        unsafe { throw_object(store_of(self.instance), reference) };
         Failure::Throw(None)
     }
 

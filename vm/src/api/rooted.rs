@@ -1,0 +1,342 @@
+//! References into the collected heap, as the embedder holds them.
+
+use crate::api::store::{AsContext, AsContextMut, Store, StoreContext, StoreContextMut};
+use crate::records::collect::collect;
+use crate::records::error::Result;
+use crate::records::heap::drop_values;
+use crate::records::roots::Root;
+use crate::records::store::StoreRecord;
+use std::fmt;
+use std::hash::{Hash, Hasher};
+use std::ops::Deref;
+use std::sync::Arc;
+
+/// Types in the collected heap: [`ExternRef`](crate::ExternRef) and [`ExnRef`](crate::ExnRef). They are used through [`Rooted`] and [`OwnedRooted`].
+pub trait GcRef: Sealed + Copy + fmt::Debug {}
+
+/// Keeps other crates from implementing these traits.
+pub trait Sealed {
+    /// Creates the reference with this root.
+    #[doc(hidden)]
+    fn of(root: RootOf) -> Self;
+
+    /// Returns the root.
+    #[doc(hidden)]
+    fn root(&self) -> RootOf;
+}
+
+/// A root, which only this crate can look into.
+#[doc(hidden)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct RootOf(pub(crate) Root);
+
+/// A reference to a `T` that lives until the end of a scope: the call of the host function in which it was made, or a [`RootScope`]; outside
+/// any, that of the store. Its use after that is an error. [`Rooted::to_owned_rooted`] makes one that lives longer.
+///
+/// ```
+/// use weir::{Engine, ExternRef, RootScope, Store};
+///
+/// let mut store = Store::new(&Engine::default(), ());
+/// let outer = {
+///     let mut scope = RootScope::new(&mut store);
+///     ExternRef::new(&mut scope, 7)?
+/// };
+/// assert!(outer.data(&store).is_err());
+/// # Ok::<(), weir::Error>(())
+/// ```
+#[derive(Clone, Copy)]
+pub struct Rooted<T: GcRef>(T);
+
+/// A reference to a `T` that lives until it and its clones are dropped. They may outlive the store.
+///
+/// ```
+/// use weir::{Engine, ExternRef, OwnedRooted, RootScope, Store};
+///
+/// let mut store = Store::new(&Engine::default(), ());
+/// let owned: OwnedRooted<ExternRef> = {
+///     let mut scope = RootScope::new(&mut store);
+///     ExternRef::new(&mut scope, 7)?.to_owned_rooted(&mut scope)?
+/// };
+/// store.gc(None)?;
+/// assert_eq!(owned.data(&store)?.and_then(|data| data.downcast_ref::<i32>()), Some(&7));
+/// # Ok::<(), weir::Error>(())
+/// ```
+#[derive(Clone)]
+pub struct OwnedRooted<T: GcRef> {
+    reference: T,
+    /// The owned root lives as long as clones of this.
+    token: Arc<()>,
+}
+
+/// [`Rooted`] and [`OwnedRooted`].
+pub trait RootedGcRef<T: GcRef> {
+    /// Returns the reference.
+    #[doc(hidden)]
+    fn reference(&self) -> T;
+}
+
+impl<T: GcRef> RootedGcRef<T> for Rooted<T> {
+    fn reference(&self) -> T {
+        self.0
+    }
+}
+
+impl<T: GcRef> RootedGcRef<T> for OwnedRooted<T> {
+    fn reference(&self) -> T {
+        self.reference
+    }
+}
+
+/// Returns whether two references refer to the same object.
+///
+/// # Errors
+/// The scope of one has ended.
+fn same<T: GcRef>(store: impl AsContext, a: &impl RootedGcRef<T>, b: &impl RootedGcRef<T>) -> Result<bool> {
+    let record = store.as_context().record();
+    // SAFETY: the store is borrowed.
+    unsafe { Ok((*record).reference(a.reference().root().0)? == (*record).reference(b.reference().root().0)?) }
+}
+
+impl<T: GcRef> Rooted<T> {
+    /// Adds a reference of a store to its innermost scope.
+    ///
+    /// # Safety
+    /// The reference is one of this live store to a `T`, and nothing else uses the store.
+    pub(crate) unsafe fn push(store: *mut StoreRecord, reference: u32) -> Rooted<T> {
+        // SAFETY: the caller's promise.
+        unsafe { Rooted(T::of(RootOf((*store).roots.push((*store).id, reference)))) }
+    }
+
+    /// Returns the reference in a slot.
+    ///
+    /// # Errors
+    /// Its scope has ended.
+    ///
+    /// # Panics
+    /// It is one of another store.
+    ///
+    /// # Safety
+    /// The store is live, and nothing else uses it.
+    pub(crate) unsafe fn slot(&self, store: *const StoreRecord) -> Result<u64> {
+        // SAFETY: the caller's promise.
+        unsafe { Ok((&*store).reference(self.0.root().0)?.into()) }
+    }
+
+    /// Makes a reference that lives until it is dropped.
+    ///
+    /// # Errors
+    /// The scope of this one has ended.
+    ///
+    /// # Panics
+    /// It is one of another store.
+    pub fn to_owned_rooted(&self, mut store: impl AsContextMut) -> Result<OwnedRooted<T>> {
+        let store = store.as_context_mut().record();
+        // SAFETY: the store is borrowed.
+        let (root, token) = unsafe {
+            let reference = (*store).reference(self.0.root().0)?;
+            (*store).roots.own((*store).id, reference)
+        };
+        Ok(OwnedRooted { reference: T::of(RootOf(root)), token })
+    }
+
+    /// Returns whether both are the same root. Two roots of one object differ: see [`Rooted::ref_eq`].
+    pub fn rooted_eq(a: Self, b: Self) -> bool {
+        a.0.root() == b.0.root()
+    }
+
+    /// Returns whether two references refer to the same object.
+    ///
+    /// # Errors
+    /// The scope of one has ended.
+    ///
+    /// # Panics
+    /// One is of another store.
+    pub fn ref_eq(store: impl AsContext, a: &impl RootedGcRef<T>, b: &impl RootedGcRef<T>) -> Result<bool> {
+        same(store, a, b)
+    }
+
+    /// Hashes the root, not the object.
+    pub fn rooted_hash<H: Hasher>(&self, state: &mut H) {
+        self.0.root().hash(state);
+    }
+}
+
+impl<T: GcRef> OwnedRooted<T> {
+    /// Makes a reference in the innermost scope of the store.
+    ///
+    /// # Panics
+    /// It is one of another store.
+    pub fn to_rooted(&self, mut store: impl AsContextMut) -> Rooted<T> {
+        let store = store.as_context_mut().record();
+        // SAFETY: the store is borrowed; an owned root is there as long as its token.
+        unsafe {
+            let reference = (*store).reference(self.reference.root().0).expect("this is an owner of the root");
+            Rooted::push(store, reference)
+        }
+    }
+
+    /// Returns whether two references refer to the same object.
+    ///
+    /// # Errors
+    /// The scope of one has ended.
+    ///
+    /// # Panics
+    /// One is of another store.
+    pub fn ref_eq(store: impl AsContext, a: &impl RootedGcRef<T>, b: &impl RootedGcRef<T>) -> Result<bool> {
+        same(store, a, b)
+    }
+
+    /// Hashes the root, not the object.
+    pub fn rooted_hash<H: Hasher>(&self, state: &mut H) {
+        self.reference.root().hash(state);
+    }
+}
+
+impl<T: GcRef> Deref for Rooted<T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        &self.0
+    }
+}
+
+impl<T: GcRef> Deref for OwnedRooted<T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        &self.reference
+    }
+}
+
+impl<T: GcRef> fmt::Debug for Rooted<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Rooted").field(&self.0).finish()
+    }
+}
+
+impl<T: GcRef> fmt::Debug for OwnedRooted<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("OwnedRooted")
+            .field("reference", &self.reference)
+            .field("owners", &(Arc::strong_count(&self.token) - 1))
+            .finish()
+    }
+}
+
+/// A scope of [`Rooted`] references: those made while it is there live until it is dropped. The store is used through it.
+pub struct RootScope<C: AsContextMut> {
+    store: C,
+    scope: usize,
+}
+
+impl<C: AsContextMut> RootScope<C> {
+    /// Opens a scope.
+    pub fn new(mut store: C) -> RootScope<C> {
+        let record = store.as_context_mut().record();
+        // SAFETY: the store is borrowed.
+        let scope = unsafe { (*record).roots.open() };
+        RootScope { store, scope }
+    }
+
+    /// Makes room for this many references.
+    pub fn reserve(&mut self, additional: usize) {
+        let record = self.store.as_context_mut().record();
+        // SAFETY: the store is borrowed.
+        unsafe { (*record).roots.reserve(additional) };
+    }
+}
+
+impl<C: AsContextMut> Drop for RootScope<C> {
+    fn drop(&mut self) {
+        let record = self.store.as_context_mut().record();
+        // SAFETY: the store is borrowed.
+        unsafe { (*record).roots.close(self.scope) };
+    }
+}
+
+impl<C: AsContextMut> AsContext for RootScope<C> {
+    type Data = C::Data;
+
+    fn as_context(&self) -> StoreContext<'_, C::Data> {
+        self.store.as_context()
+    }
+}
+
+impl<C: AsContextMut> AsContextMut for RootScope<C> {
+    fn as_context_mut(&mut self) -> StoreContextMut<'_, C::Data> {
+        self.store.as_context_mut()
+    }
+}
+
+impl<C: AsContextMut + fmt::Debug> fmt::Debug for RootScope<C> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RootScope").field("store", &self.store).finish_non_exhaustive()
+    }
+}
+
+/// The error of making a reference for which there is no memory. It has the value for which it was to be made.
+#[derive(Debug)]
+pub struct GcHeapOutOfMemory<T> {
+    value: T,
+    bytes: u64,
+}
+
+impl<T> GcHeapOutOfMemory<T> {
+    pub(crate) fn new(value: T, bytes: u64) -> GcHeapOutOfMemory<T> {
+        GcHeapOutOfMemory { value, bytes }
+    }
+
+    /// Returns the value.
+    pub fn into_inner(self) -> T {
+        self.value
+    }
+
+    /// Returns the bytes that the object needs.
+    pub fn bytes_needed(&self) -> u64 {
+        self.bytes
+    }
+}
+
+impl<T> fmt::Display for GcHeapOutOfMemory<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the store's limits or the system's do not allow another reference")
+    }
+}
+
+impl<T: fmt::Debug> std::error::Error for GcHeapOutOfMemory<T> {}
+
+impl<T: 'static> Store<T> {
+    /// Collects: host values and exceptions that the guest and the embedder can no longer reach are dropped. This happens by itself, too, when
+    /// references are made and exceptions are thrown. The reason is ignored.
+    ///
+    /// A host value that itself owns, in an [`OwnedRooted`], a reference through which it is reached is never dropped before the store:
+    /// the collector does not see through host values.
+    ///
+    /// # Errors
+    /// None at present.
+    ///
+    /// # Panics
+    /// With the panic of a value's destructor, when all have been dropped.
+    pub fn gc(&mut self, why: Option<&GcHeapOutOfMemory<()>>) -> Result<()> {
+        self.as_context_mut().gc(why)
+    }
+}
+
+impl<T: 'static> StoreContextMut<'_, T> {
+    /// See [`Store::gc`].
+    ///
+    /// # Errors
+    /// None at present.
+    ///
+    /// # Panics
+    /// As [`Store::gc`].
+    pub fn gc(&mut self, _why: Option<&GcHeapOutOfMemory<()>>) -> Result<()> {
+        let store = self.record();
+        // SAFETY: the store is borrowed by the embedder's code.
+        unsafe {
+            collect(store, &[]);
+            drop_values((*store).heap.take_dead());
+        }
+        Ok(())
+    }
+}
