@@ -53,7 +53,7 @@ use wasmparser::{Parser, Payload, ValidPayload, Validator};
 /// # Errors
 /// The first item that is malformed, invalid or not supported.
 pub fn parse(bytes: Box<[u8]>) -> Result<Module, InvalidModule> {
-    let proposals = Proposals::default().with(Proposal::LegacyExceptions, true);
+    let proposals = Proposals::all();
     parse_with(bytes, Options { proposals, ..Options::default() })
 }
 

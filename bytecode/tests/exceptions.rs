@@ -5,7 +5,7 @@ use weir_bytecode::{Module, print, verify};
 
 /// Parses a module with both forms of the proposal, and verifies the side tables of its functions.
 fn module(text: &str) -> Module {
-    let options = Options { proposals: Proposals::default().with(Proposal::LegacyExceptions, true), ..Options::default() };
+    let options = Options { proposals: Proposals::all(), ..Options::default() };
     let module = parse_with(wat::parse_str(text).unwrap().into(), options).unwrap();
     for func in module.imported_funcs..module.funcs.len() as u32 {
         verify::side_table(&module, func, module.body(func).unwrap()).unwrap_or_else(|fault| panic!("{func}: {fault}"));

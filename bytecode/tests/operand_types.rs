@@ -8,7 +8,7 @@ use wasmparser::{FuncValidator, FuncValidatorAllocations, Parser, ValidPayload, 
 use wast::lexer::Lexer;
 use wast::parser::{self, ParseBuffer};
 use wast::{Wast, WastDirective};
-use weir_bytecode::validate::{self, Options, Proposals, parse_with};
+use weir_bytecode::validate::{Options, Proposals, parse_with};
 use weir_bytecode::walk::Walk;
 use weir_bytecode::{Instrs, Opcode, ValType};
 
@@ -112,8 +112,7 @@ fn correct(walk: &mut Walk<'_>, theirs: &str) {
 
 /// Compares the states after every instruction of a module's bodies.
 fn check(name: &str, bytes: &[u8], seen: &mut Seen) {
-    let options =
-        Options { proposals: Proposals::default().with(validate::Proposal::LegacyExceptions, true), ..Options::default() };
+    let options = Options { proposals: Proposals::all(), ..Options::default() };
     let Ok(module) = parse_with(bytes.into(), options) else { return };
     let mut validator = Validator::new_with_features(WasmFeatures::all());
     let mut allocations = FuncValidatorAllocations::default();

@@ -2,7 +2,7 @@
 //!
 //! A [`Request`](crate::Request) is all that code depends on, besides the build of this crate and the processor. What the bytes of code depend on there:
 //!
-//! - the module, the function, and the options: whoever keeps the code must keep it apart for each;
+//! - the module, the function, and the options: stored code is kept separately for each;
 //! - the profile, which changes no result;
 //! - the signature identities, which are [`RelocTarget::Signature`] in the code of the native back end and of the baseline compiler, and
 //!   constants in Cranelift's, which is therefore not written;

@@ -9,7 +9,7 @@ use std::ops::{AddAssign, Range};
 use wasm_encoder::{CodeSection, Encode, RawSection};
 use weir_bytecode::instrs::Reader;
 use weir_bytecode::opcodes::Immediates;
-use weir_bytecode::validate::{InvalidModule, Options, Proposal, Proposals, parse_with};
+use weir_bytecode::validate::{InvalidModule, Options, Proposals, parse_with};
 use weir_bytecode::{FuncBody, Instrs, Module, Opcode};
 
 /// The result of comparing modules.
@@ -23,7 +23,7 @@ pub struct Accepted {
 
 /// The options with which both ways validate: every proposal, the legacy instructions of exception handling included.
 fn options(accept: bool) -> Options {
-    Options { accept, proposals: Proposals::default().with(Proposal::LegacyExceptions, true), ..Options::default() }
+    Options { accept, proposals: Proposals::all(), ..Options::default() }
 }
 
 impl AddAssign for Accepted {

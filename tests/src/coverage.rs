@@ -1,7 +1,7 @@
 //! Counts the instructions in the modules of a run.
 
 use std::collections::HashMap;
-use weir_bytecode::validate::{self, InvalidModule, Proposal, Proposals};
+use weir_bytecode::validate::{self, InvalidModule, Proposals};
 use weir_bytecode::{Instrs, Opcode};
 
 /// The number of occurrences of each opcode in the modules added so far.
@@ -16,7 +16,7 @@ impl Coverage {
     /// # Errors
     /// The module is invalid.
     pub fn add(&mut self, wasm: &[u8]) -> Result<(), InvalidModule> {
-        let proposals = Proposals::default().with(Proposal::LegacyExceptions, true);
+        let proposals = Proposals::all();
         let options = validate::Options { proposals, ..validate::Options::default() };
         let module = validate::parse_with(wasm.into(), options)?;
         for body in &module.bodies {

@@ -1,7 +1,7 @@
 //! Compares the side tables of whole modules with those that TABLE 1 gives.
 
 use std::ops::AddAssign;
-use weir_bytecode::validate::{Proposal, Proposals};
+use weir_bytecode::validate::Proposals;
 use weir_bytecode::{Module, validate, verify};
 
 /// The numbers of verified items.
@@ -37,7 +37,7 @@ pub fn verify(module: &Module) -> Result<Verified, String> {
 /// # Errors
 /// The module is invalid, or the error of [`verify()`].
 pub fn verify_binary(wasm: &[u8]) -> Result<Verified, String> {
-    let proposals = Proposals::default().with(Proposal::LegacyExceptions, true);
+    let proposals = Proposals::all();
     let options = validate::Options { proposals, ..validate::Options::default() };
     verify(&validate::parse_with(wasm.into(), options).map_err(|error| error.to_string())?)
 }

@@ -75,6 +75,12 @@ impl Default for Proposals {
 }
 
 impl Proposals {
+    /// Returns all of them, the legacy instructions of exception handling included.
+    #[must_use]
+    pub fn all() -> Proposals {
+        Proposals::default().with(Proposal::LegacyExceptions, true)
+    }
+
     /// Adds or removes a proposal.
     pub fn set(&mut self, proposal: Proposal, enable: bool) {
         self.0.set(proposal.feature(), enable);

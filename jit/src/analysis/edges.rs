@@ -1,7 +1,7 @@
 //! The index of every edge in the predecessors of its target, which is also its index in the arguments of phis.
 //!
-//! [`Func::edge`] searches the predecessors, of which a block may have as many as there are branches. Whoever asks for all edges would
-//! take quadratic time. Here the edges are sorted once by their source and target, from either end: O(edges), and O(n log n) for the n
+//! [`Func::edge`] searches the predecessors, of which a block may have as many as there are branches. To ask it for every edge
+//! takes quadratic time. Here the edges are sorted once by their source and target, from either end: O(edges), and O(n log n) for the n
 //! successors of a table.
 
 use crate::ir::{Block, Func};

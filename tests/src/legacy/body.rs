@@ -145,7 +145,7 @@ impl Body<'_> {
                 let func = self.rng.below(FUNCS);
                 self.leaf();
                 self.value(depth - 1);
-                // The functions are behind the imported one and `mix`.
+                // The functions follow the imported one and `mix`.
                 self.sink().call(MIX + 1 + func);
             }
             6 => {
@@ -296,7 +296,7 @@ impl Body<'_> {
         self.end();
     }
 
-    /// A part of a `try`: its body, or a handler behind the payload.
+    /// A part of a `try`: its body, or a handler, whose operands begin with the payload.
     fn part(&mut self, arity: u32, depth: u32) {
         // Operands below a throw are dropped.
         let below = self.rng.one_in(6);

@@ -3,7 +3,7 @@
 use crate::api::store::{AsContext, AsContextMut, Store, StoreContext, StoreContextMut};
 use crate::records::collect::collect;
 use crate::records::error::Result;
-use crate::records::heap::drop_values;
+use crate::records::heap::{Heap, drop_values};
 use crate::records::roots::Root;
 use crate::records::store::StoreRecord;
 use std::fmt;
@@ -97,7 +97,33 @@ fn same<T: GcRef>(store: impl AsContext, a: &impl RootedGcRef<T>, b: &impl Roote
     unsafe { Ok((*record).reference(a.reference().root().0)? == (*record).reference(b.reference().root().0)?) }
 }
 
+/// Returns the raw form of a root's reference.
+///
+/// # Errors
+/// The scope of the root has ended.
+///
+/// # Panics
+/// It is one of another store.
+pub(crate) fn raw_reference(mut store: impl AsContextMut, root: Root) -> Result<u32> {
+    let record = store.as_context_mut().record();
+    // SAFETY: the store is borrowed.
+    unsafe { (*record).reference(root) }
+}
+
 impl<T: GcRef> Rooted<T> {
+    /// Adds a reference in the raw form to the innermost scope; `None` for null. `check` panics unless it is one to a `T`.
+    pub(crate) fn from_raw(mut store: impl AsContextMut, raw: u32, check: impl FnOnce(&Heap)) -> Option<Rooted<T>> {
+        let record = store.as_context_mut().record();
+        if raw == 0 {
+            return None;
+        }
+        // SAFETY: the store is borrowed. That there is such an object is checked.
+        unsafe {
+            check(&(*record).heap);
+            Some(Rooted::push(record, raw))
+        }
+    }
+
     /// Adds a reference of a store to its innermost scope.
     ///
     /// # Safety

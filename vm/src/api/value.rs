@@ -1,6 +1,6 @@
 //! Values passed between Rust and the guest.
 
-use crate::api::rooted::{GcHeapOutOfMemory, GcRef, RootOf, Rooted, Sealed};
+use crate::api::rooted::{GcHeapOutOfMemory, GcRef, RootOf, Rooted, Sealed, raw_reference};
 use crate::api::store::{AsContext, AsContextMut, StoreContext, StoreContextMut};
 use crate::records::collect::make_room;
 use crate::records::heap::{EXTERN_WORDS, HostValue, drop_values};
@@ -638,26 +638,16 @@ impl ExternRef {
     ///
     /// # Panics
     /// If the value belongs to another store.
-    pub fn to_raw(&self, mut store: impl AsContextMut) -> Result<u32> {
-        let record = store.as_context_mut().record();
-        // SAFETY: the store is borrowed.
-        unsafe { (*record).reference(self.root) }
+    pub fn to_raw(&self, store: impl AsContextMut) -> Result<u32> {
+        raw_reference(store, self.root)
     }
 
     /// Returns the reference of which this is the raw form; `None` for null.
     ///
     /// # Panics
     /// It is no reference to a host value of the store.
-    pub fn from_raw(mut store: impl AsContextMut, raw: u32) -> Option<Rooted<ExternRef>> {
-        let record = store.as_context_mut().record();
-        if raw == 0 {
-            return None;
-        }
-        // SAFETY: the store is borrowed. That there is such an object is checked.
-        unsafe {
-            (*record).heap.value(raw);
-            Some(Rooted::push(record, raw))
-        }
+    pub fn from_raw(store: impl AsContextMut, raw: u32) -> Option<Rooted<ExternRef>> {
+        Rooted::from_raw(store, raw, |heap| _ = heap.value(raw))
     }
 }
 
@@ -706,25 +696,15 @@ impl ExnRef {
     ///
     /// # Panics
     /// If the exception belongs to another store.
-    pub fn to_raw(&self, mut store: impl AsContextMut) -> Result<u32> {
-        let record = store.as_context_mut().record();
-        // SAFETY: the store is borrowed.
-        unsafe { (*record).reference(self.root) }
+    pub fn to_raw(&self, store: impl AsContextMut) -> Result<u32> {
+        raw_reference(store, self.root)
     }
 
     /// Returns the reference of which this is the raw form; `None` for null.
     ///
     /// # Panics
     /// It is no reference to an exception of the store.
-    pub fn from_raw(mut store: impl AsContextMut, raw: u32) -> Option<Rooted<ExnRef>> {
-        let record = store.as_context_mut().record();
-        if raw == 0 {
-            return None;
-        }
-        // SAFETY: the store is borrowed. That there is such an object is checked.
-        unsafe {
-            (*record).heap.exception(raw);
-            Some(Rooted::push(record, raw))
-        }
+    pub fn from_raw(store: impl AsContextMut, raw: u32) -> Option<Rooted<ExnRef>> {
+        Rooted::from_raw(store, raw, |heap| _ = heap.exception(raw))
     }
 }

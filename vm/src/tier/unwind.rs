@@ -83,14 +83,7 @@ pub(crate) unsafe extern "sysv64" fn on_unwind(
             (*(*instance).stack).exit_fp = fp;
             frames.extend(store, limit);
         }
-        if let Failure::Thrown = failure {
-            match caught(instance, space, registers) {
-                Ok(true) => return 1,
-                Ok(false) => {}
-                Err(other) => failure = other,
-            }
-        }
-        leave(instance, space, failure)
+        catch_or_leave(instance, space, failure, registers)
     }
 }
 
@@ -113,13 +106,30 @@ pub(crate) unsafe fn on_throw(instance: *mut InstanceCtx, registers: &mut Regist
             search.in_segments(&mut progress, 1);
         }
         let failure = match search.end(&progress) {
-            Ok(true) => match caught(instance, space, registers) {
+            Ok(true) => Failure::Thrown,
+            Ok(false) => uncaught(store, None),
+            Err(other) => other,
+        };
+        catch_or_leave(instance, space, failure, registers)
+    }
+}
+
+/// Leaves native frames: for the handler of an exception that is thrown to one inside the boundary, for which it returns 1, or down to the
+/// boundary.
+///
+/// # Safety
+/// As for [`on_throw`]; if the failure is [`Failure::Thrown`], the search has found a handler.
+#[inline]
+unsafe fn catch_or_leave(instance: *mut InstanceCtx, space: &CodeSpace, failure: Failure, registers: &mut Registers) -> u32 {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let failure = match failure {
+            Failure::Thrown => match caught(instance, space, registers) {
                 Ok(true) => return 1,
                 Ok(false) => Failure::Thrown,
                 Err(other) => other,
             },
-            Ok(false) => uncaught(store, None),
-            Err(other) => other,
+            other => other,
         };
         leave(instance, space, failure)
     }

@@ -19,12 +19,12 @@ fn home(name: &str) -> PathBuf {
     let home = scratch(name);
     fs::create_dir_all(home.join(".cache/weir")).unwrap();
     fs::write(home.join(".cache/weir/entry"), "code").unwrap();
-    fs::create_dir_all(home.join("work/deep")).unwrap();
-    fs::write(home.join("work/file"), "text").unwrap();
-    symlink("../.cache/weir/entry", home.join("work/to-entry")).unwrap();
-    symlink("../.cache/weir", home.join("work/to-cache")).unwrap();
-    symlink("../../.cache", home.join("work/deep/to-above")).unwrap();
-    symlink("file", home.join("work/to-file")).unwrap();
+    fs::create_dir_all(home.join("docs/deep")).unwrap();
+    fs::write(home.join("docs/file"), "text").unwrap();
+    symlink("../.cache/weir/entry", home.join("docs/to-entry")).unwrap();
+    symlink("../.cache/weir", home.join("docs/to-cache")).unwrap();
+    symlink("../../.cache", home.join("docs/deep/to-above")).unwrap();
+    symlink("file", home.join("docs/to-file")).unwrap();
     home
 }
 
@@ -46,22 +46,22 @@ fn no_way_leads_into_it() {
     let ways = [
         ".cache/weir/entry",
         ".cache/./weir//entry",
-        "work/../.cache/weir/entry",
-        "work/to-entry",
-        "work/to-cache/entry",
-        "work/deep/to-above/weir/entry",
-        "work/deep/../deep/to-above/../.cache/weir/entry",
+        "docs/../.cache/weir/entry",
+        "docs/to-entry",
+        "docs/to-cache/entry",
+        "docs/deep/to-above/weir/entry",
+        "docs/deep/../deep/to-above/../.cache/weir/entry",
     ];
     for way in ways {
         assert_eq!(open(&mut guest, DIR, way, 0, [2, 0]).unwrap_err(), ACCES, "open {way}");
         assert_eq!(open(&mut guest, DIR, way, CREATE, [66, 0]).unwrap_err(), ACCES, "create {way}");
         assert_eq!(guest.lookup("path_filestat_get", DIR, true, way, &[100]), Err(ACCES), "stat {way}");
     }
-    for way in [".cache/weir", ".cache/weir/", ".cache/weir/.", "work/to-cache", "work/to-cache/", "work/deep/to-above/weir"] {
+    for way in [".cache/weir", ".cache/weir/", ".cache/weir/.", "docs/to-cache", "docs/to-cache/", "docs/deep/to-above/weir"] {
         assert_eq!(open(&mut guest, DIR, way, DIRECTORY, ANY).unwrap_err(), ACCES, "open {way}");
     }
     // What only seems to lead there, and what is beside it.
-    for way in ["work/file", "work/to-file", ".cache/../work/file", "work/deep/../file"] {
+    for way in ["docs/file", "docs/to-file", ".cache/../docs/file", "docs/deep/../file"] {
         open(&mut guest, DIR, way, 0, [2, 0]).unwrap_or_else(|errno| panic!("open {way}: {errno}"));
     }
     let cache = open(&mut guest, DIR, ".cache", DIRECTORY, ANY).unwrap();
@@ -71,7 +71,7 @@ fn no_way_leads_into_it() {
     // The errors are those without a guard.
     assert_eq!(open(&mut guest, DIR, "absent", 0, [2, 0]).unwrap_err(), NOENT);
     assert_eq!(open(&mut guest, DIR, "absent/file", 0, [2, 0]).unwrap_err(), NOENT);
-    assert_eq!(open(&mut guest, DIR, "work/file/inside", 0, [2, 0]).unwrap_err(), NOTDIR);
+    assert_eq!(open(&mut guest, DIR, "docs/file/inside", 0, [2, 0]).unwrap_err(), NOTDIR);
     assert_eq!(open(&mut guest, DIR, "../outside", 0, [2, 0]).unwrap_err(), PERM);
     assert_eq!(open(&mut guest, DIR, "/etc/passwd", 0, [2, 0]).unwrap_err(), PERM);
     assert_eq!(fs::read_to_string(home.join(".cache/weir/entry")).unwrap(), "code");
@@ -82,11 +82,11 @@ fn no_part_of_the_way_is_changed() {
     let home = home("guard-way");
     let mut guest = guest(home.parent().unwrap(), &home.join(".cache/weir"));
     let name = home.file_name().unwrap().to_str().unwrap().to_owned();
-    for step in [name.clone(), format!("{name}/.cache"), format!("{name}/.cache/weir"), format!("{name}/work/../.cache")] {
-        let to = guest.second(&format!("{name}/work/moved"));
+    for step in [name.clone(), format!("{name}/.cache"), format!("{name}/.cache/weir"), format!("{name}/docs/../.cache")] {
+        let to = guest.second(&format!("{name}/docs/moved"));
         assert_eq!(guest.path("path_rename", DIR, &step, &[&[u64::from(DIR)], &to[..]].concat()), Err(ACCES), "rename {step}");
         let to = guest.second(&step);
-        let from = format!("{name}/work/deep");
+        let from = format!("{name}/docs/deep");
         assert_eq!(guest.path("path_rename", DIR, &from, &[&[u64::from(DIR)], &to[..]].concat()), Err(ACCES), "replace {step}");
         assert_eq!(guest.path("path_remove_directory", DIR, &step, &[]), Err(ACCES), "remove {step}");
         assert_eq!(guest.path("path_unlink_file", DIR, &step, &[]), Err(ACCES), "unlink {step}");
@@ -98,9 +98,9 @@ fn no_part_of_the_way_is_changed() {
             if step.ends_with("weir") { Err(ACCES) } else { Ok(()) }
         );
     }
-    for into in [format!("{name}/.cache/weir/new"), format!("{name}/work/to-cache/new")] {
+    for into in [format!("{name}/.cache/weir/new"), format!("{name}/docs/to-cache/new")] {
         let to = guest.second(&into);
-        let file = format!("{name}/work/file");
+        let file = format!("{name}/docs/file");
         assert_eq!(guest.path("path_rename", DIR, &file, &[&[u64::from(DIR)], &to[..]].concat()), Err(ACCES));
         let to = guest.second(&into);
         assert_eq!(guest.lookup("path_link", DIR, false, &file, &[&[u64::from(DIR)], &to[..]].concat()), Err(ACCES));
@@ -109,13 +109,13 @@ fn no_part_of_the_way_is_changed() {
         assert_eq!(guest.path("path_create_directory", DIR, &into, &[]), Err(ACCES));
     }
     // A second name of an entry would be in another folder.
-    let to = guest.second(&format!("{name}/work/stolen"));
+    let to = guest.second(&format!("{name}/docs/stolen"));
     let entry = format!("{name}/.cache/weir/entry");
     assert_eq!(guest.lookup("path_link", DIR, false, &entry, &[&[u64::from(DIR)], &to[..]].concat()), Err(ACCES));
-    assert!(home.join(".cache/weir/entry").exists() && !home.join("work/stolen").exists());
+    assert!(home.join(".cache/weir/entry").exists() && !home.join("docs/stolen").exists());
     // Other folders are the program's.
-    let to = guest.second(&format!("{name}/work/moved"));
-    let deep = format!("{name}/work/deep");
+    let to = guest.second(&format!("{name}/docs/moved"));
+    let deep = format!("{name}/docs/deep");
     guest.path("path_rename", DIR, &deep, &[&[u64::from(DIR)], &to[..]].concat()).unwrap();
     guest.path("path_create_directory", DIR, &format!("{name}/.cache/others"), &[]).unwrap();
     guest.path("path_remove_directory", DIR, &format!("{name}/.cache/others"), &[]).unwrap();
@@ -127,7 +127,7 @@ fn an_absent_directory_stays_absent() {
     for missing in [".cache/weir", "caches/of/weir"] {
         let home = scratch("guard-absent");
         fs::create_dir_all(home.join(".cache")).unwrap();
-        fs::create_dir_all(home.join("work/weir")).unwrap();
+        fs::create_dir_all(home.join("docs/weir")).unwrap();
         let mut guest = guest(&home, &home.join(missing));
         let first = if missing.starts_with('.') { missing } else { "caches" };
         for name in [first.to_owned(), first.to_uppercase()] {
@@ -138,9 +138,9 @@ fn an_absent_directory_stays_absent() {
             assert_eq!(guest.path("path_create_directory", DIR, &name, &[]), Err(ACCES), "{name}");
             assert_eq!(open(&mut guest, DIR, &name, CREATE, [66, 0]).unwrap_err(), ACCES, "{name}");
             let at = guest.second(&name);
-            assert_eq!(guest.call_symlink("work", at), ACCES, "{name}");
+            assert_eq!(guest.call_symlink("docs", at), ACCES, "{name}");
             let to = guest.second(&name);
-            assert_eq!(guest.path("path_rename", DIR, "work/weir", &[&[u64::from(DIR)], &to[..]].concat()), Err(ACCES), "{name}");
+            assert_eq!(guest.path("path_rename", DIR, "docs/weir", &[&[u64::from(DIR)], &to[..]].concat()), Err(ACCES), "{name}");
         }
         assert!(!home.join(first).exists());
         assert_eq!(open(&mut guest, DIR, first, 0, [2, 0]).unwrap_err(), NOENT);
@@ -170,7 +170,7 @@ fn it_is_not_preopened_and_nothing_below_it() {
     let home = home("guard-preopen");
     let guarded = home.join(".cache/weir");
     fs::create_dir(guarded.join("below")).unwrap();
-    for folder in [guarded.clone(), guarded.join("below"), home.join("work/to-cache")] {
+    for folder in [guarded.clone(), guarded.join("below"), home.join("docs/to-cache")] {
         let ctx = WasiCtx::builder().guarded_dir(&guarded).unwrap();
         ctx.preopened_dir(&folder, "/", Access::ReadOnly).map(|_| ()).unwrap_err();
         let ctx = WasiCtx::builder().preopened_dir(&folder, "/", Access::ReadOnly).unwrap();

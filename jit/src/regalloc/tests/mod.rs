@@ -178,7 +178,7 @@ fn the_checker_finds_damaged_roots() {
     assert!(damaged > 1000 && wrong > 300 && found * 100 > damaged * 98, "{found} and {wrong} of {damaged}");
 }
 
-/// A traced value that lives across a safepoint is in a slot, though a register is preserved, and is loaded again behind it. One that
+/// A traced value that lives across a safepoint is in a slot, though a register is preserved, and is loaded again after it. One that
 /// dies there is no root.
 #[test]
 fn roots_are_in_slots() {

@@ -145,17 +145,16 @@ impl Directory {
     ///
     /// # Errors
     /// The system's error, or other processes keep the entry locked.
-    pub fn add_code(&self, entry: &Entry, code: &CodeMap) -> io::Result<()> {
+    pub fn add_code(&self, entry: &Entry, mut code: CodeMap) -> io::Result<()> {
         let dir = PrivateDir::open(&self.path, true)?;
         let locked = dir.lock(PATIENCE)?;
         let name = entry.name(Part::Code);
-        let mut all: BTreeMap<_, _> = code.iter().map(|(key, code)| (*key, code.to_vec())).collect();
         if let Ok(artifact) = dir.open_file(&name).map_err(|_| ()).and_then(|file| open(Box::new(file), entry).map_err(|_| ())) {
             let there = artifact.code().iter();
-            all.extend(there.filter_map(|code| Some(((code.func, code.grade), artifact.part(code.place)?))));
+            code.extend(there.filter_map(|code| Some(((code.func, code.grade), artifact.part(code.place)?.into()))));
         }
         let mut builder = Builder::default();
-        let mut rest = all.iter().peekable();
+        let mut rest = code.iter().peekable();
         while let Some((&(func, grade), code)) = rest.next() {
             // Where there is optimised code, which comes next, no other is used.
             if rest.peek().is_none_or(|(next, _)| next.0 != func) {
@@ -261,7 +260,7 @@ impl Cached {
         let code = shelf.take_kept();
         if !code.is_empty() {
             // Without that the next process compiles again.
-            let _ = self.directory.add_code(&self.entry, &code);
+            let _ = self.directory.add_code(&self.entry, code);
         }
     }
 }

@@ -248,6 +248,8 @@ impl Builder {
     /// Adds a module whose bodies are all validated.
     pub fn module(&mut self, module: &weir_bytecode::Module) {
         let bytes = &module.bytes;
+        // Most of the container, which would otherwise be copied each time that it grows.
+        self.bytes.reserve(bytes.len());
         let is_zero = |block: &[u8]| block.iter().all(|byte| *byte == 0);
         let (mut pieces, mut at) = (Vec::new(), 0);
         for run in bytes.chunks(ZEROS).collect::<Vec<_>>().chunk_by(|a, b| is_zero(a) == is_zero(b)) {

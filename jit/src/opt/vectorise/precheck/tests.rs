@@ -61,7 +61,7 @@ fn holds(test: Test, a: i64, b: i64) -> bool {
     }
 }
 
-/// For every test, first tested value, bound and step: the loop makes at least so many rounds. It makes exactly so many if the
+/// For every test, first tested value, bound and step: the loop makes at least the predicted number of rounds, and exactly that number if the
 /// tested value meets or passes the bound without wrapping around.
 #[test]
 fn the_loop_makes_the_rounds() {
