@@ -609,9 +609,9 @@ helpers! {
     /// The ticks of an OSR body have run out at a loop header. u32 function and u32 loop packed as `function | loop << 32`. Returns the
     /// address at which the frame continues, or 0. It sets [`StoreCtx::osr_ticks`].
     OsrTarget(at) -> Code;
-    /// Throws an exception, whose payload is in [`StackCtx::overflow`] as the parameters of the tag's type would be. u32 tag. It does
-    /// not return.
-    Throw(tag);
+    /// Throws an exception, whose payload is in [`StackCtx::overflow`] as the parameters of the tag's type would be. u32 tag and u32
+    /// offset in the module of the instruction, packed as `tag | pc << 32`. It does not return.
+    Throw(at);
     /// Throws the exception to which a reference refers, which is not null. It does not return.
     ThrowRef(exception);
 }

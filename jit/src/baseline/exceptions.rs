@@ -73,7 +73,7 @@ impl<'c> Compiler<'c> {
             self.store_overflow(operand, (8 * i * words) as i32);
         }
         self.unlock();
-        self.call_helper(Helper::Throw, &[Arg::Const(tag.into())]);
+        self.call_helper(Helper::Throw, &[Arg::Const(i64::from(tag) | i64::from(self.pc) << 32)]);
         self.stop();
     }
 

@@ -74,8 +74,8 @@ impl<'t> Translator<'t, '_> {
         let params = &self.request.module.tag_type(inst.aux).params;
         let words = slot_words(params) as u32;
         self.pass(params, (0..params.len() as u32).map(|i| Place::Overflow(i * words)), self.func.args(value));
-        let tag = self.b.ins().iconst(types::I64, i64::from(inst.aux));
-        self.end_with_throw(block, Helper::Throw, tag)
+        let at = self.b.ins().iconst(types::I64, i64::from(inst.aux) | i64::from(inst.pc) << 32);
+        self.end_with_throw(block, Helper::Throw, at)
     }
 
     /// `throw_ref`

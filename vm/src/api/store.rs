@@ -1,5 +1,6 @@
 //! The store: the embedder's data and the records of all instances.
 
+use crate::records::catches::Catches;
 use crate::records::exceptions::InFlight;
 use crate::records::heap::Heap;
 use crate::records::limiter::{Limiter, ResourceLimiter};
@@ -96,6 +97,7 @@ impl<T: 'static> Store<T> {
             failure: None,
             in_flight: InFlight::NONE,
             landing: None,
+            catches: Catches::default(),
             pending: ptr::null_mut(),
             outer_frames: ALL_FRAMES,
             invocations: 0,

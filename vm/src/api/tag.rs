@@ -44,7 +44,7 @@ impl Tag {
         let ty = signatures.get(sig);
         // SAFETY: the store is borrowed, and no reference into it is held.
         unsafe {
-            let record = (*store.record()).add_tag(TagRecord { sig, ty });
+            let record = (*store.record()).add_tag(TagRecord::new(sig, ty));
             Ok(Tag::from_raw(store.id(), record))
         }
     }

@@ -123,6 +123,18 @@ impl CallSite<'_> {
         !self.info.landings.is_empty()
     }
 
+    /// The address to which it returns.
+    #[inline]
+    pub fn return_address(&self) -> usize {
+        self.code + self.offset
+    }
+
+    /// Whether the call is in code of an inlined function, or may be.
+    #[inline]
+    pub fn has_inlining(&self) -> bool {
+        !self.info.inlining.links.is_empty()
+    }
+
     /// The layout of the frame.
     #[inline]
     pub fn layout(&self) -> &FrameLayout {
@@ -132,7 +144,7 @@ impl CallSite<'_> {
     /// The number of functions that are active at the call.
     #[inline]
     pub fn depth(&self) -> usize {
-        if self.info.inlining.links.is_empty() { 1 } else { self.sites().count() }
+        if self.has_inlining() { self.sites().count() } else { 1 }
     }
 
     /// The functions that are active at the call, innermost first.

@@ -70,6 +70,8 @@ pub(super) struct CodeArena {
     /// The stripes of counters but the first. They are not there until a store needs them.
     stripes: [OnceLock<Mapping>; STRIPES - 1],
     free: Lock<Free>,
+    /// How often code has been freed.
+    freed: AtomicUsize,
 }
 
 /// Maps `cells | counters | code`, and the code a second time. Both views are readable and writable, and excluded from forked
@@ -139,7 +141,15 @@ impl CodeArena {
             uncounted: 0,
         };
         let stripes = [const { OnceLock::new() }; STRIPES - 1];
-        Ok(CodeArena { view, writable, tags, starts, stripes, free: Lock::new(Rank::CodeMemory, free) })
+        Ok(CodeArena {
+            view,
+            writable,
+            tags,
+            starts,
+            stripes,
+            free: Lock::new(Rank::CodeMemory, free),
+            freed: AtomicUsize::new(0),
+        })
     }
 
     /// Returns the address of the first byte of code.
@@ -248,6 +258,8 @@ impl CodeArena {
     /// It came from `publish(len, …)`; no thread runs in it, will return to it or can still reach it.
     pub unsafe fn free(&self, code: NonNull<u8>, len: usize) {
         let unit = (code.as_ptr() as usize - self.base()) / UNIT;
+        // Before anything else can be placed here.
+        self.freed.fetch_add(1, Ordering::Release);
         let (word, bit) = self.start(unit);
         word.fetch_and(!bit, Ordering::Release);
         self.tag(unit).store(0, Ordering::Release);
@@ -255,6 +267,11 @@ impl CodeArena {
         // nevertheless, the breakpoints would stop it at once.
         unsafe { self.writable.as_mut_ptr().add(unit * UNIT).write_bytes(INT3, len) };
         self.lock().code.free(unit, len.div_ceil(UNIT).max(1));
+    }
+
+    /// Returns how often code has been freed. While this is the same, an address of code belongs to the same code.
+    pub fn freed(&self) -> usize {
+        self.freed.load(Ordering::Acquire)
     }
 
     /// Returns start and tag of the last region that begins at or below `pc`: the region of `pc` if that is in use.

@@ -12,13 +12,13 @@ mod stubs;
 mod tests;
 
 pub(crate) use crossings::{Crossing, Crossings, Runner};
-pub(crate) use info::{NativeFrame, Site};
+pub(crate) use info::{CallSite, NativeFrame, Site};
 pub(crate) use map::{Cell, CodeError, CounterMemory};
 pub(crate) use stubs::{Assembly, Enter, Grown, Hooks, Registers, Stubs};
 
 use crate::sys::lock::{Guard, Lock, Rank};
 use crossings::COUNTING_ENTRY;
-use info::{CallSite, Calls, CodeInfo, ModuleKey};
+use info::{Calls, CodeInfo, ModuleKey};
 use map::CodeArena;
 use std::collections::HashMap;
 use std::ops::ControlFlow;
@@ -286,6 +286,12 @@ impl CodeSpace {
                 return;
             }
         }
+    }
+
+    /// Returns how often code has been freed. While this is the same, an address of code belongs to the same code.
+    #[inline]
+    pub fn freed(&self) -> usize {
+        self.arena.freed()
     }
 
     /// Returns the tables by which calls are found.

@@ -170,7 +170,7 @@ unsafe fn make_tags(store: *mut StoreRecord, instance: &InstanceRecord) {
         let ty = record.engine.record().signatures.get(sig);
         // SAFETY: no reference into the store is held, and the layout has room for the pointer.
         unsafe {
-            let tag = (*store).add_tag(TagRecord { sig, ty });
+            let tag = (*store).add_tag(TagRecord::new(sig, ty));
             set_tail(instance, record.layout.tag(i as u32), tag);
         }
     }

@@ -324,12 +324,11 @@ unsafe extern "sysv64" fn osr_target(ctx: *mut InstanceCtx, at: u64, frame: *con
     }
 }
 
-unsafe extern "sysv64" fn throw(ctx: *mut InstanceCtx, tag: u64, registers: &mut Registers) -> u32 {
+unsafe extern "sysv64" fn throw(ctx: *mut InstanceCtx, at: u64, registers: &mut Registers) -> u32 {
     // SAFETY: see the head of this file; the payload is in the overflow slots.
     unsafe {
-        let tag = instance_of(ctx).tag(tag as u32);
-        // The place is that of the innermost frame.
-        let site = Site { instance: ctx, pc: Site::UNKNOWN };
+        let tag = instance_of(ctx).tag(at as u32);
+        let site = Site { instance: ctx, pc: (at >> 32) as u32 };
         (*store_of(ctx)).in_flight = InFlight { tag, object: ptr::null_mut(), site };
         on_throw(ctx, registers)
     }

@@ -22,8 +22,8 @@ pub(super) unsafe fn land(store: *mut StoreRecord, stack: *const StackCtx, landi
         if activation != (*stack).activation {
             return Ok(None);
         }
-        let sp = write_operands(store, landing)?;
-        let BranchEntry { pc, stp, .. } = (&(*landing.source).branches)[(*landing.handler).entry as usize];
+        let sp = write_operands(store, landing.fp, landing.clause)?;
+        let BranchEntry { pc, stp, .. } = (&(*landing.clause.source).branches)[(*landing.clause.handler).entry as usize];
         let (base, len) = (*scope).memory();
         let pc = (*scope).bytes.add(pc as usize);
         Ok(Some(State { pc, sp, fp: landing.fp, body, scope, stp: (*body).branches.add(stp as usize), base, len }))

@@ -15,7 +15,8 @@ use std::ptr;
 use std::sync::Arc;
 use weir_bytecode::sidetable::{Handler, TryRegion};
 use weir_bytecode::{FuncBody, FuncType};
-use weir_contract::{InstanceCtx, slot_words};
+use weir_contract::code::FrameLayout;
+use weir_contract::{InstanceCtx, LANDING_FP, slot_words};
 
 /// A tag. Two tags are the same if and only if their addresses are equal.
 #[derive(Debug)]
@@ -24,9 +25,16 @@ pub(crate) struct TagRecord {
     pub sig: u32,
     /// The type of that identity. Its parameters are the payload.
     pub ty: Arc<FuncType>,
+    /// The words of each value of the payload where it is in slots.
+    words: usize,
 }
 
 impl TagRecord {
+    /// Creates a tag with the type of this identity.
+    pub fn new(sig: u32, ty: Arc<FuncType>) -> TagRecord {
+        TagRecord { sig, words: slot_words(&ty.params), ty }
+    }
+
     /// Returns the number of values of the payload.
     pub fn fields(&self) -> usize {
         self.ty.params.len()
@@ -34,7 +42,7 @@ impl TagRecord {
 
     /// Returns the words of each value of the payload where it is in slots.
     pub fn words(&self) -> usize {
-        slot_words(&self.ty.params)
+        self.words
     }
 
     /// Calls `visit` with the slots of a payload, which is at `payload`, that hold references into the heap.
@@ -54,8 +62,6 @@ pub(crate) struct Site {
 }
 
 impl Site {
-    /// In place of a pc: that of the innermost frame when the search begins.
-    pub const UNKNOWN: u32 = u32::MAX;
     /// The host.
     pub const HOST: Site = Site { instance: ptr::null_mut(), pc: 0 };
 }
@@ -137,8 +143,15 @@ impl InFlight {
 pub(crate) struct Landing {
     /// The frame's engine.
     pub place: Place,
-    /// Local 0 of the frame.
+    /// Local 0 of the frame; null for optimised code, which has its locals elsewhere.
     pub fp: *mut u64,
+    /// What the handler does.
+    pub clause: Clause,
+}
+
+/// A clause that catches.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Clause {
     /// The function.
     pub source: *const FuncBody,
     /// The region around the call or throw, of this function.
@@ -159,21 +172,45 @@ pub(crate) enum Place {
         /// The instance in which it runs.
         scope: *const Scope,
     },
-    /// A frame of native code.
-    Native {
-        /// The boundary around its segment.
-        boundary: usize,
-        /// Its frame pointer.
-        frame: usize,
-        /// The lowest address of the frame.
-        end: usize,
-        /// The address of the landing.
-        target: usize,
-        /// The instance in which it runs.
-        instance: *mut InstanceCtx,
-        /// The value of `value_sp` at its entry, if it changes that, and its frame is that of the interpreter.
-        value_sp: Option<*mut u64>,
-        /// The state at its call.
-        unwound: Unwound,
-    },
+    /// A frame of native code, in the segment inside this boundary.
+    Native { boundary: usize, frame: CatchingFrame },
+}
+
+/// A frame of native code that catches.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct CatchingFrame {
+    /// Its frame pointer.
+    pub rbp: usize,
+    /// The lowest address of the frame.
+    pub end: usize,
+    /// The address of the landing.
+    pub target: usize,
+    /// The instance in which it runs.
+    pub instance: *mut InstanceCtx,
+    /// The value of `value_sp` at its entry, if it changes that, and its frame is that of the interpreter.
+    pub value_sp: Option<*mut u64>,
+    /// The state at its call.
+    pub unwound: Unwound,
+}
+
+impl CatchingFrame {
+    /// Creates the record of a frame, with local 0 for [`Landing::fp`].
+    ///
+    /// # Safety
+    /// Code with landings and this layout has a frame with this frame pointer, on this thread's stack, and is about to continue at the
+    /// landing at `target`.
+    #[inline]
+    pub unsafe fn new(rbp: usize, layout: &FrameLayout, target: usize, unwound: Unwound) -> (CatchingFrame, *mut u64) {
+        let word = |word: u16| ptr::with_exposed_provenance::<*mut u64>(rbp - 8 * usize::from(word));
+        // SAFETY: the caller's promise.
+        unsafe {
+            let instance = word(layout.instance).cast::<*mut InstanceCtx>().read();
+            let (mut fp, mut value_sp) = (ptr::null_mut(), None);
+            if layout.value_sp != 0 {
+                fp = word((-LANDING_FP / 8) as u16).read();
+                value_sp = Some(word(layout.value_sp).read());
+            }
+            (CatchingFrame { rbp, end: rbp - layout.bytes as usize, target, instance, value_sp, unwound }, fp)
+        }
+    }
 }

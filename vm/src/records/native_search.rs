@@ -20,6 +20,8 @@ pub(crate) struct NativeSearch {
     pub left: u64,
     /// The number of them at which the deadline is checked next.
     pub poll_at: u64,
+    /// How often code has been freed, for [`Catches`](super::catches::Catches).
+    pub freed: usize,
     /// What the frames of this segment that have been left have saved.
     pub unwound: Unwound,
 }

@@ -14,6 +14,7 @@
 //!   by pointer. Records of instances and host functions are never mutated (their variable parts are each in a
 //!   [`Cell`](std::cell::Cell)), so shared references to those may be held freely.
 
+use crate::records::catches::Catches;
 use crate::records::engine::Engine;
 use crate::records::error::{Error, Result};
 use crate::records::exceptions::{ExnRecord, InFlight, Landing, Site, TagRecord};
@@ -74,6 +75,8 @@ pub(crate) struct StoreRecord {
     pub in_flight: InFlight,
     /// The handler to which it is thrown, while the failure is [`Failure::Thrown`].
     pub landing: Option<Landing>,
+    /// The handlers that were found before.
+    pub catches: Catches,
     /// The exception that the host has thrown or has received and not taken; null if there is none.
     pub pending: *mut ExnRecord,
     /// The frames of the guest around the innermost invocation are those at this address and above, on the native stack;

@@ -7,18 +7,19 @@
 //!
 //! Only [`Failure::Throw`] is searched for: no handler sees a trap, or another error of the host.
 
+use crate::records::catches::Catch;
 use crate::records::collect::collect_before_throw;
 use crate::records::deadline::deadline_reached;
 use crate::records::engines::NativeSite;
 use crate::records::error::Error;
-use crate::records::exceptions::{ExnRecord, InFlight, Landing, Place, Site, TagRecord};
+use crate::records::exceptions::{CatchingFrame, Clause, ExnRecord, InFlight, Landing, Place, Site, TagRecord};
 use crate::records::failure::Failure;
 use crate::records::instance::{InstanceRecord, instance_of};
 use crate::records::module::ModuleRecord;
 use crate::records::native_search::{NativeSearch, Unwound};
 use crate::records::stack::{read_slot, write_slot};
 use crate::records::store::{StoreRecord, charge};
-use crate::records::walk::{InterpFrame, Pc, Segment, segments, walk, walk_activation};
+use crate::records::walk::{InterpFrame, Pc, Segment, segments, walk_activation};
 use std::fmt::Write;
 use std::ops::ControlFlow;
 use std::ptr;
@@ -26,7 +27,7 @@ use std::sync::atomic::Ordering;
 use weir_bytecode::sidetable::{BranchEntry, Handler, TryRegion, region_at};
 use weir_bytecode::types::ValType;
 use weir_bytecode::{FuncBody, Opcode};
-use weir_contract::{FRAME_HEADER, InstanceCtx, LANDING_FP, code};
+use weir_contract::{FRAME_HEADER, InstanceCtx, code};
 
 /// The deadline is checked after this many frames, each of which takes some nanoseconds.
 const FRAMES_PER_POLL: u64 = 1024;
@@ -72,29 +73,14 @@ unsafe fn find(store: *mut StoreRecord) -> Result<bool, Failure> {
     }
 }
 
-/// Finds the place of a throw in native code, whose frame is the innermost one.
-///
-/// # Safety
-/// As for [`segments`].
-#[cold]
-unsafe fn find_site(store: *mut StoreRecord) {
-    // SAFETY: the caller's promise.
-    unsafe {
-        walk(store, |frame| {
-            (*store).in_flight.site.pc = frame.pc.find(frame.module, frame.func);
-            ControlFlow::Break(())
-        });
-    }
-}
-
 /// A search for the handler of the exception that is being thrown.
 pub(crate) struct Search {
     store: *mut StoreRecord,
     tag: *const TagRecord,
     /// The number of clauses tested.
     tested: u64,
-    /// Whether there is one. Its landing is in the store.
-    found: bool,
+    /// The handler; null if there is none.
+    handler: *const Handler,
     /// Why the guest ends instead.
     stopped: Option<Failure>,
 }
@@ -111,8 +97,8 @@ impl Search {
         // SAFETY: as above.
         let (tag, polls) = unsafe { ((*store).in_flight.tag, (*store).engine.config().epoch_interruption) };
         let poll_at = if polls { FRAMES_PER_POLL } else { u64::MAX };
-        let progress = NativeSearch { left: 0, poll_at, unwound: Unwound::default() };
-        (Search { store, tag, tested: 0, found: false, stopped: None }, progress)
+        let progress = NativeSearch { left: 0, poll_at, freed: 0, unwound: Unwound::default() };
+        (Search { store, tag, tested: 0, handler: ptr::null(), stopped: None }, progress)
     }
 
     /// Looks for a handler in the segments of the stack, of which this many inner ones have been left.
@@ -168,7 +154,7 @@ impl Search {
     /// As for [`segments`].
     #[inline]
     pub unsafe fn end(self, progress: &NativeSearch) -> Result<bool, Failure> {
-        let Search { store, tested, found, stopped, .. } = self;
+        let Search { store, tested, handler, stopped, .. } = self;
         // SAFETY: the caller's promise.
         unsafe {
             if let Some(failure) = stopped {
@@ -182,12 +168,8 @@ impl Search {
                     return Err(trap.into());
                 }
             }
-            let handler = (*store).landing.as_ref().filter(|_| found).map(|landing| landing.handler);
-            if (*store).in_flight.site.pc == Site::UNKNOWN && handler.is_none_or(|handler| (*handler).needs_object()) {
-                find_site(store);
-            }
         }
-        Ok(found)
+        Ok(!handler.is_null())
     }
 
     /// Checks the deadline, if enough frames have been left.
@@ -246,11 +228,37 @@ impl Search {
             };
             debug_assert!(!activation.is_null(), "immediate activations have left the assembly before a frame has a handler");
             progress.left -= 1;
-            (*self.store).landing =
-                Some(Landing { place: Place::Interp { activation, body, scope }, fp, source, region, handler });
-            self.found = true;
+            let place = Place::Interp { activation, body, scope };
+            (*self.store).landing = Some(Landing { place, fp, clause: Clause { source, region, handler } });
+            self.handler = handler;
             ControlFlow::Break(())
         }
+    }
+
+    /// Returns what a search has found before at the call of native code with this return address, in this instance: the landing's
+    /// address and the clause, or that the frame is left, and then counts it.
+    ///
+    /// # Safety
+    /// As for [`Search::in_native_code`]; no function is inlined at the call.
+    #[inline]
+    pub unsafe fn known(
+        &mut self,
+        return_address: usize,
+        instance: *mut InstanceCtx,
+        progress: &mut NativeSearch,
+    ) -> Option<Option<(usize, Clause)>> {
+        if progress.left >= progress.poll_at {
+            return None;
+        }
+        // SAFETY: the store is live.
+        let Catch { tested, landing, .. } =
+            unsafe { (*self.store).catches.find(progress.freed, return_address, instance, self.tag)? };
+        self.tested += tested;
+        match landing {
+            Some((_, clause)) => self.handler = clause.handler,
+            None => progress.left += 1,
+        }
+        Some(*landing)
     }
 
     /// Looks for a handler in a frame of native code inside this boundary. The caller leaves the frame if there is none.
@@ -269,20 +277,23 @@ impl Search {
                 return ControlFlow::Continue(());
             };
             let instance = site.word(site.layout.instance).cast::<*mut InstanceCtx>().read();
+            let tested_before = self.tested;
             let found = handler(source, site.pc, instance_of(instance), self.tag, &mut self.tested);
-            let Some((region, handler)) = found else { return ControlFlow::Continue(()) };
-            let entry = handler.entry;
-            let Some(offset) = code::Landing::find(landings, entry, site.call) else { return ControlFlow::Continue(()) };
-            let (mut fp, mut value_sp) = (ptr::null_mut(), None);
-            if site.layout.value_sp != 0 {
-                fp = site.word((-LANDING_FP / 8) as u16).cast::<*mut u64>().read();
-                value_sp = Some(site.word(site.layout.value_sp).cast::<*mut u64>().read());
-            }
-            let (target, end) = (site.code + offset as usize, site.fp - site.layout.bytes as usize);
-            let unwound = progress.unwound;
-            let place = Place::Native { boundary, frame: site.fp, end, target, instance, value_sp, unwound };
-            (*self.store).landing = Some(Landing { place, fp, source, region, handler });
-            self.found = true;
+            let return_address = site.code + site.call as usize;
+            let mut catch = Catch { return_address, instance, tag: self.tag, tested: self.tested - tested_before, landing: None };
+            let Some((region, handler)) = found else {
+                (*self.store).catches.insert(progress.freed, catch);
+                return ControlFlow::Continue(());
+            };
+            let Some(offset) = code::Landing::find(landings, handler.entry, site.call) else {
+                return ControlFlow::Continue(());
+            };
+            let (target, clause) = (site.code + offset as usize, Clause { source, region, handler });
+            catch.landing = Some((target, clause));
+            (*self.store).catches.insert(progress.freed, catch);
+            let (frame, fp) = CatchingFrame::new(site.fp, &site.layout, target, progress.unwound);
+            (*self.store).landing = Some(Landing { place: Place::Native { boundary, frame }, fp, clause });
+            self.handler = handler;
             ControlFlow::Break(())
         }
     }
@@ -302,9 +313,6 @@ unsafe fn poll(store: *mut StoreRecord) -> Result<(), Failure> {
             return Ok(());
         }
         // The callback may call the guest, which uses the overflow slots.
-        if (*store).in_flight.site.pc == Site::UNKNOWN {
-            find_site(store);
-        }
         object(store)?;
         let in_flight = (*store).in_flight;
         let polled = deadline_reached(store);
@@ -342,19 +350,18 @@ unsafe fn handler<'s>(
     }
 }
 
-/// Writes the operands of a handler's label: the payload, and the reference if the handler passes it on, which it also stores for
-/// `rethrow`. Returns the address after them. The exception is then no longer in flight.
+/// Writes the operands of a handler's label, in a frame with local 0 at `fp`: the payload, and the reference if the handler passes it on,
+/// which it also stores for `rethrow`. Returns the address after them. The exception is then no longer in flight.
 ///
 /// # Errors
 /// The handler needs an object, and the store's limiter refuses it.
 ///
 /// # Safety
 /// The exception of the live store is thrown to this handler, whose frame is there; the frames inside are gone or can be.
-pub(crate) unsafe fn write_operands(store: *mut StoreRecord, landing: &Landing) -> Result<*mut u64, Failure> {
+pub(crate) unsafe fn write_operands(store: *mut StoreRecord, fp: *mut u64, clause: Clause) -> Result<*mut u64, Failure> {
     // SAFETY: the caller's promise. The label has the payload and the reference for its operands, so they fit in the frame.
     unsafe {
-        let Landing { fp, source, region, handler, .. } = *landing;
-        let (source, region, handler) = (&*source, &*region, &*handler);
+        let (source, region, handler) = (&*clause.source, &*clause.region, &*clause.handler);
         let words = source.words();
         let needs_object = handler.needs_object();
         let reference = if needs_object { reference(store)? } else { 0 };

@@ -3,7 +3,7 @@
 use super::publish::enter;
 use super::state::{EngineState, ModuleState, NativeModule, state_of};
 use super::tier_up::tier_up;
-use super::unwind::{native_site, search_segment};
+use super::unwind::{native_site, search_segment, visit_functions};
 use crate::code::Crossings;
 use crate::records::engines::{Engines, NativeSite, Next};
 use crate::records::error::{Error, Result};
@@ -102,7 +102,7 @@ impl Engines for EngineState {
     ) -> ControlFlow<()> {
         let Ok(space) = self.space() else { return ControlFlow::Continue(()) };
         // SAFETY: the caller's promise.
-        unsafe { search_segment(space, exit_fp, search, visit) }
+        unsafe { search_segment(space, exit_fp, search, |call, fp, search| visit_functions(call, fp, search, &mut *visit)) }
     }
 
     fn report(&self, module: Option<&(dyn Any + Send + Sync)>, stats: &mut Stats) {

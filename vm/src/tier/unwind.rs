@@ -1,16 +1,17 @@
 //! The work between a trap in native code and its unwinding: determines the reason and takes the backtrace.
 
-use super::state::engine_of;
-use crate::code::{CodeSpace, NativeFrame, Registers, Site};
+use super::state::{EngineState, engine_of};
+use crate::code::{CallSite, CodeSpace, NativeFrame, Registers, Site};
 use crate::records::engines::NativeSite;
-use crate::records::exceptions::{Landing, Place};
+use crate::records::exceptions::{CatchingFrame, Clause, Landing, Place};
 use crate::records::failure::Failure;
 use crate::records::instance::instance_of;
 use crate::records::module::Module;
 use crate::records::module::ModuleRecord;
 use crate::records::native_search::{NativeSearch, Unwound};
-use crate::records::store::{StoreRecord, store_of};
+use crate::records::store::store_of;
 use crate::records::unwind::{Search, uncaught, write_operands, write_overflow};
+use std::any::Any;
 use std::ops::ControlFlow;
 use std::ptr;
 use weir_bytecode::{FuncBody, Trap};
@@ -22,7 +23,8 @@ pub(super) fn native_site(site: Site, frame: NativeFrame) -> NativeSite {
     NativeSite { module, func, pc, fp, code, call, landings, layout, roots }
 }
 
-/// Implements [`Engines::search_native`](crate::records::engines::Engines::search_native).
+/// Implements [`Engines::search_native`](crate::records::engines::Engines::search_native), but for the frames to look at: those of code
+/// with landings, and those before which the deadline is to be checked. `visit` counts each function of such a frame.
 ///
 /// # Safety
 /// As there. The code is of this space.
@@ -30,9 +32,10 @@ pub(super) unsafe fn search_segment(
     space: &CodeSpace,
     exit_fp: usize,
     search: &mut NativeSearch,
-    mut visit: impl FnMut(NativeSite, &mut NativeSearch) -> ControlFlow<()>,
+    mut visit: impl FnMut(CallSite<'_>, usize, &mut NativeSearch) -> ControlFlow<()>,
 ) -> ControlFlow<()> {
     let (mut fp, calls) = (exit_fp, space.calls());
+    search.freed = space.freed();
     loop {
         // SAFETY: the caller's promise: native code keeps a chain of frames up to its boundary. There the return address is in a stub,
         // and this loop ends. This thread will return there, so the code has not been freed.
@@ -41,16 +44,27 @@ pub(super) unsafe fn search_segment(
             [fp, return_address] = ptr::with_exposed_provenance::<[usize; 2]>(fp).read();
             let Some(call) = calls.at(return_address) else { return ControlFlow::Continue(()) };
             if call.has_landings() || search.left >= search.poll_at {
-                for site in call.sites() {
-                    visit(native_site(site, call.frame(fp)), search)?;
-                    search.left += 1;
-                }
+                visit(call, fp, search)?;
             } else {
                 search.left += call.depth() as u64;
             }
             search.unwound.leave(fp, call.layout());
         }
     }
+}
+
+/// Visits the functions that are active in the frame at `fp`, and counts those that are left.
+pub(super) fn visit_functions(
+    call: CallSite<'_>,
+    fp: usize,
+    search: &mut NativeSearch,
+    mut visit: impl FnMut(NativeSite, &mut NativeSearch) -> ControlFlow<()>,
+) -> ControlFlow<()> {
+    call.sites().try_for_each(|site| {
+        visit(native_site(site, call.frame(fp)), search)?;
+        search.left += 1;
+        ControlFlow::Continue(())
+    })
 }
 
 /// Called by the landing pad before it unwinds. Stores the failure for a trap in native code, and takes the backtrace
@@ -96,17 +110,42 @@ pub(crate) unsafe fn on_throw(instance: *mut InstanceCtx, registers: &mut Regist
     // SAFETY: the caller's promise.
     unsafe {
         let store = store_of(instance);
-        let Ok(space) = engine_of((*store).engine.record()).space() else { return 0 };
-        // The innermost segment is native, and most exceptions are caught in it.
+        let engines = &*(*store).engine.record().engines;
+        debug_assert!((engines as &dyn Any).is::<EngineState>());
+        // Native code runs, so the engine has this tier: see `engine_of`, which compares identities of types.
+        let Ok(space) = (*ptr::from_ref(engines).cast::<EngineState>()).space() else { return 0 };
+        // The innermost segment is native, and most exceptions are caught in it, where one was caught before.
         let StackCtx { exit_fp, boundary, .. } = *(*instance).stack;
         let (mut search, mut progress) = Search::begin(store);
-        let visit = |site, progress: &mut NativeSearch| search.in_native_code(boundary, site, progress);
-        if search_segment(space, exit_fp, &mut progress, visit).is_continue() {
+        let mut caught = None;
+        let flow = search_segment(space, exit_fp, &mut progress, |call, fp, progress| {
+            let known = if call.has_inlining() || !call.has_landings() {
+                None
+            } else {
+                let instance = ptr::with_exposed_provenance::<*mut InstanceCtx>(fp - 8 * usize::from(call.layout().instance));
+                search.known(call.return_address(), instance.read(), progress)
+            };
+            match known {
+                Some(Some((landing, clause))) => {
+                    caught = Some((CatchingFrame::new(fp, call.layout(), landing, progress.unwound), clause));
+                    ControlFlow::Break(())
+                }
+                Some(None) => ControlFlow::Continue(()),
+                None => visit_functions(call, fp, progress, |site, progress| search.in_native_code(boundary, site, progress)),
+            }
+        });
+        if flow.is_continue() {
             progress.unwound = Unwound::default();
             search.in_segments(&mut progress, 1);
         }
         let failure = match search.end(&progress) {
-            Ok(true) => Failure::Thrown,
+            Ok(true) => match caught {
+                None => Failure::Thrown,
+                Some(((frame, locals), clause)) => match land(instance, space, &frame, locals, clause, registers) {
+                    Ok(()) => return 1,
+                    Err(other) => other,
+                },
+            },
             Ok(false) => uncaught(store, None),
             Err(other) => other,
         };
@@ -165,15 +204,8 @@ unsafe fn leave(instance: *mut InstanceCtx, space: &CodeSpace, mut failure: Fail
 unsafe fn caught(instance: *mut InstanceCtx, space: &CodeSpace, registers: &mut Registers) -> Result<bool, Failure> {
     // SAFETY: the caller's promise.
     unsafe {
-        let (store, stack) = (store_of(instance), (*instance).stack);
-        let Some(landing) = &(*store).landing else { return Ok(false) };
-        let caught = catch(store, stack, landing, registers)?;
-        if let Some(crossings) = space.crossings()
-            && caught
-        {
-            crossings.unwound((*stack).native_limit..registers.rbp);
-        }
-        Ok(caught)
+        let Some(landing) = &(*store_of(instance)).landing else { return Ok(false) };
+        catch(instance, space, landing, registers)
     }
 }
 
@@ -188,38 +220,66 @@ unsafe fn caught(instance: *mut InstanceCtx, space: &CodeSpace, registers: &mut 
 /// The exception of the live store is thrown to this handler, and the native frames inside are left now. `registers` has the values of
 /// the preserved registers at the innermost of them.
 unsafe fn catch(
-    store: *mut StoreRecord,
-    stack: *mut StackCtx,
+    instance: *mut InstanceCtx,
+    space: &CodeSpace,
     landing: &Landing,
     registers: &mut Registers,
 ) -> Result<bool, Failure> {
-    let Place::Native { boundary, frame, end, target, instance, value_sp, unwound } = &landing.place else { return Ok(false) };
-    let &boundary = boundary;
+    let &Landing { place: Place::Native { boundary, ref frame }, fp, clause } = landing else { return Ok(false) };
     // SAFETY: the caller's promise; the frame is as the contract says.
     unsafe {
+        let stack = (*instance).stack;
         // Of two boundaries the one at the lower address is the inner one.
         if boundary > landing_boundary(stack) {
             return Ok(false);
         }
+        land(instance, space, frame, fp, clause, registers)?;
+        (*stack).boundary = boundary;
+        Ok(true)
+    }
+}
+
+/// Prepares a frame whose local 0 is at `fp`, and the registers, for the clause that catches.
+///
+/// # Errors
+/// The handler needs an object, and the store's limiter refuses it.
+///
+/// # Safety
+/// As for [`catch`].
+#[inline(always)]
+unsafe fn land(
+    thrower: *mut InstanceCtx,
+    space: &CodeSpace,
+    frame: &CatchingFrame,
+    fp: *mut u64,
+    clause: Clause,
+    registers: &mut Registers,
+) -> Result<(), Failure> {
+    let &CatchingFrame { rbp, end, target, instance, value_sp, unwound } = frame;
+    // SAFETY: the caller's promise; the frame is as the contract says.
+    unsafe {
+        let (store, stack) = (store_of(thrower), (*thrower).stack);
         match value_sp {
-            &Some(at_entry) => {
-                write_operands(store, landing)?;
-                let source: &FuncBody = &*landing.source;
+            Some(at_entry) => {
+                write_operands(store, fp, clause)?;
+                let source: &FuncBody = &*clause.source;
                 let slots = source.locals.len() + source.max_operands as usize;
-                let end = landing.fp.add(slots * source.words() + FRAME_HEADER as usize);
+                let end = fp.add(slots * source.words() + FRAME_HEADER as usize);
                 (*stack).value_sp = end.max(at_entry);
             }
             None => {
-                write_overflow(store, &*landing.handler)?;
+                write_overflow(store, &*clause.handler)?;
                 (*stack).value_sp = unwound.value_sp.unwrap_or((*stack).value_sp);
             }
         }
-        (*stack).boundary = boundary;
         for (value, &at) in registers.preserved.iter_mut().zip(&unwound.preserved).filter(|(_, at)| **at != 0) {
             *value = ptr::with_exposed_provenance::<u64>(at).read();
         }
-        (registers.rbp, registers.rsp, registers.instance, registers.target) = (*frame, *end, *instance, *target);
-        Ok(true)
+        (registers.rbp, registers.rsp, registers.instance, registers.target) = (rbp, end, instance, target);
+        if let Some(crossings) = space.crossings() {
+            crossings.unwound((*stack).native_limit..rbp);
+        }
+        Ok(())
     }
 }
 

@@ -63,8 +63,8 @@ impl Lower<'_, '_> {
                 self.store_slot(reg, Mem::at(area, (8 * i * words) as i32));
             }
         }
-        let tag = self.constant_reg(inst.aux.into(), Type::I64);
-        self.end_with_throw(Helper::Throw, tag);
+        let at = self.constant_reg(u64::from(inst.aux) | u64::from(inst.pc) << 32, Type::I64);
+        self.end_with_throw(Helper::Throw, at);
     }
 
     /// `throw_ref`

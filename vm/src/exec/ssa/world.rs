@@ -233,10 +233,10 @@ impl World for Guest<'_> {
             failure.capture(store);
             let (Failure::Thrown, Some(landing)) = (&failure, (*store).landing) else { return Err(failure) };
             let own = (*(*self.instance).stack).activation;
-            let found = handlers.iter().position(|handler| handler.entry == (*landing.handler).entry);
+            let found = handlers.iter().position(|handler| handler.entry == (*landing.clause.handler).entry);
             match (landing.place, found) {
                 (Place::Interp { activation, .. }, Some(found)) if activation == own => {
-                    let (tag, handler) = ((*store).in_flight.tag, &*landing.handler);
+                    let (tag, handler) = ((*store).in_flight.tag, &*landing.clause.handler);
                     write_overflow(store, handler)?;
                     let payload = if handler.tag.is_some() { (*tag).fields() } else { 0 };
                     let words = if handler.tag.is_some() { (*tag).words() } else { 1 };
