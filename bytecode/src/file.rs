@@ -2,6 +2,7 @@
 
 use std::io;
 use std::ops::Range;
+use wasmparser::{Chunk, Parser, Payload};
 
 /// The beginning of every module of version 1.
 const PREAMBLE: &[u8] = b"\0asm\x01\0\0\0";
@@ -139,6 +140,39 @@ fn number(bytes: &[u8], at: usize) -> Option<(usize, usize)> {
         }
     }
     None
+}
+
+/// The debugging information of a module.
+#[derive(Debug, Default)]
+pub struct Debugging<'m> {
+    /// The offset in the module of the contents of the code section, from which DWARF counts addresses.
+    pub code: usize,
+    /// The name, which begins with `.debug_`, and the contents of each section.
+    pub sections: Vec<(&'m str, &'m [u8])>,
+}
+
+/// Finds the debugging information of a binary module, up to the first byte that is malformed.
+pub fn debugging(module: &[u8]) -> Debugging<'_> {
+    let mut found = Debugging::default();
+    let mut at = Parser::new(0);
+    let mut rest = module;
+    // Bodies are skipped with their section, which may be most of the module.
+    while let Ok(Chunk::Parsed { consumed, payload }) = at.parse(rest, true) {
+        rest = &rest[consumed..];
+        if let Payload::CodeSectionStart { unchecked_range: range, size, .. } = payload {
+            found.code = range.start as usize;
+            at.skip_section();
+            let Some(after) = rest.get(size as usize..) else { break };
+            rest = after;
+        } else if let Payload::CustomSection(section) = payload {
+            if section.name().as_bytes().starts_with(DEBUG) {
+                found.sections.push((section.name(), section.data()));
+            }
+        } else if let Payload::End(_) = payload {
+            break;
+        }
+    }
+    found
 }
 
 #[cfg(test)]

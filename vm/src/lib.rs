@@ -84,7 +84,7 @@ pub use sys::fault_injection;
 pub use anyhow;
 pub use api::cache::{Cache, CacheConfig, CacheEntry};
 pub use api::caller::Caller;
-pub use api::config::choices::{Collector, Inlining, OptLevel, RegallocAlgorithm, Strategy, WasmBacktraceDetails};
+pub use api::config::choices::{Collector, Inlining, OptLevel, RegallocAlgorithm, Strategy};
 pub use api::error::{self, LinkError, UnknownImportError};
 pub use api::events::TierEvent;
 pub use api::exception::ExnRefPre;
@@ -106,7 +106,7 @@ pub use api::types::{ExnType, ExportType, ExternType, FuncType, ImportType, TagT
 pub use api::unchecked::ValRaw;
 pub use api::value::{ExnRef, ExternRef, Ref, V128, Val};
 pub use records::backtrace::{FrameInfo, WasmBacktrace};
-pub use records::config::{Allocator, Config, Tier, Unavailable};
+pub use records::config::{Allocator, Config, Tier, Unavailable, WasmBacktraceDetails};
 pub use records::engine::{Engine, EngineWeak};
 pub use records::error::{Error, Result, ToWasmtimeResult};
 pub use records::events::{CompiledBy, ProfilingStrategy, TierEventKind};
@@ -116,6 +116,7 @@ pub use records::pooling::{InstanceAllocationStrategy, PoolConcurrencyLimitError
 pub use records::statistic::StatValue;
 pub use records::stats::{Fallback, FunctionStats, RefusedBy, Stats, StoredStats, TierUp};
 pub use records::store::UpdateDeadline;
+pub use records::symbols::FrameSymbol;
 pub use records::thrown::ThrownException;
 pub use weir_bytecode::Trap;
 pub use weir_bytecode::types::{GlobalType, HeapType, Limits, MemoryType, Mutability, RefType, TableType, ValType};

@@ -53,7 +53,7 @@
 ;;      1  mov rbp,rsp
 ;;      4  mov r11,[r15+8]
 ;;      b  cmp rsp,[r11]
-;;     12  jb near 45h
+;;     12  jb near 4Dh
 ;;     18  test edi,edi                         @0x4f
 ;;     1a  jne short 23h                        @0x4f
 ;;     1c  mov eax,7                            @0x5c
@@ -63,15 +63,15 @@
 ;;     26  mov rcx,[r15+8]                      @0x57
 ;;     2a  mov rcx,[rcx+20h]                    @0x57
 ;;     2e  mov [rcx],rax                        @0x57
-;;     31  xor esi,esi                          @0x57
-;;     33  mov rdi,r15                          @0x57
-;;     36  mov rax,[r15+18h]                    @0x57
-;;     3d  call qword [rax+80h]                 @0x57
-;;     43  ud2                                  @0x57
-;;     45  ud2                                  @0x4d
-;;     47  int3
-;; trap 45 Trap(StackOverflow) @0x4d
-;; call 43 @0x57
+;;     31  mov rsi,5700000000h                  @0x57
+;;     3b  mov rdi,r15                          @0x57
+;;     3e  mov rax,[r15+18h]                    @0x57
+;;     45  call qword [rax+80h]                 @0x57
+;;     4b  ud2                                  @0x57
+;;     4d  ud2                                  @0x4d
+;;     4f  int3
+;; trap 4d Trap(StackOverflow) @0x4d
+;; call 4b @0x57
 ;;      0  push rbp
 ;;      1  mov rbp,rsp
 ;;      4  push r15
@@ -131,39 +131,39 @@
 ;;      6  sub rsp,8
 ;;      a  mov r11,[r15+8]
 ;;     11  cmp rsp,[r11]
-;;     18  jb near 7Dh
+;;     18  jb near 85h
 ;;     1e  mov [rbp-10h],rdi                    @0xc1
 ;;     22  mov rax,[r15+8]                      @0xc1
 ;;     26  mov rax,[rax+20h]                    @0xc1
 ;;     2a  mov [rax],rdi                        @0xc1
-;;     2d  xor esi,esi                          @0xc1
-;;     2f  mov rdi,r15                          @0xc1
-;;     32  mov rax,[r15+18h]                    @0xc1
-;;     39  call qword [rax+80h]                 @0xc1
-;;     3f  ud2                                  @0xc1
-;;     41  mov rax,[r15+8]                      @0xc3
-;;     45  mov rax,[rax+20h]                    @0xc3
-;;     49  mov rax,[rax+8]                      @0xc3
-;;     4d  test rax,rax                         @0xce
-;;     50  je near 7Fh                          @0xce
-;;     56  mov rsi,rax                          @0xce
-;;     59  mov rdi,r15                          @0xce
-;;     5c  mov rax,[r15+18h]                    @0xce
-;;     63  call qword [rax+88h]                 @0xce
-;;     69  ud2                                  @0xce
-;;     6b  mov rax,[r15+8]                      @0xcf
-;;     6f  mov rax,[rax+20h]                    @0xcf
-;;     73  mov eax,[rax]                        @0xcf
-;;     75  mov rdi,[rbp-10h]                    @0xd4
-;;     79  add eax,edi                          @0xd4
-;;     7b  leave                                @0xd5
-;;     7c  ret                                  @0xd5
-;;     7d  ud2                                  @0xaf
-;;     7f  ud2                                  @0xce
-;;     81  int3
-;;     82  int3
-;;     83  int3
-;; trap 7d Trap(StackOverflow) @0xaf
-;; trap 7f Trap(NullReference) @0xce
-;; call 3f @0xc1
-;; call 69 @0xce
+;;     2d  mov rsi,0C100000000h                 @0xc1
+;;     37  mov rdi,r15                          @0xc1
+;;     3a  mov rax,[r15+18h]                    @0xc1
+;;     41  call qword [rax+80h]                 @0xc1
+;;     47  ud2                                  @0xc1
+;;     49  mov rax,[r15+8]                      @0xc3
+;;     4d  mov rax,[rax+20h]                    @0xc3
+;;     51  mov rax,[rax+8]                      @0xc3
+;;     55  test rax,rax                         @0xce
+;;     58  je near 87h                          @0xce
+;;     5e  mov rsi,rax                          @0xce
+;;     61  mov rdi,r15                          @0xce
+;;     64  mov rax,[r15+18h]                    @0xce
+;;     6b  call qword [rax+88h]                 @0xce
+;;     71  ud2                                  @0xce
+;;     73  mov rax,[r15+8]                      @0xcf
+;;     77  mov rax,[rax+20h]                    @0xcf
+;;     7b  mov eax,[rax]                        @0xcf
+;;     7d  mov rdi,[rbp-10h]                    @0xd4
+;;     81  add eax,edi                          @0xd4
+;;     83  leave                                @0xd5
+;;     84  ret                                  @0xd5
+;;     85  ud2                                  @0xaf
+;;     87  ud2                                  @0xce
+;;     89  int3
+;;     8a  int3
+;;     8b  int3
+;; trap 85 Trap(StackOverflow) @0xaf
+;; trap 87 Trap(NullReference) @0xce
+;; call 47 @0xc1
+;; call 71 @0xce

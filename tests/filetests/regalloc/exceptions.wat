@@ -62,7 +62,7 @@
 ;;     rcx = mov.q [r15 + 8]                    @0x57
 ;;     rcx = mov.q [rcx + 32]                   @0x57
 ;;     mov_to.q [rcx], rax                      @0x57
-;;     rsi = mov_imm.q 0                        @0x57
+;;     rsi = mov_imm.q 373662154752             @0x57
 ;;     throw Throw rsi                          @0x57
 ;; machine allocated pc 0x5f calls restores
 ;; b0:
@@ -129,7 +129,7 @@
 ;;     rax = mov.q [r15 + 8]                    @0xc1
 ;;     rax = mov.q [rax + 32]                   @0xc1
 ;;     mov_to.q [rax], rdi                      @0xc1
-;;     rsi = mov_imm.q 0                        @0xc1
+;;     rsi = mov_imm.q 828928688128             @0xc1
 ;;     throw Throw rsi handler3 b1              @0xc1
 ;; b1: cold freq 0.00390625
 ;;     rax = mov.q [r15 + 8]                    @0xc3

@@ -360,7 +360,7 @@ impl EngineFlags {
     pub fn config(&self) -> weir::Config {
         let mut config = weir::Config::new();
         config.consume_fuel(self.fuel.is_some()).stress(self.stress).gc_stress(self.gc_stress);
-        config.wasm_legacy_exceptions(true);
+        config.wasm_legacy_exceptions(true).wasm_backtrace_details(weir::WasmBacktraceDetails::Enable);
         config.signals_based_traps(!self.no_signals).lazy_validation(self.lazy).deterministic(self.deterministic);
         config.tier(match self.tier {
             _ if self.no_jit => weir::Tier::Interpreter,

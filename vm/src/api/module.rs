@@ -15,6 +15,7 @@ use crate::records::precompiled::cache::Cached;
 use crate::records::precompiled::format::Unusable;
 use crate::records::precompiled::shelf::Shelf;
 use crate::records::stats::Stats;
+use crate::records::symbols::Symbols;
 use crate::sys;
 use std::borrow::Cow;
 use std::path::Path;
@@ -65,7 +66,9 @@ impl Module {
             }
             Module::from_bytes(engine, binary(read_file(engine, path)?.into_vec().into(), Some(path))?.into())
         };
-        load().with_context(|| format!("loading {}", path.display()))
+        let module = load().with_context(|| format!("loading {}", path.display()))?;
+        module.record().symbols.set_file(path);
+        Ok(module)
     }
 
     /// Loads a module from the binary format.
@@ -147,6 +150,7 @@ impl Module {
             shelf,
             cached,
             refusals: Mutex::default(),
+            symbols: Symbols::default(),
             validate_ns,
             tier: engines.module_state(),
             id: NEXT_ID.fetch_add(1, Ordering::Relaxed),

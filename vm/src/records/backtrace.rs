@@ -2,9 +2,11 @@
 
 use crate::records::error::{Attachment, Error};
 use crate::records::module::Module;
+use crate::records::symbols::FrameSymbol;
 use std::any::Any;
 use std::error::Error as StdError;
 use std::fmt;
+use std::sync::OnceLock;
 
 /// The guest functions that were active when an error occurred, innermost first.
 ///
@@ -75,7 +77,7 @@ impl WasmBacktrace {
     /// Adds the caller of the last frame. Beyond `limit` only the number of frames matters, and `pc` is not called.
     pub(crate) fn push(&mut self, module: &Module, func: u32, limit: usize, pc: impl FnOnce() -> u32) {
         if self.frames.len() < limit {
-            self.frames.push(FrameInfo { module: module.clone(), func, pc: pc() });
+            self.frames.push(FrameInfo { module: module.clone(), func, pc: pc(), symbols: OnceLock::new() });
         } else {
             self.omitted += 1;
         }
@@ -109,6 +111,7 @@ pub struct FrameInfo {
     module: Module,
     func: u32,
     pc: u32,
+    symbols: OnceLock<Vec<FrameSymbol>>,
 }
 
 impl FrameInfo {
@@ -137,6 +140,12 @@ impl FrameInfo {
         let body = self.module.bytecode().body(self.func)?;
         Some(self.pc.saturating_sub(body.entry) as usize)
     }
+
+    /// Returns the places in the source: that in the innermost of the functions that the module's producer has inlined here first. None
+    /// without [`Config::wasm_backtrace_details`](crate::Config::wasm_backtrace_details), or without debugging information.
+    pub fn symbols(&self) -> &[FrameSymbol] {
+        self.symbols.get_or_init(|| self.module.record().symbols_at(self.func, self.pc))
+    }
 }
 
 impl fmt::Display for FrameInfo {
@@ -146,7 +155,17 @@ impl fmt::Display for FrameInfo {
             Some(name) => write!(f, "{module}!{name}")?,
             None => write!(f, "{module}!<wasm function {}>", self.func)?,
         }
-        write!(f, " at {:#x}", self.pc)
+        write!(f, " at {:#x}", self.pc)?;
+        // The function itself is the outermost of those inlined here.
+        let symbols = self.symbols();
+        for (i, symbol) in symbols.iter().enumerate() {
+            let Some(place) = symbol.place() else { continue };
+            match symbol.name().filter(|_| i + 1 < symbols.len()) {
+                Some(name) => write!(f, "\n         {place} in {name}")?,
+                None => write!(f, "\n         {place}")?,
+            }
+        }
+        Ok(())
     }
 }
 

@@ -112,12 +112,25 @@ pub struct Config {
     pub(crate) parallel_compilation: bool,
     pub(crate) max_code_size: usize,
     pub(crate) max_backtrace: usize,
+    pub(crate) backtrace_details: WasmBacktraceDetails,
+    pub(crate) backtrace_on_throw: bool,
     pub(crate) memory_reservation: Option<u64>,
     pub(crate) memory_reservation_for_growth: Option<u64>,
     pub(crate) has_guards: bool,
     pub(crate) allocation_strategy: InstanceAllocationStrategy,
     pub(crate) profiler: ProfilingStrategy,
     pub(crate) tier_events: Option<Callback>,
+}
+
+/// Whether backtraces have source files and lines: see [`Config::wasm_backtrace_details`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum WasmBacktraceDetails {
+    /// Always.
+    Enable,
+    /// Never.
+    Disable,
+    /// If the environment variable `WEIR_BACKTRACE_DETAILS` is `1`.
+    Environment,
 }
 
 /// The variant of the interpreter's loop that an engine runs. Each includes the one before.
@@ -131,6 +144,18 @@ pub(crate) enum LoopKind {
     Polling,
     /// Also charges fuel, with or without the rest.
     Fuelled,
+}
+
+impl Config {
+    /// Returns whether backtraces have source files and lines.
+    #[cfg(feature = "addr2line")]
+    pub(crate) fn has_details(&self) -> bool {
+        match self.backtrace_details {
+            WasmBacktraceDetails::Enable => true,
+            WasmBacktraceDetails::Disable => false,
+            WasmBacktraceDetails::Environment => std::env::var_os("WEIR_BACKTRACE_DETAILS").is_some_and(|value| value == "1"),
+        }
+    }
 }
 
 impl Default for Config {
@@ -173,6 +198,8 @@ impl Default for Config {
             parallel_compilation: true,
             max_code_size: usize::MAX,
             max_backtrace: DEFAULT_MAX_BACKTRACE,
+            backtrace_details: WasmBacktraceDetails::Environment,
+            backtrace_on_throw: false,
             memory_reservation: None,
             memory_reservation_for_growth: None,
             has_guards: true,

@@ -72,7 +72,11 @@ impl Site {
 pub(crate) struct ExnRecord {
     header: Header,
     tag: *const TagRecord,
-    site: Site,
+    instance: *mut InstanceCtx,
+    pc: u32,
+    /// A reference to the backtrace of the throw, a host value; null without
+    /// [`Config::backtrace_on_throw`](crate::Config::backtrace_on_throw).
+    backtrace: u32,
 }
 
 impl ExnRecord {
@@ -92,7 +96,8 @@ impl ExnRecord {
     pub unsafe fn write(at: *mut ExnRecord, tag: *const TagRecord, site: Site, payload: *const u64) {
         // SAFETY: the caller's promise.
         unsafe {
-            at.write(ExnRecord { header: Header::new(Kind::Exn), tag, site });
+            let Site { instance, pc } = site;
+            at.write(ExnRecord { header: Header::new(Kind::Exn), tag, instance, pc, backtrace: 0 });
             ptr::copy_nonoverlapping(payload, at.add(1).cast(), (*tag).fields() * (*tag).words());
         }
     }
@@ -101,9 +106,24 @@ impl ExnRecord {
     ///
     /// # Safety
     /// There is an object.
-    pub unsafe fn references(object: *mut ExnRecord, visit: impl FnMut(*mut u64)) {
+    pub unsafe fn references(object: *mut ExnRecord, mut visit: impl FnMut(*mut u64)) {
         // SAFETY: the caller's promise.
-        unsafe { (*(*object).tag).references(object.add(1).cast(), visit) };
+        unsafe {
+            let mut backtrace = u64::from((*object).backtrace);
+            visit(&raw mut backtrace);
+            (*object).backtrace = backtrace as u32;
+            (*(*object).tag).references(object.add(1).cast(), visit);
+        }
+    }
+
+    /// Returns the reference to the backtrace of the throw; 0 if there is none.
+    pub fn backtrace(&self) -> u32 {
+        self.backtrace
+    }
+
+    /// Sets the reference to the backtrace of the throw, which is a host value.
+    pub fn set_backtrace(&mut self, reference: u32) {
+        self.backtrace = reference;
     }
 
     /// Returns its tag.
@@ -113,7 +133,7 @@ impl ExnRecord {
 
     /// Returns the place at which it was thrown first.
     pub fn site(&self) -> Site {
-        self.site
+        Site { instance: self.instance, pc: self.pc }
     }
 
     /// Returns the payload of an object, in slots.

@@ -44,6 +44,7 @@ pub(crate) mod statistic;
 pub(crate) mod stats;
 pub(crate) mod store;
 pub(crate) mod stripes;
+pub(crate) mod symbols;
 pub(crate) mod sync;
 pub(crate) mod table;
 pub(crate) mod thrown;

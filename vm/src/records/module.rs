@@ -10,6 +10,7 @@ use crate::records::precompiled::cache::Cached;
 use crate::records::precompiled::format::Grade;
 use crate::records::precompiled::shelf::Shelf;
 use crate::records::stats::{Fallback, Stats};
+use crate::records::symbols::{FrameSymbol, Symbols};
 use std::any::Any;
 use std::sync::{Arc, Mutex, PoisonError};
 use weir_bytecode::Module as Bytecode;
@@ -96,6 +97,8 @@ pub(crate) struct ModuleRecord {
     pub cached: Option<Cached>,
     /// Refusals of functions that were compiled ahead of time.
     pub refusals: Mutex<Vec<Fallback>>,
+    /// Its source lines.
+    pub symbols: Symbols,
     /// Nanoseconds that decoding and validating took.
     pub validate_ns: u64,
     /// The data that [`Engines`](crate::records::engines::Engines) keeps per module.
@@ -110,6 +113,17 @@ impl ModuleRecord {
         let exports = &self.bytecode.exports;
         let i = self.exports.binary_search_by_key(&name, |&i| &exports[i as usize].name).ok()?;
         Some(exports[self.exports[i] as usize].item)
+    }
+
+    /// Returns the places in the source of the instruction at `pc`, which is in function `func`: see [`Symbols::at`]. None if the engine's
+    /// settings say so, or nothing is known.
+    pub fn symbols_at(&self, func: u32, pc: u32) -> Vec<FrameSymbol> {
+        #[cfg(feature = "addr2line")]
+        if self.engine.config().has_details() {
+            return self.symbols.at(&self.bytecode, func, pc);
+        }
+        let _ = (func, pc);
+        Vec::new()
     }
 
     /// Writes the module's validation to its cache, if it has one and that is missing there.

@@ -7,6 +7,7 @@
 //!
 //! Only [`Failure::Throw`] is searched for: no handler sees a trap, or another error of the host.
 
+use crate::records::backtrace::WasmBacktrace;
 use crate::records::catches::Catch;
 use crate::records::collect::collect_before_throw;
 use crate::records::deadline::deadline_reached;
@@ -19,6 +20,7 @@ use crate::records::module::ModuleRecord;
 use crate::records::native_search::{NativeSearch, Unwound};
 use crate::records::stack::{read_slot, write_slot};
 use crate::records::store::{StoreRecord, charge};
+use crate::records::symbols::FrameSymbol;
 use crate::records::walk::{InterpFrame, Pc, Segment, segments, walk_activation};
 use std::fmt::Write;
 use std::ops::ControlFlow;
@@ -98,7 +100,14 @@ impl Search {
         let (tag, polls) = unsafe { ((*store).in_flight.tag, (*store).engine.config().epoch_interruption) };
         let poll_at = if polls { FRAMES_PER_POLL } else { u64::MAX };
         let progress = NativeSearch { left: 0, poll_at, freed: 0, unwound: Unwound::default() };
-        (Search { store, tag, tested: 0, handler: ptr::null(), stopped: None }, progress)
+        let mut search = Search { store, tag, tested: 0, handler: ptr::null(), stopped: None };
+        // SAFETY: as above.
+        unsafe {
+            if (*store).engine.config().backtrace_on_throw && (*store).in_flight.object.is_null() {
+                search.stopped = add_backtrace(store).err();
+            }
+        }
+        (search, progress)
     }
 
     /// Looks for a handler in the segments of the stack, of which this many inner ones have been left.
@@ -299,6 +308,26 @@ impl Search {
     }
 }
 
+/// Makes the object of the exception that is being thrown, with a backtrace of the throw.
+///
+/// # Errors
+/// The store's limiter refuses it.
+///
+/// # Safety
+/// As for [`segments`].
+#[cold]
+unsafe fn add_backtrace(store: *mut StoreRecord) -> Result<(), Failure> {
+    // SAFETY: the caller's promise. Nothing is collected meanwhile.
+    unsafe {
+        let object = object(store)?;
+        let mut backtrace = WasmBacktrace::default();
+        backtrace.extend(store, (*store).engine.config().max_backtrace);
+        let reference = (*store).heap.add_value(Box::new(backtrace)).map_err(|(error, _)| Failure::Host(error))?;
+        (*object).set_backtrace(reference);
+        Ok(())
+    }
+}
+
 /// Calls the embedder if the deadline is reached.
 ///
 /// # Errors
@@ -470,7 +499,13 @@ pub(crate) unsafe fn uncaught(store: *mut StoreRecord, error: Option<Error>) -> 
             Ok(object) => {
                 (*store).pending = object;
                 (*store).in_flight = InFlight::NONE;
-                Failure::Host(error.unwrap_or_else(|| Error::thrown(describe(object))))
+                Failure::Host(error.unwrap_or_else(|| {
+                    let backtrace = match (*object).backtrace() {
+                        0 => None,
+                        reference => (*store).heap.value(reference).downcast_ref::<WasmBacktrace>(),
+                    };
+                    Error::thrown(describe(object)).with_backtrace(backtrace.cloned().unwrap_or_default())
+                }))
             }
             Err(failure) => failure,
         }
@@ -520,6 +555,9 @@ unsafe fn describe(object: *const ExnRecord) -> Box<str> {
                     None => write!(text, " thrown by function {func}"),
                 };
                 let _ = write!(text, " at offset {:#x}, in the module {:#x}", site.pc.saturating_sub(entry), site.pc);
+                if let Some(place) = instance.module.record().symbols_at(func, site.pc).iter().find_map(FrameSymbol::place) {
+                    let _ = write!(text, ", {place}");
+                }
             }
             None => text.push_str(" thrown by the host"),
         }

@@ -1,7 +1,7 @@
 //! Settings of wasmtime that Weir has in another form, or that change nothing here. A host that sets them compiles and behaves as it
 //! does there. What would be wrong to ignore is an error of [`Engine::new`](crate::Engine::new).
 
-use crate::records::config::{Config, Tier};
+use crate::records::config::{Config, Tier, WasmBacktraceDetails};
 use crate::records::events::ProfilingStrategy;
 use std::num::NonZeroUsize;
 
@@ -68,17 +68,6 @@ pub enum Inlining {
     No,
 }
 
-/// Whether backtraces have files and lines: see [`Config::wasm_backtrace_details`].
-#[derive(Clone, Copy, Debug)]
-pub enum WasmBacktraceDetails {
-    /// Always.
-    Enable,
-    /// Never.
-    Disable,
-    /// If the environment says so.
-    Environment,
-}
-
 /// Settings of wasmtime that have another form here.
 impl Config {
     /// Selects engines by the name of wasmtime's compilers: [`Strategy::Winch`] is [`Tier::Baseline`]; the others are [`Tier::Auto`],
@@ -122,6 +111,22 @@ impl Config {
     /// Default: 64; wasmtime's is 20.
     pub fn wasm_backtrace_max_frames(&mut self, limit: Option<NonZeroUsize>) -> &mut Config {
         self.max_backtrace = limit.map_or(0, NonZeroUsize::get);
+        self
+    }
+
+    /// Whether backtraces and messages of exceptions have source files and lines, as far as the module has DWARF:
+    /// [`FrameInfo::symbols`](crate::FrameInfo::symbols). They are looked up when they are asked for, the first of them after all debugging
+    /// information of the module has been read, from the file of [`Module::from_file`](crate::Module::from_file) once more. Needs the
+    /// feature `addr2line`. Default: [`WasmBacktraceDetails::Environment`].
+    pub fn wasm_backtrace_details(&mut self, details: WasmBacktraceDetails) -> &mut Config {
+        self.backtrace_details = details;
+        self
+    }
+
+    /// Takes a backtrace at each throw of a new exception. If it leaves the guest, also after handlers have thrown it again, the error has
+    /// this backtrace; otherwise it has that of the last throw. A throw then costs a walk over the whole stack. Default: off.
+    pub fn backtrace_on_throw(&mut self, enable: bool) -> &mut Config {
+        self.backtrace_on_throw = enable;
         self
     }
 
@@ -175,8 +180,6 @@ without_function! {
     debug_symbols(bool);
     /// There is no debugging information for debuggers of native code.
     debug_info(bool);
-    /// Frames have no file and line yet: [`FrameInfo`](crate::FrameInfo) has their offsets.
-    wasm_backtrace_details(WasmBacktraceDetails);
     /// A module's data is copied for its first instance and mapped for the others.
     memory_init_cow(bool);
     /// See [`Config::memory_init_cow`].
