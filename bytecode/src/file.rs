@@ -1,4 +1,4 @@
-//! Reads a module's file without the contents that only debuggers read. They may be most of the file.
+//! Finds what must be read of a module's file: not the contents that only debuggers read. They may be most of the file.
 
 use std::io;
 use std::ops::Range;
@@ -19,96 +19,45 @@ const NUMBER: usize = 5;
 /// Maximum length of a section's id and size, the length of a custom section's name, and [`DEBUG`].
 const HEAD: usize = 1 + 2 * NUMBER + DEBUG.len();
 
-/// Reads a file of `len` bytes, which may be a module. `read` fills a buffer with the bytes from an offset on.
-///
-/// The contents of custom sections with debugging information are not read, and zero, except for a few bytes after the section's name:
-/// neither validation nor execution needs them. All other bytes, and all offsets, are those of the file.
-///
-/// # Errors
-/// Those of `read`.
-pub fn read(len: usize, mut read: impl FnMut(&mut [u8], usize) -> io::Result<()>) -> io::Result<Box<[u8]>> {
-    // A page of zeros takes no memory until it is written.
-    let mut bytes = vec![0; len];
-    let mut read = |bytes: &mut [u8], range: Range<usize>| read(&mut bytes[range.clone()], range.start);
-    let mut at = PREAMBLE.len().min(len);
-    read(&mut bytes, 0..at)?;
-    if bytes[..at] == *PREAMBLE {
-        while at < len {
-            let head = at..len.min(at + HEAD);
-            read(&mut bytes, head.clone())?;
-            // A section that is malformed is read with all that comes after it.
-            let Some(section) = Section::at(&bytes[head], at, len) else { break };
-            read(&mut bytes, section.needed)?;
-            at = section.end;
-        }
-    }
-    read(&mut bytes, at..len)?;
-    Ok(bytes.into())
-}
-
-/// Bytes that [`visit`] reads at once.
-const BUFFER: usize = 64 << 10;
-
-/// Calls `visit` with the bytes of a file of `len` bytes, which may be a module, in their order and with their offset, through a small
-/// buffer. The contents of custom sections with debugging information are left out. `read` is as for [`read`].
+/// Returns which bytes of a file of `len` bytes, which may be a module, must be read: ascending ranges, not empty and with a gap between them.
+/// All others may be zero instead. Only the contents of custom sections with debugging information are in no range, because neither validation nor execution needs
+/// them. `read` fills a buffer with the bytes from an offset on; of each section it is asked for the head.
 ///
 /// # Errors
 /// Those of `read`.
-pub fn visit<R>(len: usize, read: R, mut visit: impl FnMut(usize, &[u8])) -> io::Result<()>
-where
-    R: FnMut(&mut [u8], usize) -> io::Result<()>,
-{
-    let mut window = Window { read, len, bytes: vec![0; BUFFER.min(len)], range: 0..0 };
+pub fn needed(len: usize, mut read: impl FnMut(&mut [u8], usize) -> io::Result<()>) -> io::Result<Vec<Range<usize>>> {
+    let mut needed: Vec<Range<usize>> = Vec::new();
+    let mut need = |range: Range<usize>| match needed.last_mut() {
+        Some(last) if last.end == range.start => last.end = range.end,
+        _ => needed.extend(Some(range).filter(|range| !range.is_empty())),
+    };
+    let mut head = [0; HEAD];
     let mut at = PREAMBLE.len().min(len);
-    let is_module = window.get(0..at)? == PREAMBLE;
-    window.pass(0..at, &mut visit)?;
+    read(&mut head[..at], 0)?;
+    let is_module = head[..at] == *PREAMBLE;
+    need(0..at);
     while is_module && at < len {
-        let head = at..len.min(at + HEAD);
-        let Some(section) = Section::at(window.get(head)?, at, len) else { break };
-        window.pass(at..section.needed.end, &mut visit)?;
+        let head = &mut head[..HEAD.min(len - at)];
+        read(head, at)?;
+        // A section that is malformed is needed with all that comes after it.
+        let Some(section) = Section::at(head, at, len) else { break };
+        need(at..section.needed);
         at = section.end;
     }
-    window.pass(at..len, &mut visit)
+    need(at..len);
+    Ok(needed)
 }
 
-/// The bytes of a file that were read last.
-struct Window<R> {
-    read: R,
-    /// Bytes of the file.
-    len: usize,
-    bytes: Vec<u8>,
-    /// Which they are.
-    range: Range<usize>,
-}
-
-impl<R: FnMut(&mut [u8], usize) -> io::Result<()>> Window<R> {
-    /// Returns these bytes of the file, of which there are at most [`BUFFER`].
-    fn get(&mut self, range: Range<usize>) -> io::Result<&[u8]> {
-        if range.start < self.range.start || range.end > self.range.end {
-            let end = self.len.min(range.start + self.bytes.len());
-            self.range = 0..0;
-            (self.read)(&mut self.bytes[..end - range.start], range.start)?;
-            self.range = range.start..end;
-        }
-        Ok(&self.bytes[range.start - self.range.start..range.end - self.range.start])
-    }
-
-    /// Visits these bytes of the file.
-    fn pass(&mut self, range: Range<usize>, visit: &mut impl FnMut(usize, &[u8])) -> io::Result<()> {
-        let mut next = range.start;
-        while next < range.end {
-            let part = next..range.end.min(next + self.bytes.len());
-            visit(next, self.get(part.clone())?);
-            next = part.end;
-        }
-        Ok(())
-    }
+/// As [`needed`], of a file that is in memory.
+pub fn needed_of(bytes: &[u8]) -> Vec<Range<usize>> {
+    let read = |into: &mut [u8], at: usize| Ok(into.copy_from_slice(&bytes[at..at + into.len()]));
+    needed(bytes.len(), read).expect("reading memory does not fail")
 }
 
 /// A section of a file.
 struct Section {
-    /// The bytes to read: all after the size, or of debugging information the name.
-    needed: Range<usize>,
+    /// Offset after the bytes that are needed: all of them, or of debugging information those before its contents.
+    needed: usize,
     /// Offset after the section.
     end: usize,
 }
@@ -118,15 +67,14 @@ impl Section {
     fn at(head: &[u8], at: usize, len: usize) -> Option<Section> {
         let id = *head.first()?;
         let (size, contents) = number(head, 1)?;
-        let start = at + contents;
-        let end = start.checked_add(size).filter(|end| *end <= len)?;
+        let end = (at + contents).checked_add(size).filter(|end| *end <= len)?;
         if id != CUSTOM {
-            return Some(Section { needed: start..end, end });
+            return Some(Section { needed: end, end });
         }
         let (size, name) = number(head, contents)?;
         let name_end = (at + name).checked_add(size).filter(|name_end| *name_end <= end)?;
         let is_debug = size >= DEBUG.len() && head[name..].starts_with(DEBUG);
-        Some(Section { needed: start..if is_debug { name_end } else { end }, end })
+        Some(Section { needed: if is_debug { name_end } else { end }, end })
     }
 }
 
@@ -179,34 +127,6 @@ pub fn debugging(module: &[u8]) -> Debugging<'_> {
 mod tests {
     use super::*;
 
-    /// Reads a file with these bytes, and returns the number of bytes that were read, some of them twice.
-    fn read_counting(file: &[u8]) -> (Box<[u8]>, usize) {
-        let mut count = 0;
-        let bytes = read(file.len(), |into, at| {
-            count += into.len();
-            into.copy_from_slice(&file[at..at + into.len()]);
-            Ok(())
-        });
-        (bytes.expect("no call of `read` fails"), count)
-    }
-
-    /// The bytes that a visit shows, and zeros.
-    fn visited(file: &[u8]) -> (Box<[u8]>, usize) {
-        let (mut bytes, mut count, mut next) = (vec![0; file.len()], 0, 0);
-        let read = |into: &mut [u8], at: usize| {
-            into.copy_from_slice(&file[at..at + into.len()]);
-            Ok(())
-        };
-        let copy = |at: usize, part: &[u8]| {
-            assert!(at >= next, "in order");
-            next = at + part.len();
-            count += part.len();
-            bytes[at..next].copy_from_slice(part);
-        };
-        visit(file.len(), read, copy).expect("no call of `read` fails");
-        (bytes.into(), count)
-    }
-
     /// A section with a size of two bytes.
     fn section(id: u8, contents: &[u8]) -> Vec<u8> {
         [&[id, contents.len() as u8 | 0x80, (contents.len() >> 7) as u8], contents].concat()
@@ -217,31 +137,25 @@ mod tests {
     }
 
     #[test]
-    fn debugging_information_is_not_read() {
+    fn debugging_information_is_not_needed() {
         let long_name = format!(".debug_{}", "x".repeat(90));
         let debug = [custom(".debug_info", &[7; 5000]), custom(&long_name, &[7; 5000]), custom(".debug_", &[7; 5000])].concat();
         let parts = [PREAMBLE.to_vec(), custom(".debu", &[1; 200]), debug, section(1, &[2; 200]), custom("name", &[3; 200])];
         let (file, kept) = (parts.concat(), PREAMBLE.len() + parts[1].len());
-        let (bytes, count) = read_counting(&file);
-        assert_eq!(bytes.len(), file.len());
-        assert_eq!(bytes[..kept], file[..kept]);
-        let after = kept + parts[2].len();
-        assert_eq!(bytes[after..], file[after..]);
-        let name_end = kept + 4 + ".debug_info".len();
-        assert_eq!(bytes[kept..name_end], file[kept..name_end]);
-        assert!(bytes[kept + HEAD..kept + 5000].iter().all(|byte| *byte == 0));
-        assert!(bytes[kept..after].windows(long_name.len()).any(|window| window == long_name.as_bytes()));
-        assert!(count < 1000, "read {count} bytes");
-        let (seen, count) = visited(&file);
-        // Reading shows a few bytes more of each section.
-        let differ = seen.iter().zip(&bytes).filter(|(seen, read)| seen != read);
-        assert!(differ.clone().all(|(seen, _)| *seen == 0) && differ.count() <= 3 * HEAD && count < 800, "{count}");
-        assert_eq!((&seen[..kept], &seen[after..]), (&bytes[..kept], &bytes[after..]));
-        assert!(seen.windows(long_name.len()).any(|window| window == long_name.as_bytes()));
+        let needed = needed_of(&file);
+        let name = |name: &str| 3 + 1 + name.len();
+        let first = kept + name(".debug_info");
+        let second = first + 5000 + name(&long_name);
+        let third = second + 5000 + name(".debug_");
+        assert_eq!(needed, [0..first, first + 5000..second, second + 5000..third, third + 5000..file.len()]);
+        // What is not needed may be zero, and is not needed then either.
+        let mut zeroed = vec![0; file.len()];
+        needed.iter().for_each(|range| zeroed[range.clone()].copy_from_slice(&file[range.clone()]));
+        assert_eq!(needed_of(&zeroed), needed);
     }
 
     #[test]
-    fn malformed_files_are_read_whole() {
+    fn malformed_files_are_needed_whole() {
         let debug = custom(".debug_info", &[7; 100]);
         let endless = [PREAMBLE, &[0, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 1], &debug].concat();
         let too_long = [PREAMBLE, &[0, 0x7F, 7], b".debug_"].concat();
@@ -249,17 +163,15 @@ mod tests {
         let without_name = [PREAMBLE, &[0, 0]].concat();
         let text = [b"(module)".as_slice(), &debug].concat();
         for file in [endless, too_long, name_too_long, without_name, text, PREAMBLE.to_vec(), b"\0asm".to_vec(), Vec::new()] {
-            assert_eq!(*read_counting(&file).0, *file);
-            assert_eq!(*visited(&file).0, *file);
-            let mut damaged = file;
-            damaged.push(0);
-            assert_eq!(*read_counting(&damaged).0, *damaged);
+            for file in [[&*file, &[0]].concat(), file] {
+                assert!(needed_of(&file).into_iter().eq((!file.is_empty()).then_some(0..file.len())), "{file:x?}");
+            }
         }
     }
 
     #[test]
     fn a_failure_is_returned() {
-        let read = read(100, |_, _| Err(io::ErrorKind::UnexpectedEof.into()));
-        assert_eq!(read.expect_err("it fails").kind(), io::ErrorKind::UnexpectedEof);
+        let needed = needed(100, |_, _| Err(io::ErrorKind::UnexpectedEof.into()));
+        assert_eq!(needed.expect_err("it fails").kind(), io::ErrorKind::UnexpectedEof);
     }
 }

@@ -6,6 +6,7 @@ use crate::names::Names;
 use crate::types::{FuncType, GlobalType, MemoryType, RefType, TableType};
 use crate::validate::code::Code;
 use crate::validate::{InvalidModule, Unvalidated, bodies};
+use smallvec::SmallVec;
 use std::fmt;
 use std::ops::Range;
 use wasmparser::{Parser, Payload};
@@ -131,9 +132,10 @@ pub struct Table {
     pub init: Option<ConstExpr>,
 }
 
-/// A constant expression: a program for a small operand stack that leaves one value.
+/// A constant expression: a program for a small operand stack that leaves one value. Nearly all are one instruction, and a module may
+/// have tens of thousands of them.
 #[derive(Clone, PartialEq, Debug)]
-pub struct ConstExpr(pub Box<[ConstOp]>);
+pub struct ConstExpr(pub SmallVec<[ConstOp; 1]>);
 
 /// An instruction of a constant expression.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -146,8 +148,8 @@ pub enum ConstOp {
     F32(u32),
     /// `f64.const`, as bits.
     F64(u64),
-    /// `v128.const`
-    V128(u128),
+    /// `v128.const`, in little-endian order: a `u128` would double the size of all.
+    V128([u8; 16]),
     /// `global.get`
     GlobalGet(u32),
     /// `ref.null`
@@ -263,8 +265,8 @@ impl Module {
         }))
     }
 
-    /// Returns the name and the contents of each custom section, in order. Of a module that [`file::read`](crate::file::read) has
-    /// read, the contents of sections with debugging information are zero.
+    /// Returns the name and the contents of each custom section, in order. The contents of debugging
+    /// information are zero if only what is [needed](crate::file::needed) of the module's file was read.
     pub fn custom_sections(&self) -> impl Iterator<Item = (&str, &[u8])> {
         let payloads = Parser::new(0).parse_all(&self.bytes).map_while(Result::ok);
         payloads.filter_map(|payload| {

@@ -85,6 +85,11 @@ fn sections(bytes: Box<[u8]>, options: Options, code: &mut dyn FnMut(usize)) -> 
     let mut bodies = Vec::new();
     for payload in parser.parse_all(&bytes) {
         let payload = payload?;
+        if let Payload::DataSection(section) = &payload
+            && sections.read_plain(section, &bytes)
+        {
+            continue;
+        }
         match (validator.payload(&payload)?, payload) {
             (ValidPayload::Func(func, body), _) => {
                 resources = Some(func.resources);

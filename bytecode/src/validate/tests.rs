@@ -266,7 +266,7 @@ fn functions_that_mention_vectors_are_wide() {
     );
     let narrow: Vec<usize> = (0..m.bodies.len()).filter(|&i| !m.bodies[i].wide).collect();
     assert_eq!(narrow, [8, 9]);
-    assert_eq!(m.global_inits[1].0, [ConstOp::V128(1 | 2 << 64)].into());
+    assert_eq!(m.global_inits[1].0, [ConstOp::V128((1u128 | 2 << 64).to_le_bytes())].into());
 }
 
 #[test]
@@ -747,4 +747,26 @@ fn a_number_after_one_prefix_does_not_name_an_instruction_of_the_other() {
     let [fast, slow] = refused.map(|result| result.expect_err("not an instruction"));
     assert_eq!((fast.offset, &fast.message), (slow.offset, &slow.message));
     assert_eq!(fast.offset, at);
+}
+
+#[test]
+fn data_sections_that_are_read_faster_are_those_that_are_valid() {
+    let text = r#"(module (memory 1) (data (i32.const 300000) "abc") (data (i32.const -7) "") (data (i32.const 5) "defg"))"#;
+    let bytes = wat::parse_str(text).unwrap();
+    let expected = [(300_000, 3), (-7, 0), (5, 4)];
+    let read: Vec<_> = module(text).data.iter().map(|data| (data.active.clone(), data.range.len())).collect();
+    assert_eq!(read, expected.map(|(at, len)| (Some((0, ConstExpr([ConstOp::I32(at)].into()))), len)));
+    let text = text.replace("(data (i32.const -7)", "(data (memory 0) (offset (i32.add (i32.const -8) (i32.const 1)))");
+    assert_eq!(module(&text).data.len(), expected.len(), "a segment of another form");
+
+    // Each byte of the section, and of the memory's type, gets every value.
+    let verdict = |bytes: &[u8]| wasmparser::Validator::new_with_features(super::FEATURES).validate_all(bytes).is_ok();
+    for at in 8..bytes.len() {
+        for value in 0..=u8::MAX {
+            let mut changed = bytes.clone();
+            changed[at] = value;
+            assert_eq!(parse(changed.clone().into()).is_ok(), verdict(&changed), "{value:#x} at {at:#x}");
+        }
+        assert_eq!(parse(bytes[..at].into()).is_ok(), verdict(&bytes[..at]), "truncated at {at:#x}");
+    }
 }

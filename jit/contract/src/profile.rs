@@ -3,6 +3,8 @@
 
 #![deny(clippy::wildcard_enum_match_arm, reason = "a new kind of control or call must be named by the compiler")]
 
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
 use std::fmt;
 use weir_bytecode::Instr;
 use weir_bytecode::opcodes::{CallKind, Control, Effect};
@@ -101,6 +103,34 @@ impl Profile {
     /// Whether it counts nothing.
     pub fn is_empty(&self) -> bool {
         self.branches.is_empty() && self.calls.is_empty()
+    }
+
+    /// Adds the counts of another run of the same function.
+    pub fn merge(&mut self, other: &Profile) {
+        let mut branches = BTreeMap::new();
+        for BranchProfile { pc, counts } in self.branches.iter().chain(&other.branches) {
+            let sums = branches.entry(*pc).or_insert_with(|| vec![0u32; counts.len()].into_boxed_slice());
+            sums.iter_mut().zip(counts).for_each(|(sum, count)| *sum = sum.saturating_add(*count));
+        }
+        self.branches = branches.into_iter().map(|(pc, counts)| BranchProfile { pc, counts }).collect();
+        let mut calls = BTreeMap::<u32, (Vec<(Option<u32>, u32)>, u32)>::new();
+        for CallProfile { pc, targets, others } in self.calls.iter().chain(&other.calls) {
+            let (sums, other_sum) = calls.entry(*pc).or_default();
+            *other_sum = other_sum.saturating_add(*others);
+            for &(target, count) in targets {
+                match sums.iter_mut().find(|sum| sum.0 == target) {
+                    Some((_, sum)) => *sum = sum.saturating_add(count),
+                    None => sums.push((target, count)),
+                }
+            }
+        }
+        let call = |(pc, (mut targets, others)): (u32, (Vec<(Option<u32>, u32)>, u32))| {
+            targets.sort_by_key(|target| Reverse(target.1));
+            let rest = targets.split_off(targets.len().min(CallCounters::TARGETS));
+            let others = rest.iter().fold(others, |others, target| others.saturating_add(target.1));
+            CallProfile { pc, targets: targets.into(), others }
+        };
+        self.calls = calls.into_iter().map(call).collect();
     }
 
     /// The counts of the branch at `pc`; empty if there are none.

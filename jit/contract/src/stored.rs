@@ -2,6 +2,7 @@
 
 use crate::TrapSite;
 use crate::code::{Backend, FrameLayout, InlinedCall, Inlining, Landing, Reloc, RelocTarget, Roots, Stripe, TrapEntry};
+use crate::profile::{BranchProfile, CallProfile, Profile};
 use weir_bytecode::stored::{Damaged, Reader, Stored};
 use weir_bytecode::{Trap, stored};
 
@@ -13,6 +14,9 @@ stored! {
     TrapEntry { offset, site, pc }
     Inlining { traps, calls, links }
     InlinedCall { func, pc, outer }
+    Profile { branches, calls }
+    BranchProfile { pc, counts }
+    CallProfile { pc, targets, others }
 }
 
 impl Stored for Backend {

@@ -8,7 +8,8 @@ use common::{Process, command, file, program, start, stderr, stdout, weir};
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
-use std::process::Output;
+use std::process::{Command, Output, Stdio};
+use std::time::Instant;
 
 /// A folder for caches, which does not exist.
 fn fresh(name: &str) -> PathBuf {
@@ -49,7 +50,7 @@ fn the_second_run_validates_and_compiles_less() {
     let (first, expected) = stats(&caches, &args);
     assert_eq!(first["stored"]["cache"], "miss");
     assert_eq!(fs::metadata(caches.join("weir")).unwrap().permissions().mode() & 0o777, 0o700);
-    assert_eq!(entries(&caches).len(), 2, "{:?}", entries(&caches));
+    assert_eq!(entries(&caches).len(), 1, "{:?}", entries(&caches));
     let mut stored = 0;
     for _ in 0..3 {
         let (again, output) = stats(&caches, &args);
@@ -124,15 +125,15 @@ fn entries_are_files_of_the_user_alone() {
         let state = seen["stored"]["cache"].as_str().unwrap().to_owned();
         assert_eq!((state.contains(reason), &output), (true, &expected), "{state}");
     };
-    let module_file = || entries(&caches).into_iter().find(|file| file.extension().is_some_and(|name| name == "module")).unwrap();
-    let file = module_file();
+    let entry = || entries(&caches).pop().unwrap();
+    let file = entry();
     fs::hard_link(&file, caches.join("second-name")).unwrap();
     check("miss: the file is not a file of the user alone");
     check("hit");
-    let file = module_file();
+    let file = entry();
     fs::set_permissions(&file, fs::Permissions::from_mode(0o644)).unwrap();
     check("miss: the file is not");
-    let file = module_file();
+    let file = entry();
     fs::rename(&file, caches.join("moved")).unwrap();
     symlink(caches.join("moved"), &file).unwrap();
     check("miss");
@@ -173,13 +174,86 @@ fn damaged_entries_change_no_output() {
     }
 }
 
+/// What is damaged is compiled again, and added to the entry.
+#[test]
+fn damaged_code_is_repaired() {
+    let caches = fresh("cache-repaired");
+    let args = [&*module(), "40"];
+    let (_, expected) = stats(&caches, &args);
+    let (before, _) = stats(&caches, &args);
+    let (path, optimised) = (entries(&caches).pop().unwrap(), before["stored"]["optimised"].as_u64().unwrap());
+    let mut bytes = fs::read(&path).unwrap();
+    let (start, end) = (bytes.len() / 4, bytes.len() * 3 / 4);
+    bytes[start..end].iter_mut().step_by(64).for_each(|byte| *byte ^= 0x10);
+    fs::write(&path, bytes).unwrap();
+    let (damaged, output) = stats(&caches, &args);
+    assert!(damaged["stored"]["damaged"].as_u64().unwrap() > 0 && output == expected, "{damaged}");
+    let (mut now, mut runs) = (0, 0);
+    while now < optimised {
+        let (again, output) = stats(&caches, &args);
+        assert_eq!((&again["stored"]["cache"], output), (&"hit".into(), expected.clone()));
+        (now, runs) = (again["stored"]["optimised"].as_u64().unwrap(), runs + 1);
+        assert!(runs < 20, "{again}");
+    }
+}
+
+/// Writing fails at any place, as on a full disk.
+#[test]
+fn a_full_disk_is_a_miss() {
+    let caches = fresh("cache-full");
+    let (_, expected) = stats(&fresh("cache-full-none"), &[&module(), "3"]);
+    for blocks in [0, 1, 8, 40, 60, 80, 100] {
+        // Without the signal, which a full disk does not send.
+        let script = format!("trap '' XFSZ; ulimit -f {blocks}; exec \"$0\" \"$@\"");
+        let mut command = Command::new("sh");
+        command.args(["-c", &script, env!("CARGO_BIN_EXE_weir"), &module(), "3"]).env("XDG_CACHE_HOME", &caches);
+        command.stdin(Stdio::null()).stdout(Stdio::piped());
+        let output = start(&mut command).finish();
+        assert_eq!(
+            (stdout(&output), stderr(&output), output.status.code()),
+            (expected.clone(), String::new(), Some(0)),
+            "{blocks}"
+        );
+    }
+    for _ in 0..2 {
+        let (_, output) = stats(&caches, &[&module(), "3"]);
+        assert_eq!(output, expected);
+    }
+    assert_eq!(stats(&caches, &[&module(), "3"]).0["stored"]["cache"], "hit");
+}
+
+/// Processes are killed at any time, also while they write.
+#[test]
+fn a_killed_process_leaves_nothing_that_is_wrong() {
+    let caches = fresh("cache-killed");
+    let (_, expected) = stats(&fresh("cache-killed-none"), &[&module(), "3"]);
+    let time = Instant::now();
+    assert_eq!(stdout(&run(&fresh("cache-killed-time"), &[&module(), "3"])), expected);
+    let time = time.elapsed();
+    for round in 0..60 {
+        let mut process = begin(&caches, &[&module(), "3"]);
+        std::thread::sleep(time * (round % 20) / 16);
+        process.0.kill().unwrap();
+        process.0.wait().unwrap();
+        let output = run(&caches, &[&module(), "3"]);
+        assert_eq!(
+            (stdout(&output), stderr(&output), output.status.code()),
+            (expected.clone(), String::new(), Some(0)),
+            "{round}"
+        );
+        if round % 10 == 9 {
+            entries(&caches).iter().for_each(|file| fs::remove_file(file).unwrap());
+        }
+    }
+}
+
 /// Many processes begin at once with an empty cache, and again with a full one.
 #[test]
 fn many_processes_at_once() {
     let caches = fresh("cache-many");
     let expected = stdout(&run(&fresh("cache-many-none"), &[&module(), "3"]));
     for _ in 0..2 {
-        let processes: Vec<Process> = (0..50).map(|_| begin(&caches, &[&module(), "3"])).collect();
+        let processes: Vec<Process> = (0..200).map(|_| begin(&caches, &[&module(), "3"])).collect();
         for process in processes {
             let output = process.finish();
             assert_eq!((stdout(&output), stderr(&output), output.status.code()), (expected.clone(), String::new(), Some(0)));

@@ -5,11 +5,12 @@ use crate::records::config::{Config, Unavailable};
 use crate::records::engine::Engine;
 use crate::records::error::{Error, Result};
 use crate::records::events::ProfilingStrategy;
+use crate::records::loading::{self, Hash, Kind};
 use crate::records::module::Module;
 use crate::records::precompiled::cache::{Cached, Directory, Entry};
-use crate::records::precompiled::format::Hash;
 use crate::records::precompiled::shelf::Shelf;
 use crate::sys::file::Opened;
+use crate::sys::private_dir::Listed;
 use crate::sys::thread;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -20,7 +21,7 @@ use weir_bytecode::file;
 /// Default of [`CacheConfig::with_files_total_size_soft_limit`].
 const LIMIT: u64 = 512 << 20;
 
-/// Modules of so many bytes are written by a thread of its own, while they run.
+/// Modules of so many bytes are hashed by a thread of its own, while they run.
 const LARGE: usize = 256 << 10;
 
 /// The settings of a [`Cache`].
@@ -114,10 +115,10 @@ impl Cache {
     /// # Errors
     /// The directory cannot be read, or is not the user's alone.
     pub fn entries(&self) -> Result<Vec<CacheEntry>> {
-        let entry = |shown: crate::records::precompiled::cache::Shown| CacheEntry {
-            name: shown.name,
-            size: shown.len,
-            last_use: std::time::UNIX_EPOCH + Duration::from_nanos(u64::try_from(shown.used).unwrap_or_default()),
+        let entry = |file: Listed| CacheEntry {
+            name: String::from_utf8_lossy(&file.name).split(['-', '.']).next().unwrap_or_default().to_owned(),
+            size: file.len,
+            last_use: std::time::UNIX_EPOCH + Duration::from_nanos(u64::try_from(file.used).unwrap_or_default()),
         };
         Ok(self.0.list()?.into_iter().map(entry).collect())
     }
@@ -137,7 +138,7 @@ impl Cache {
 pub struct CacheEntry {
     /// Its name: a hash of the module, the settings, the build of Weir and the features of the processor.
     pub name: String,
-    /// The bytes of its files.
+    /// The bytes of its file.
     pub size: u64,
     /// When it was last used.
     pub last_use: std::time::SystemTime,
@@ -192,69 +193,54 @@ impl<'e> Lookup<'e> {
 
     /// Loads a module from its bytes.
     pub fn module(&self, bytes: Box<[u8]>) -> Result<Module> {
-        let hash = *blake3::Hasher::new_derive_key("weir cache 1: bytes").update(&bytes).finalize().as_bytes();
-        let loaded = self.find(hash);
-        loaded.unwrap_or_else(|cached| Module::loaded(self.engine, bytes, cached.map(|cached| *cached)))
+        let kind = Kind::Bytes;
+        let hash = self.may_have(bytes.len()).then(|| loading::hash(kind, &bytes, &[0..bytes.len()], loading::threads()));
+        self.load(kind, bytes, hash)
     }
 
-    /// Loads a module from a file in the binary format. The file is read once if the cache has it. Otherwise it is read again, and what is
-    /// stored has the hash of what was then read. `None` if it is no such file, or has no known length.
+    /// Loads a module from a file in the binary format, which is read once. `None` if it is no such file, or has no known length.
     pub fn file(&self, path: &Path) -> Result<Option<Module>> {
         let file = Opened::open(path)?;
         let Ok(len @ 1..) = u32::try_from(file.len()) else { return Ok(None) };
+        let len = len as usize;
         let mut first = [0; 4];
-        if file.read_at(&mut first[..(len as usize).min(4)], 0).is_err() || first != *b"\0asm" {
+        if file.read_at(&mut first[..len.min(4)], 0).is_err() || first != *b"\0asm" {
             return Ok(None);
         }
-        match self.find(hash(&file, len as usize, |_, _| ())?) {
-            Ok(module) => module.map(Some),
-            Err(cached) => {
-                let mut bytes = vec![0; len as usize].into_boxed_slice();
-                let hash = hash(&file, len as usize, |at, part| bytes[at..at + part.len()].copy_from_slice(part))?;
-                let cached = cached.map(|cached| cached.with_hash(hash));
-                Module::loaded(self.engine, bytes, cached).map(Some)
+        let read = |into: &mut [u8], at: usize| file.read_at(into, at as u64);
+        let (bytes, hash) = loading::read(len, &file::needed(len, read)?, self.may_have(len), read)?;
+        self.load(Kind::File, bytes, hash).map(Some)
+    }
+
+    /// Returns whether modules of this length are looked for. If not, nothing is hashed before the module runs.
+    fn may_have(&self, len: usize) -> bool {
+        identity_of(self.engine).is_ok() && !self.directory.misses(len)
+    }
+
+    /// Loads a module, whose hash is this if it is looked for.
+    fn load(&self, kind: Kind, bytes: Box<[u8]>, hash: Option<Hash>) -> Result<Module> {
+        let Ok(identity) = identity_of(self.engine) else { return Module::loaded(self.engine, bytes, None) };
+        let cached = |entry, reason| Cached::missed(self.directory.clone(), identity, kind, entry, reason);
+        let Some(hash) = hash else { return Module::loaded(self.engine, bytes, Some(cached(None, "miss".into()))) };
+        let entry = Entry::new(identity, hash, bytes.len());
+        match self.directory.find(&entry) {
+            Ok(found) => {
+                let hit = Cached::hit(self.directory.clone(), kind, entry, found.clone());
+                let module = Module::of_artifact(self.engine, &found, bytes, Shelf::new(Some(found.clone()), true), Some(hit))?;
+                let anew = |bytes| Module::loaded(self.engine, bytes, Some(cached(Some(entry), "refused: it is damaged".into())));
+                module.or_else(anew)
             }
+            Err(reason) => Module::loaded(self.engine, bytes, Some(cached(Some(entry), reason))),
         }
     }
-
-    /// Finds the module with this hash. If it is not there, returns where it is to be stored.
-    fn find(&self, hash: Hash) -> Result<Result<Module>, Option<Box<Cached>>> {
-        let Ok(identity) = identity_of(self.engine) else { return Err(None) };
-        let entry = Entry::new(identity, hash);
-        let reason = match self.directory.find(&entry) {
-            Ok(found) => {
-                let cached = Cached::new(self.directory.clone(), entry, "hit".into(), false);
-                let module = Module::of_artifact(self.engine, &found.module, Shelf::new(found.code, true), Some(cached));
-                // An engine that allows less than another refuses the module also if it is loaded anew.
-                match module {
-                    Ok(module) => return Ok(Ok(module)),
-                    Err(_) => "refused: it is damaged".into(),
-                }
-            }
-            Err(reason) => reason,
-        };
-        Err(Some(Box::new(Cached::new(self.directory.clone(), entry, reason, true))))
-    }
 }
 
-/// Returns the hash of a module's file as far as it is needed, and shows these bytes.
-fn hash(file: &Opened, len: usize, mut show: impl FnMut(usize, &[u8])) -> Result<Hash> {
-    let mut hasher = blake3::Hasher::new_derive_key("weir cache 1: file");
-    hasher.update(&(len as u64).to_le_bytes());
-    let read = |into: &mut [u8], at: usize| file.read_at(into, at as u64);
-    file::visit(len, read, |at, part| {
-        hasher.update(part);
-        show(at, part);
-    })?;
-    Ok(*hasher.finalize().as_bytes())
-}
-
-/// Begins to write a large module to the cache, beside its execution.
-pub(crate) fn write_early(module: &Module) {
+/// Begins to hash a large module for the cache, beside its instantiation.
+pub(crate) fn hash_early(module: &Module) {
     let record = module.record();
     if record.cached.is_some() && record.bytecode.bytes.len() >= LARGE {
         let record = record.clone();
-        // Otherwise it is written at the end.
-        let _ = thread::spawn("weir-cache", move || record.write_to_cache());
+        // Otherwise it is hashed at the end.
+        let _ = thread::spawn("weir-cache", move || record.cached.iter().for_each(|cached| cached.hash(&record.bytecode)));
     }
 }

@@ -1,6 +1,6 @@
 //! A module: validated once, instantiated any number of times.
 
-use crate::api::cache::{Lookup, write_early};
+use crate::api::cache::{Lookup, hash_early};
 use crate::api::types::{ExportType, ExternType, FuncType, ImportType, TagType};
 use crate::records::body::Bodies;
 use crate::records::census::Counts;
@@ -9,10 +9,10 @@ use crate::records::error::{Context, Error, Result};
 use crate::records::func_code::FuncCode;
 use crate::records::image::Images;
 use crate::records::kept_profile::KeptProfile;
+use crate::records::loading;
 use crate::records::module::{Module, ModuleRecord};
 use crate::records::precompiled::artifact::{Artifact, Validated};
 use crate::records::precompiled::cache::Cached;
-use crate::records::precompiled::format::Unusable;
 use crate::records::precompiled::shelf::Shelf;
 use crate::records::stats::Stats;
 use crate::records::symbols::Symbols;
@@ -24,7 +24,7 @@ use std::sync::{Arc, Mutex, Weak};
 use std::time::Instant;
 use weir_bytecode::Module as Bytecode;
 use weir_bytecode::module::{Body, ExternIndex, ExternType as IndexedType};
-use weir_bytecode::validate;
+use weir_bytecode::{file, validate};
 use weir_contract::{FuncRef, Layout};
 
 /// An export of a module: see [`Module::get_export_index`].
@@ -93,25 +93,30 @@ impl Module {
         let bytecode = validate::parse_with(bytes, engine.config().validation(engine.config().lazy_validation))?;
         let shelf = cached.is_some().then(|| Shelf::new(None, true));
         let module = Module::from_validated(engine, bytecode, shelf, cached, started)?;
-        write_early(&module);
+        hash_early(&module);
         if engine.config().round_trip { module.again() } else { Ok(module) }
     }
 
-    /// Makes the module of an artifact. Its bytes are validated except for its bodies, whose results are the artifact's.
+    /// Makes a module from its bytes, which are validated except for its bodies. Their results are the artifact's, whose code is in the shelf.
     ///
     /// # Errors
-    /// The artifact has no module, or is damaged; as [`Module::new`].
-    pub(crate) fn of_artifact(engine: &Engine, artifact: &Arc<Artifact>, shelf: Shelf, cached: Option<Cached>) -> Result<Module> {
+    /// As [`Module::new`]. If the artifact does not fit, the inner result is the bytes.
+    pub(crate) fn of_artifact(
+        engine: &Engine,
+        artifact: &Arc<Artifact>,
+        bytes: Box<[u8]>,
+        shelf: Shelf,
+        cached: Option<Cached>,
+    ) -> Result<Result<Module, Box<[u8]>>> {
         let started = Instant::now();
-        let damaged = || Error::new(Unusable::Damaged);
-        let (part, bytes) = artifact.module().zip(artifact.module_bytes()).ok_or_else(damaged)?;
         let mut bytecode = validate::parse_with(bytes, engine.config().validation(true))?;
-        if bytecode.bodies.len() != part.bodies.len() {
-            return Err(damaged());
+        let part = artifact.module();
+        if bytecode.bodies.len() != part.bodies as usize {
+            return Ok(Err(bytecode.bytes));
         }
         (bytecode.foreign_tail_calls, bytecode.accepted) = (part.foreign_tail_calls, part.accepted);
-        bytecode.results = Some(Box::new(Validated(artifact.clone())));
-        Module::from_validated(engine, bytecode, Some(shelf), cached, started)
+        bytecode.results = Some(Box::new(Validated::new(artifact.clone())));
+        Module::from_validated(engine, bytecode, Some(shelf), cached, started).map(Ok)
     }
 
     /// Makes a module, whose decoding and validation began at `started`.
@@ -239,12 +244,8 @@ fn read_file(engine: &Engine, path: &Path) -> Result<Box<[u8]>> {
     // A saved profile names its module by a hash of all bytes.
     let all = engine.config().keep_profiles;
     Ok(sys::file::read(path, |len, read_at| {
-        if !all {
-            return weir_bytecode::file::read(len, read_at);
-        }
-        let mut bytes = vec![0; len];
-        read_at(&mut bytes, 0)?;
-        Ok(bytes.into())
+        let ranges = if all { vec![0..len] } else { file::needed(len, read_at)? };
+        Ok(loading::read(len, &ranges, false, read_at)?.0)
     })?)
 }
 

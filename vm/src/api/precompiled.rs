@@ -5,14 +5,17 @@ use crate::records::engine::Engine;
 use crate::records::error::{Context, Error, Result};
 use crate::records::module::Module;
 use crate::records::precompiled::artifact::{Artifact, Source};
-use crate::records::precompiled::format::{Builder, Identity, MAGIC};
+use crate::records::precompiled::format::{Builder, Identity, MAGIC, ModulePart, Unusable};
 use crate::records::precompiled::shelf::{CodeMap, Shelf};
 use crate::records::stats::Fallback;
 use crate::sys;
 #[cfg(all(feature = "jit", target_arch = "x86_64", target_os = "linux"))]
 use crate::tier::{ahead::compile_all, stored::identity};
+use std::io::Cursor;
 use std::path::Path;
 use std::sync::Arc;
+use weir_bytecode::module::Body;
+use weir_bytecode::stored::Stored;
 
 /// The kind of a precompiled artifact: see [`Engine::detect_precompiled`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -100,12 +103,19 @@ impl Module {
         }
         let (code, refusals) = compile(self);
         record.refusals.lock().unwrap_or_else(std::sync::PoisonError::into_inner).extend(refusals);
-        let mut builder = Builder::default();
-        builder.module(&record.bytecode);
+        let mut builder = Builder::new(Cursor::new(Vec::new()))?;
+        builder.module(ModulePart::of(&record.bytecode));
+        builder.bytes(&record.bytecode.bytes)?;
+        let result = |(body, valid): (usize, &Body)| {
+            let mut bytes = Vec::new();
+            valid.write(&mut bytes);
+            (body as u32, bytes)
+        };
+        builder.results(&record.bytecode.bodies.iter().enumerate().map(result).collect::<Vec<_>>())?;
         for (&(func, grade), code) in &code {
-            builder.code(func, grade, code);
+            builder.code(func, grade, code)?;
         }
-        Ok(builder.finish(identity, *blake3::hash(&record.bytecode.bytes).as_bytes()))
+        Ok(builder.finish(identity, *blake3::hash(&record.bytecode.bytes).as_bytes())?.into_inner())
     }
 
     /// Makes a module from the bytes of [`Module::serialize`] or [`Engine::precompile_module`]. Nothing is validated or compiled. Results of
@@ -153,7 +163,9 @@ fn deserialize(engine: &Engine, source: Box<dyn Source>) -> Result<Module> {
     let artifact = Artifact::open(source, &identity_of(engine)?).map_err(Error::new)?;
     let artifact = Arc::new(artifact);
     let shelf = Shelf::new(Some(artifact.clone()), false);
-    Module::of_artifact(engine, &artifact, shelf, None)
+    let damaged = || Error::new(Unusable::Damaged);
+    let bytes = artifact.module_bytes().ok_or_else(damaged)?;
+    Module::of_artifact(engine, &artifact, bytes, shelf, None)?.map_err(|_| damaged())
 }
 
 /// Returns the identity of an engine's code.

@@ -20,12 +20,22 @@ pub(crate) fn request<'a>(
     Request { module: bytecode, func, entry, sig_ids, backend, profile, options }
 }
 
-/// Returns the counts for the compilation of an entry: those of a used profile if it has any, else those of this run.
+/// Returns the counts for the compilation of an entry: those of a used profile if it has any, else those of this run and, of modules from
+/// the cache, of earlier ones.
 pub(crate) fn counts(module: &ModuleRecord, func: u32, entry: Entry) -> Option<Cow<'_, Profile>> {
     let used = module.kept_profile.as_ref().and_then(|kept| kept.used(func, entry));
     used.map(Cow::Borrowed).or_else(|| {
         let body = module.bytecode.body(func)?;
-        module.func_code(func).profile(&module.bytecode, body).map(Cow::Owned)
+        let counts = module.func_code(func).profile(&module.bytecode, body);
+        let earlier = module.shelf.as_ref().and_then(|shelf| shelf.earlier().get(&func));
+        match (counts, earlier) {
+            (Some(mut counts), Some(earlier)) => {
+                counts.merge(&earlier.profile);
+                Some(Cow::Owned(counts))
+            }
+            (Some(counts), None) => Some(Cow::Owned(counts)),
+            (None, earlier) => earlier.map(|earlier| Cow::Borrowed(&earlier.profile)),
+        }
     })
 }
 

@@ -12,6 +12,7 @@ use crate::records::scope::Scope;
 use crate::records::signatures::canonical_table;
 use crate::records::store::{StoreRecord, context};
 use crate::records::table::TableRecord;
+use crate::sys::mapping;
 use crate::{Module, Result};
 use std::alloc::{Layout as Allocation, alloc_zeroed, dealloc, handle_alloc_error};
 use std::cell::{Cell, OnceCell};
@@ -257,6 +258,8 @@ unsafe fn write_data(instance: &InstanceRecord) -> Result<()> {
         bytecode.data.iter().enumerate().filter(active).for_each(|(i, _)| bulk::data_drop(instance, i as u32));
         return Ok(());
     }
+    // SAFETY: as `instantiate`.
+    unsafe { populate(instance) };
     for (i, DataSegment { range, active }) in bytecode.data.iter().enumerate() {
         let segment = i as u32;
         let Some((memory, offset)) = active else { continue };
@@ -268,6 +271,34 @@ unsafe fn write_data(instance: &InstanceRecord) -> Result<()> {
         bulk::data_drop(instance, segment);
     }
     Ok(())
+}
+
+/// Allocates the pages of the first memory that most data is about to be written to, if this is much data at constant addresses with few
+/// gaps: one system call takes less than a page fault for each page.
+///
+/// # Safety
+/// As [`instantiate`].
+unsafe fn populate(instance: &InstanceRecord) {
+    let bytecode = instance.module.bytecode();
+    let (mut first, mut end, mut len) = (usize::MAX, 0, 0);
+    for DataSegment { range, active } in &bytecode.data {
+        if let Some((0, offset)) = active
+            && let [ConstOp::I32(at)] = *offset.0
+        {
+            let at = at as u32 as usize;
+            (first, end, len) = (first.min(at), end.max(at + range.len()), len + range.len());
+        }
+    }
+    if len == 0 || end - first > 2 * len {
+        return;
+    }
+    // SAFETY: the range is within the memory, into which no reference is held.
+    unsafe {
+        let memory = &(*instance.memory(0)).ctx;
+        if end <= memory.len as usize {
+            mapping::populate(std::slice::from_raw_parts_mut(memory.base.add(first), end - first));
+        }
+    }
 }
 
 /// Returns a value of an index type, zero-extended.
@@ -312,7 +343,7 @@ unsafe fn constant(instance: &InstanceRecord, op: &ConstOp) -> Option<u128> {
         ConstOp::I64(value) => u128::from(value as u64),
         ConstOp::F32(bits) => u128::from(bits),
         ConstOp::F64(bits) => u128::from(bits),
-        ConstOp::V128(value) => value,
+        ConstOp::V128(value) => u128::from_le_bytes(value),
         ConstOp::RefNull => 0,
         ConstOp::RefFunc(func) => u128::from(bulk::ref_func(instance, func)),
         ConstOp::GlobalGet(global) => {

@@ -8,6 +8,7 @@
 use crate::records::error::Result;
 use crate::records::func_code::Enter;
 use crate::records::native_search::NativeSearch;
+use crate::records::precompiled::work::Work;
 use crate::records::stats::Stats;
 use std::any::Any;
 use std::fmt;
@@ -148,6 +149,12 @@ pub(crate) trait Engines: Any + fmt::Debug + Send + Sync {
         _visit: &mut dyn FnMut(NativeSite, &mut NativeSearch) -> ControlFlow<()>,
     ) -> ControlFlow<()> {
         ControlFlow::Continue(())
+    }
+
+    /// Returns the work of the functions of a module whose optimised code pays in later processes and which have none. `module` is a
+    /// [`ModuleRecord`](crate::records::module::ModuleRecord).
+    fn work(&self, _module: &dyn Any) -> Vec<Work> {
+        Vec::new()
     }
 
     /// Adds its statistics to `stats`: of all modules, or of the one with this [`Engines::module_state`].

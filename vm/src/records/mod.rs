@@ -25,6 +25,7 @@ pub(crate) mod image;
 pub(crate) mod instance;
 pub(crate) mod kept_profile;
 pub(crate) mod limiter;
+pub(crate) mod loading;
 pub(crate) mod memory;
 pub(crate) mod mismatch;
 pub(crate) mod module;

@@ -126,19 +126,11 @@ impl ModuleRecord {
         Vec::new()
     }
 
-    /// Writes the module's validation to its cache, if it has one and that is missing there.
-    pub fn write_to_cache(&self) {
-        if let Some(cached) = &self.cached {
-            cached.write_module(&self.bytecode);
-        }
-    }
-
     /// Adds to the module's cache, if it has one, what is missing there.
     pub fn update_cache(&self) {
-        self.write_to_cache();
         if let (Some(cached), Some(shelf)) = (&self.cached, &self.shelf) {
-            cached.add_code(shelf);
-            cached.wait_for_module();
+            let called = |body: u32| self.code[body as usize].was_called();
+            cached.update(&self.bytecode, shelf, &called, &|| self.engine.record().engines.work(self));
         }
     }
 

@@ -2,14 +2,26 @@
 
 use super::calls::Call;
 use std::sync::LazyLock;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Makes every thread of the process execute a memory barrier and a serialising instruction. After it, each thread has
 /// seen the earlier writes of this thread, has made its own writes visible, and fetches instructions anew. Returns
 /// whether this happened; on a system without such a barrier it always returns false. Takes a few microseconds, but ten
 /// milliseconds or more the first time, because the kernel then waits until all threads are registered; see [`prepare`].
 pub(crate) fn all_threads() -> bool {
-    *REGISTERED && barrier()
+    let passed = *REGISTERED && barrier();
+    FAILED.store(!passed, Ordering::Relaxed);
+    passed
 }
+
+/// Returns whether the system has the barrier and its last use did not fail, without using it: on a virtual machine that interrupts another
+/// processor for 20 microseconds.
+pub(crate) fn works() -> bool {
+    *REGISTERED && !FAILED.load(Ordering::Relaxed)
+}
+
+/// Whether the last barrier failed.
+static FAILED: AtomicBool = AtomicBool::new(false);
 
 /// Whether the process is registered for the barrier.
 static REGISTERED: LazyLock<bool> = LazyLock::new(register);

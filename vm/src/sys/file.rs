@@ -1,7 +1,7 @@
 //! Files that the user names.
 
 use super::calls::Call;
-use super::mapping::{self, Access, Mapping};
+use super::mapping::{Access, Mapping};
 use std::fs;
 use std::io::{self, Read as _, Write as _};
 use std::os::unix::fs::FileExt;
@@ -89,7 +89,7 @@ impl Opened {
 }
 
 /// Fills a buffer with the bytes of a file from an offset on.
-pub(crate) type ReadAt<'f> = dyn Fn(&mut [u8], usize) -> io::Result<()> + 'f;
+pub(crate) type ReadAt<'f> = dyn Fn(&mut [u8], usize) -> io::Result<()> + Sync + 'f;
 
 /// Reads a file. If its length is known and below 4 GiB, `parts` reads it, from that length; not so a pipe, nor a file that the
 /// system makes up as it is read.
@@ -101,10 +101,7 @@ pub(crate) fn read(path: &Path, parts: impl FnOnce(usize, &ReadAt<'_>) -> io::Re
     let mut file = fs::File::open(path)?;
     let metadata = file.metadata()?;
     match u32::try_from(metadata.len()) {
-        Ok(len @ 1..) if metadata.is_file() => parts(len as usize, &|into, at| {
-            mapping::populate(into);
-            file.read_exact_at(into, at as u64)
-        }),
+        Ok(len @ 1..) if metadata.is_file() => parts(len as usize, &|into, at| file.read_exact_at(into, at as u64)),
         _ => {
             let mut bytes = Vec::new();
             file.read_to_end(&mut bytes)?;

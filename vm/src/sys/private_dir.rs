@@ -10,7 +10,7 @@ use rustix::io::Errno;
 use rustix::time::Timespec;
 use std::ffi::OsStr;
 use std::fs;
-use std::io::{self, Write as _};
+use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::DirBuilderExt;
@@ -82,15 +82,30 @@ impl PrivateDir {
     /// # Errors
     /// The system's error; the file is none, is another user's, or can be reached by others or elsewhere.
     pub fn open_file(&self, name: &str) -> io::Result<Opened> {
+        let (file, len) = self.open_own(name, OFlags::RDONLY)?;
+        Ok(Opened::of(file, len))
+    }
+
+    /// Opens a file for adding to it.
+    ///
+    /// # Errors
+    /// As [`PrivateDir::open_file`].
+    pub fn open_to_add(&self, name: &str) -> io::Result<fs::File> {
+        Call::DirChange.enter()?;
+        Ok(self.open_own(name, OFlags::WRONLY)?.0)
+    }
+
+    /// Opens a file, and returns its length.
+    fn open_own(&self, name: &str, access: OFlags) -> io::Result<(fs::File, u64)> {
         Call::DirOpen.enter()?;
-        let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::RDONLY | OFlags::CLOEXEC;
+        let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC | access;
         let file = rustix::fs::openat(&self.0, name, flags, Mode::empty())?;
         let stat = rustix::fs::fstat(&file)?;
         let others = Mode::from_raw_mode(stat.st_mode).intersects(Mode::RWXG | Mode::RWXO);
         if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile || !is_own(&stat) || others || stat.st_nlink != 1 {
             return Err(refused("the file is not a file of the user alone"));
         }
-        Ok(Opened::of(file.into(), stat.st_size as u64))
+        Ok((file.into(), stat.st_size as u64))
     }
 
     /// Sets the time at which a file was last used.
@@ -104,19 +119,31 @@ impl PrivateDir {
         Ok(rustix::fs::utimensat(&self.0, name, &times, AtFlags::SYMLINK_NOFOLLOW)?)
     }
 
-    /// Writes a file, or replaces it. Readers see the old file or the new one.
+    /// Returns whether there is a file whose name ends so.
     ///
     /// # Errors
-    /// The system's error. No part of the file is left.
-    pub fn write(&self, name: &str, bytes: &[u8]) -> io::Result<()> {
+    /// The system's error.
+    pub fn has_ending(&self, ending: &str) -> io::Result<bool> {
+        Call::DirList.enter()?;
+        for entry in rustix::fs::Dir::read_from(self.0.as_fd())? {
+            if entry?.file_name().to_bytes().ends_with(ending.as_bytes()) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// Writes a file, or replaces it: `write` writes its contents. Readers see the old file or the new one.
+    ///
+    /// # Errors
+    /// The system's error; those of `write`. No part of the file is left.
+    pub fn write(&self, name: &str, write: impl FnOnce(&mut fs::File) -> io::Result<()>) -> io::Result<()> {
         Call::DirChange.enter()?;
         let new = [NEW, std::process::id().to_string().as_bytes(), b"-", name.as_bytes()].concat();
         let new = OsStr::from_bytes(&new);
         let flags = OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::WRONLY | OFlags::CLOEXEC;
-        let written = rustix::fs::openat(&self.0, new, flags, Mode::RUSR | Mode::WUSR)
-            .map_err(io::Error::from)
-            .and_then(|file| fs::File::from(file).write_all(bytes))
-            .and_then(|()| Ok(rustix::fs::renameat(&self.0, new, &self.0, name)?));
+        let file = rustix::fs::openat(&self.0, new, flags, Mode::RUSR | Mode::WUSR)?;
+        let written = write(&mut file.into()).and_then(|()| Ok(rustix::fs::renameat(&self.0, new, &self.0, name)?));
         written.inspect_err(|_| {
             // The first error is the one to report.
             let _ = rustix::fs::unlinkat(&self.0, new, AtFlags::empty());

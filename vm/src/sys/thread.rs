@@ -5,7 +5,6 @@ use std::io;
 use std::ops::Range;
 use std::sync::OnceLock;
 use std::thread::{Builder, JoinHandle};
-use std::time::Duration;
 
 /// Starts a thread that calls `run`.
 ///
@@ -39,11 +38,6 @@ pub(crate) fn run_on_all(threads: usize, run: &(impl Fn() + Sync)) {
         }
         run();
     });
-}
-
-/// Lets this thread wait.
-pub(crate) fn sleep(time: Duration) {
-    std::thread::sleep(time);
 }
 
 /// Returns the number of threads that can run at the same time. It is found once, because that takes some twenty system calls.

@@ -1,5 +1,6 @@
 //! The tier's implementation of the trait through which the layers below see it.
 
+use super::fill;
 use super::publish::enter;
 use super::state::{EngineState, ModuleState, NativeModule, state_of};
 use super::tier_up::tier_up;
@@ -11,6 +12,7 @@ use crate::records::func_code::Enter;
 use crate::records::instance::instance_of;
 use crate::records::module::ModuleRecord;
 use crate::records::native_search::NativeSearch;
+use crate::records::precompiled::work::Work;
 use crate::records::stats::Stats;
 use std::any::Any;
 use std::ops::ControlFlow;
@@ -38,7 +40,10 @@ impl Engines for EngineState {
         // SAFETY: the caller's promise.
         let module = unsafe { instance_of(instance) }.module.record();
         let state = state_of(module);
-        let Err(reason) = state.native(module) else { return Ok(()) };
+        let Err(reason) = state.native(module) else {
+            fill::begin(module);
+            return Ok(());
+        };
         if !state.no_native_reported.swap(true, Ordering::Relaxed) {
             self.listeners.report_no_native(module, reason);
         }
@@ -103,6 +108,10 @@ impl Engines for EngineState {
         let Ok(space) = self.space() else { return ControlFlow::Continue(()) };
         // SAFETY: the caller's promise.
         unsafe { search_segment(space, exit_fp, search, |call, fp, search| visit_functions(call, fp, search, &mut *visit)) }
+    }
+
+    fn work(&self, module: &dyn Any) -> Vec<Work> {
+        fill::work(module.downcast_ref().expect("the argument is a module's record"))
     }
 
     fn report(&self, module: Option<&(dyn Any + Send + Sync)>, stats: &mut Stats) {

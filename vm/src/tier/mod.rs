@@ -1,7 +1,8 @@
 //! Compilation of hot functions: when it happens, and how code is installed and removed.
 //!
 //! [`policy`] decides, and has every threshold. [`tier_up`] handles a function whose ticks have run out; [`entry`] is
-//! the state machine of an entry; [`install`] compiles and places code, [`stored`] has that of an earlier process, [`ahead`] that of whole modules; [`publish`] is the only writer of the pointers
+//! the state machine of an entry; [`install`] compiles and places code, [`stored`] has that of an earlier process, [`ahead`] that of whole modules,
+//! [`fill`] what later processes will use; [`publish`] is the only writer of the pointers
 //! to code; [`evict`] chooses code to retire, and [`reclaim`] frees it; [`queue`] has the compiler threads. [`state`]
 //! is the data kept for each engine and module, [`listeners`] report to the embedder and to a profiler ([`perf`]),
 //! [`unwind`] prepares the unwinding of a trap. [`engine`] is the tier as the records and the interpreter see it.
@@ -12,6 +13,7 @@ pub(crate) mod ahead;
 pub(crate) mod engine;
 mod entry;
 mod evict;
+mod fill;
 mod install;
 mod listeners;
 mod perf;

@@ -140,6 +140,19 @@ pub(crate) fn value(bytes: u32, entry: Entry) -> f64 {
     weight / (OPTIMISED_PRICE.per_byte * f64::from(bytes) + OPTIMISED_PRICE.publish)
 }
 
+/// The number of later processes that are expected to load a module from the cache. The price of optimising a function while nothing else
+/// is to be compiled is divided among them.
+const PROCESSES: f64 = 1_000.0;
+
+/// Returns whether optimising a function with `bytes` of code pays in later processes, if each executes so many bytes of it in baseline code.
+pub(crate) fn pays_later(bytes: u32, executed: u64) -> bool {
+    let price = OPTIMISED_PRICE.per_byte * f64::from(bytes) + OPTIMISED_PRICE.publish;
+    executed as f64 * (BASELINE_NS - OPTIMISED_NS) * PROCESSES >= price
+}
+
+/// The bytes of functions that a process leaves to the next one to optimise, about at most: what takes some 50 ms.
+pub(crate) const NEXT_BYTES: u32 = 128 << 10;
+
 /// Returns the number of threads that compile a whole module ahead of time.
 pub(crate) fn all_threads() -> usize {
     thread::parallelism().unwrap_or(1)
@@ -414,6 +427,11 @@ impl Policy {
             None => (OSR_FACTOR * self.optimised.ticks(bytes).unsigned_abs() as u64 / OSR_TICKS as u64).clamp(1, u32::MAX.into())
                 as u32,
         }
+    }
+
+    /// Returns whether functions are optimised that are not hot, while nothing else is to be compiled.
+    pub(crate) fn fills(&self) -> bool {
+        self.tier == Tier::Auto && !self.synchronous && self.threshold.is_none() && self.stress.is_none()
     }
 
     /// Returns whether decisions are taken at random.

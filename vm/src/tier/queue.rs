@@ -42,6 +42,11 @@ pub(super) trait Job: Send {
         false
     }
 
+    /// Returns whether all others precede the request. It is no function's, and never stale.
+    fn goes_last(&self) -> bool {
+        false
+    }
+
     /// The request is dropped because the function is not executed.
     fn drop_stale(&self);
 
@@ -107,13 +112,14 @@ fn choose(mut waiting: Vec<Waiting>, now: Instant) -> (Option<Box<dyn Job>>, Vec
     });
     waiting.retain(|waiting| {
         // If no function is executed, the guest may wait for something.
-        let stale = others_work && now - waiting.changed > STALE;
+        let stale = others_work && now - waiting.changed > STALE && !waiting.job.goes_last();
         if stale {
             waiting.job.drop_stale();
         }
         !stale
     });
-    let ranks = waiting.iter().map(|waiting| (waiting.job.goes_first(), waiting.gain(now))).enumerate();
+    let rank = |waiting: &Waiting| (waiting.job.goes_first(), !waiting.job.goes_last(), waiting.gain(now));
+    let ranks = waiting.iter().map(rank).enumerate();
     // Of equal ones, the first.
     let best = ranks.reduce(|best, other| if other.1 > best.1 { other } else { best });
     let job = best.map(|(at, _)| waiting.remove(at).job);

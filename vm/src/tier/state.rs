@@ -123,6 +123,8 @@ pub(crate) fn engine_of(engine: &EngineRecord) -> &EngineState {
 pub(super) struct ModuleState {
     /// Cells and code, made with the first instance; an error is the reason why there is no native code.
     code: OnceLock<Result<NativeModule, String>>,
+    /// Whether functions are being optimised that earlier processes executed, or this one, or were.
+    pub filling: AtomicBool,
     /// Whether the absence of native code was reported as an event.
     pub no_native_reported: AtomicBool,
     entries: Lock<Entries>,
@@ -194,6 +196,7 @@ impl Default for ModuleState {
     fn default() -> ModuleState {
         ModuleState {
             code: OnceLock::new(),
+            filling: AtomicBool::new(false),
             no_native_reported: AtomicBool::new(false),
             entries: Lock::new(Rank::Entries, Entries::default()),
             record: Mutex::default(),

@@ -5,7 +5,7 @@ use super::install::{compile_and_install, install_stored};
 use super::policy::{self, Decision, Exit, NEVER};
 use super::queue::{COMPILER_STACK, Job, NoThread};
 use super::state::{NativeModule, begin_profile, engine_of, state_of};
-use super::{evict, publish, stored};
+use super::{evict, fill, publish, stored};
 use crate::code::{Crossing, Runner};
 use crate::records::engines::Next;
 use crate::records::module::ModuleRecord;
@@ -332,6 +332,7 @@ impl Job for Compilation {
                 return self.drop_stale();
             }
             compile_and_install(&module, self.key, self.backend, false);
+            fill::again(&module);
         }
     }
 }

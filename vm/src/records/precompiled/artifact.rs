@@ -1,10 +1,16 @@
 //! A container that is read part by part.
 
-use super::format::{CodePlace, Grade, HEADER, Hash, Header, Identity, Index, ModulePart, Place, Unusable, checksum};
+use super::format::{
+    Builder, CodePlace, Grade, Group, HEADER, Header, Identity, Index, ModulePart, Piece, Place, Unusable, checksum,
+};
+use super::work::Work;
+use crate::records::loading::{Hash, on_all, split, threads};
 use crate::sys::file::Opened;
+use crate::sys::mapping;
+use std::collections::BTreeMap;
 use std::fmt;
-use std::io;
-use std::sync::Arc;
+use std::io::{self, Seek, Write};
+use std::sync::{Arc, OnceLock};
 use weir_bytecode::FuncBody;
 use weir_bytecode::module::Results;
 use weir_bytecode::stored::read_all;
@@ -68,9 +74,22 @@ impl Artifact {
         self.header.module
     }
 
-    /// Returns the description of the module, if the container has it.
-    pub fn module(&self) -> Option<&ModulePart> {
-        self.index.module.as_ref()
+    /// Returns a builder that writes to the container's file and adds to it.
+    ///
+    /// # Errors
+    /// The writer's.
+    pub fn resume<W: Write + Seek>(&self, to: W) -> io::Result<Builder<W>> {
+        Builder::resume(to, &self.header, &self.index)
+    }
+
+    /// Returns whether less than half of the container is used.
+    pub fn is_sparse(&self) -> bool {
+        self.index.len() < self.header.len / 2
+    }
+
+    /// Returns the description of the module.
+    pub fn module(&self) -> &ModulePart {
+        &self.index.module
     }
 
     /// Returns the code that the container has.
@@ -80,17 +99,29 @@ impl Artifact {
 
     /// Returns the module's bytes, if the container has them and they are not damaged.
     pub fn module_bytes(&self) -> Option<Box<[u8]>> {
-        let part = self.module()?;
-        let mut bytes = vec![0; part.len as usize];
-        for piece in &part.pieces {
-            let start = piece.at as usize;
-            let into = bytes.get_mut(start..)?.get_mut(..piece.place.len as usize)?;
-            self.source.read_at(into, piece.place.at).ok()?;
-            if checksum(into) != piece.place.sum {
-                return None;
-            }
-        }
-        Some(bytes.into())
+        let part = self.module();
+        let mut bytes = vec![0; part.len as usize].into_boxed_slice();
+        mapping::prefer_large_pages(&mut bytes);
+        let places: Vec<_> = part.pieces.iter().map(|piece| piece.range()).collect();
+        let parts = split(&mut bytes, &places)?.into_iter().zip(&part.pieces);
+        on_all(threads(), parts.collect(), |(into, Piece { place, .. }): (&mut [u8], &Piece)| {
+            mapping::populate(into);
+            self.source.read_at(into, place.at)?;
+            if checksum(into) == place.sum { Ok(()) } else { Err(io::ErrorKind::InvalidData.into()) }
+        })
+        .ok()?;
+        Some(bytes)
+    }
+
+    /// Returns whether the container has the work of functions that are still to be optimised.
+    pub fn has_work(&self) -> bool {
+        self.index.work.is_some()
+    }
+
+    /// Returns the work of functions that are still to be optimised.
+    pub fn work(&self) -> Vec<Work> {
+        let read = |place| read_all(&self.part(place)?).ok();
+        self.index.work.and_then(read).unwrap_or_default()
     }
 
     /// Returns a copy of a part, if it is not damaged.
@@ -116,11 +147,57 @@ fn read(source: &dyn Source, Place { at, len, sum }: Place) -> Option<Vec<u8>> {
 
 /// The results of validation in an artifact.
 #[derive(Debug)]
-pub(crate) struct Validated(pub Arc<Artifact>);
+pub(crate) struct Validated {
+    artifact: Arc<Artifact>,
+    /// Each body with its group and its position there, ascending.
+    bodies: Vec<(u32, usize, usize)>,
+    /// Copies of the groups that were read, unless they are damaged.
+    groups: Box<[OnceLock<Option<Vec<u8>>>]>,
+}
+
+impl Validated {
+    /// Those that the artifact has.
+    pub fn new(artifact: Arc<Artifact>) -> Validated {
+        let groups = &artifact.module().results;
+        let bodies = groups.iter().enumerate().flat_map(|(group, Group { bodies, .. })| {
+            bodies.iter().enumerate().map(move |(position, body)| (*body, group, position))
+        });
+        let mut bodies: Vec<_> = bodies.collect();
+        bodies.sort_unstable();
+        let groups = groups.iter().map(|_| OnceLock::new()).collect();
+        Validated { artifact, bodies, groups }
+    }
+
+    /// Returns the artifact.
+    pub fn artifact(&self) -> &Artifact {
+        &self.artifact
+    }
+
+    /// Returns whether there is a result of the body with this index.
+    pub fn has(&self, body: u32) -> bool {
+        self.bodies.binary_search_by_key(&body, |found| found.0).is_ok()
+    }
+
+    /// Returns all that are not damaged, as bytes, by body.
+    pub fn all(&self) -> BTreeMap<u32, Vec<u8>> {
+        self.bodies.iter().filter_map(|&(body, ..)| Some((body, self.bytes(body)?.to_vec()))).collect()
+    }
+
+    /// Returns the result of a body as bytes.
+    fn bytes(&self, body: u32) -> Option<&[u8]> {
+        let found = self.bodies.binary_search_by_key(&body, |found| found.0).ok()?;
+        let (_, group, position) = self.bodies[found];
+        let Group { bodies, place } = &self.artifact.module().results[group];
+        let bytes = self.groups[group].get_or_init(|| self.artifact.part(*place)).as_deref()?;
+        let (ends, results) = bytes.split_at_checked(size_of::<u32>() * bodies.len())?;
+        let end = |position: usize| Some(u32::from_le_bytes(*ends.as_chunks().0.get(position)?) as usize);
+        let start = position.checked_sub(1).map_or(Some(0), end)?;
+        results.get(start..end(position)?)
+    }
+}
 
 impl Results for Validated {
     fn body(&self, index: u32) -> Option<FuncBody> {
-        let place = *self.0.module()?.bodies.get(index as usize)?;
-        read_all(&self.0.part(place)?).ok()
+        read_all(self.bytes(index)?).ok()
     }
 }

@@ -1,26 +1,32 @@
-//! The cache: a directory with two files for each module that was loaded, of its validation and of its code.
+//! The cache: a directory with a file for each module that was loaded. It has the results of validation of the bodies that were called, and
+//! code; not the module, which whoever looks for an entry has read and hashed.
 //!
 //! The name of an entry is a hash of everything that it depends on: the module's bytes, the build of Weir, the settings and the
-//! processor. Nothing in an entry depends on where the module was, its name or its time. The file of the module is written once; that of
-//! the code is replaced when there is more.
+//! processor. Nothing in an entry depends on where the module was, its name or its time. What there is more is appended to
+//! the file; it is replaced when less than half of it is used.
 //!
 //! A cache that cannot be used is as if it were empty.
 
-use super::artifact::{Artifact, Source};
-use super::format::{Builder, Hash, Identity, Unusable};
+use super::artifact::{Artifact, Source, Validated};
+use super::format::{Builder, Grade, Identity, ModulePart, Unusable};
 use super::shelf::{CodeMap, Shelf};
+use super::work::Work;
+use crate::records::loading::{self, Hash, Kind};
 use crate::sys::private_dir::{Listed, Locked, PrivateDir};
-use crate::sys::thread;
-use std::collections::BTreeMap;
-use std::io;
+use std::collections::{BTreeMap, btree_map};
+use std::io::{self, BufWriter, Seek, Write};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
-use std::time::{Duration, Instant};
-use weir_bytecode::Module as Bytecode;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::time::Duration;
+use weir_bytecode::stored::Stored;
+use weir_bytecode::{Module as Bytecode, file};
 
 /// How long an entry may wait for other processes, before it is left as it is.
 const PATIENCE: Duration = Duration::from_millis(3);
+
+/// Bytes that are written at once.
+const BUFFER: usize = 64 << 10;
 
 /// The share of the limit to which a cache shrinks that exceeds it.
 const KEEP: f64 = 0.75;
@@ -35,56 +41,87 @@ pub(crate) struct Directory {
     misses: AtomicU64,
 }
 
-/// The files of an entry.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Part {
-    Module,
-    Code,
-}
-
 /// The name of an entry.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Entry {
     identity: Identity,
     /// The hash of the module's bytes.
     module: Hash,
+    /// Their number.
+    len: usize,
 }
 
 impl Entry {
-    /// The entry of the module with this hash.
-    pub fn new(identity: Identity, module: Hash) -> Entry {
-        Entry { identity, module }
+    /// The entry of the module of `len` bytes with this hash.
+    pub fn new(identity: Identity, module: Hash, len: usize) -> Entry {
+        Entry { identity, module, len }
     }
 
-    fn name(&self, part: Part) -> String {
-        let Entry { identity: Identity { build, settings }, module } = self;
+    fn name(&self) -> String {
+        let Entry { identity: Identity { build, settings }, module, len } = self;
         let hash = blake3::hash(&[build.as_slice(), settings, module].concat());
-        let extension = match part {
-            Part::Module => "module",
-            Part::Code => "code",
-        };
-        format!("{}.{extension}", hash.to_hex())
+        format!("{}{}", hash.to_hex(), ending(*len))
     }
 }
 
-/// What an entry has.
-#[derive(Debug)]
-pub(crate) struct Found {
-    /// The module, with the results of its validation.
-    pub module: Arc<Artifact>,
-    /// The code, if there is some.
-    pub code: Option<Arc<Artifact>>,
+/// What the names of entries end with, for modules of `len` bytes. It tells that a module is not in the cache before it is hashed.
+fn ending(len: usize) -> String {
+    format!("-{len:x}.weir")
 }
 
-/// An entry of a cache, as [`list`](Directory::list) shows it.
+/// What is added to an entry.
 #[derive(Debug)]
-pub(crate) struct Shown {
-    /// The name, a hash.
-    pub name: String,
-    /// The bytes of its files.
-    pub len: u64,
-    /// When it was last used, in nanoseconds since 1970.
-    pub used: i128,
+pub(crate) struct Addition {
+    pub module: ModulePart,
+    /// Results of validation as bytes, by body.
+    pub results: BTreeMap<u32, Vec<u8>>,
+    pub code: CodeMap,
+    /// By function.
+    pub work: BTreeMap<u32, Work>,
+}
+
+impl Addition {
+    /// Adds what is there already.
+    fn merge(&mut self, there: Arc<Artifact>) {
+        let code = there.code().iter().map(|code| ((code.func, code.grade), code.place));
+        for (key, place) in code {
+            if let btree_map::Entry::Vacant(entry) = self.code.entry(key) {
+                there.part(place).map(|bytes| entry.insert(bytes.into()));
+            }
+        }
+        self.merge_work(&there);
+        self.results.extend(Validated::new(there).all());
+    }
+
+    /// Adds the work that is there already.
+    fn merge_work(&mut self, there: &Artifact) {
+        for earlier in there.work() {
+            self.work.entry(earlier.func).and_modify(|work| work.merge(&earlier)).or_insert(earlier);
+        }
+    }
+
+    /// Leaves out what is there already. What was there when this process `found` the entry and is added nevertheless is damaged there.
+    fn subtract(&mut self, there: &Arc<Artifact>, found: Option<&Artifact>) {
+        self.merge_work(there);
+        self.work.retain(|func, _| there.find(*func, Grade::Optimised).is_none());
+        let is_known = |func, grade| found.is_some_and(|found| found.find(func, grade).is_some());
+        let is_new = |func, grade| there.find(func, grade).is_some() && !is_known(func, grade);
+        self.code.retain(|&(func, grade), _| !is_new(func, grade) && !is_new(func, Grade::Optimised));
+        let results = Validated::new(there.clone());
+        self.results.retain(|body, _| !results.has(*body));
+    }
+
+    /// Writes an entry, or adds to one.
+    fn write<W: Write + Seek>(mut self, mut builder: Builder<W>, entry: &Entry) -> io::Result<()> {
+        builder.results(&self.results.into_iter().collect::<Vec<_>>())?;
+        self.work.retain(|func, _| !self.code.contains_key(&(*func, Grade::Optimised)));
+        let is_used = |&(func, grade)| grade == Grade::Optimised || !self.code.contains_key(&(func, Grade::Optimised));
+        for (&(func, grade), code) in self.code.iter().filter(|(key, _)| is_used(key)) {
+            builder.code(func, grade, code)?;
+        }
+        builder.work(&self.work.into_values().collect())?;
+        builder.finish(entry.identity, entry.module).map(drop)
+    }
 }
 
 impl Directory {
@@ -107,96 +144,95 @@ impl Directory {
     ///
     /// # Errors
     /// Why it is not used: a reason for `--stats`.
-    pub fn find(&self, entry: &Entry) -> Result<Found, String> {
+    pub fn find(&self, entry: &Entry) -> Result<Arc<Artifact>, String> {
         let found = self.find_counted(entry);
         let count = if found.is_ok() { &self.hits } else { &self.misses };
         count.fetch_add(1, Ordering::Relaxed);
         found
     }
 
-    fn find_counted(&self, entry: &Entry) -> Result<Found, String> {
+    /// Counts a module that is not in the cache, if none of `len` bytes is, and returns whether that is so.
+    pub fn misses(&self, len: usize) -> bool {
+        let found = PrivateDir::open(&self.path, false).and_then(|dir| dir.has_ending(&ending(len)));
+        let misses = !found.unwrap_or_default();
+        self.misses.fetch_add(misses.into(), Ordering::Relaxed);
+        misses
+    }
+
+    fn find_counted(&self, entry: &Entry) -> Result<Arc<Artifact>, String> {
         let absent =
             |error: io::Error| if error.kind() == io::ErrorKind::NotFound { "miss".into() } else { format!("miss: {error}") };
         let dir = PrivateDir::open(&self.path, false).map_err(absent)?;
-        let open = |part| -> Result<Arc<Artifact>, String> {
-            let file = dir.open_file(&entry.name(part)).map_err(absent)?;
+        let open = || {
+            let file = dir.open_file(&entry.name()).map_err(absent)?;
             open(Box::new(file), entry).map_err(|reason| format!("refused: {reason}"))
         };
-        let module = open(Part::Module)?;
+        // The header may be read while another process writes it.
+        let artifact = open().or_else(|_| open())?;
         // An entry that is used now is the last to be evicted.
-        let _ = dir.touch(&entry.name(Part::Module));
-        Ok(Found { module, code: open(Part::Code).ok() })
+        let _ = dir.touch(&entry.name());
+        Ok(artifact)
     }
 
-    /// Writes the module of an entry.
-    ///
-    /// # Errors
-    /// The system's error.
-    pub fn write_module(&self, entry: &Entry, module: &Bytecode) -> io::Result<()> {
-        let mut builder = Builder::default();
-        builder.module(module);
-        let bytes = builder.finish(entry.identity, entry.module);
-        let dir = PrivateDir::open(&self.path, true)?;
-        dir.write(&entry.name(Part::Module), &bytes)?;
-        self.evict(&dir, &dir.lock(PATIENCE)?, entry)
-    }
-
-    /// Adds code to an entry. Code that another process has added meanwhile stays.
+    /// Adds to an entry, in which this process has `found` something. What another process has added meanwhile stays.
     ///
     /// # Errors
     /// The system's error, or other processes keep the entry locked.
-    pub fn add_code(&self, entry: &Entry, mut code: CodeMap) -> io::Result<()> {
+    pub fn add(&self, entry: &Entry, found: Option<&Artifact>, mut addition: Addition) -> io::Result<()> {
         let dir = PrivateDir::open(&self.path, true)?;
         let locked = dir.lock(PATIENCE)?;
-        let name = entry.name(Part::Code);
-        if let Ok(artifact) = dir.open_file(&name).map_err(|_| ()).and_then(|file| open(Box::new(file), entry).map_err(|_| ())) {
-            let there = artifact.code().iter();
-            code.extend(there.filter_map(|code| Some(((code.func, code.grade), artifact.part(code.place)?.into()))));
-        }
-        let mut builder = Builder::default();
-        let mut rest = code.iter().peekable();
-        while let Some((&(func, grade), code)) = rest.next() {
-            // Where there is optimised code, which comes next, no other is used.
-            if rest.peek().is_none_or(|(next, _)| next.0 != func) {
-                builder.code(func, grade, code);
+        let name = entry.name();
+        let there = dir.open_file(&name).ok().and_then(|file| open(Box::new(file), entry).ok());
+        match there {
+            Some(there) if !there.is_sparse() => {
+                addition.subtract(&there, found);
+                let file = BufWriter::with_capacity(BUFFER, dir.open_to_add(&name)?);
+                addition.write(there.resume(file)?, entry)?;
+            }
+            there => {
+                there.into_iter().for_each(|there| addition.merge(there));
+                dir.write(&name, |file| {
+                    let mut builder = Builder::new(BufWriter::with_capacity(BUFFER, file))?;
+                    builder.module(addition.module.clone());
+                    addition.write(builder, entry)
+                })?;
             }
         }
-        dir.write(&name, &builder.finish(entry.identity, entry.module))?;
-        self.evict(&dir, &locked, entry)
+        self.evict(&dir, &locked, &name)
     }
 
     /// Removes the entries that were not used for the longest time, if all are larger than the limit.
-    fn evict(&self, dir: &PrivateDir, locked: &Locked, keep: &Entry) -> io::Result<()> {
-        let mut entries = entries(dir.list(locked)?);
-        let mut len: u64 = entries.iter().map(|entry| entry.shown.len).sum();
+    fn evict(&self, dir: &PrivateDir, locked: &Locked, keep: &str) -> io::Result<()> {
+        let mut files = dir.list(locked)?;
+        let mut len: u64 = files.iter().map(|file| file.len).sum();
         if len <= self.limit {
             return Ok(());
         }
-        entries.sort_by_key(|entry| entry.shown.used);
-        let kept = keep.name(Part::Code);
-        for entry in entries {
+        files.sort_by_key(|file| file.used);
+        for file in files {
             if len as f64 <= self.limit as f64 * KEEP {
                 break;
             }
-            if !kept.starts_with(&entry.shown.name) {
-                entry.files.iter().for_each(|file| _ = dir.remove(file));
-                len -= entry.shown.len;
+            if *file.name != *keep.as_bytes() {
+                let _ = dir.remove(&file.name);
+                len -= file.len;
             }
         }
         Ok(())
     }
 
-    /// Returns the entries.
+    /// Returns the files of the entries.
     ///
     /// # Errors
     /// The system's error, or other processes change them.
-    pub fn list(&self) -> io::Result<Vec<Shown>> {
+    pub fn list(&self) -> io::Result<Vec<Listed>> {
         let dir = match PrivateDir::open(&self.path, false) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
             dir => dir?,
         };
-        let files = dir.list(&dir.lock(Duration::from_secs(1))?)?;
-        Ok(entries(files).into_iter().map(|entry| entry.shown).collect())
+        let mut files = dir.list(&dir.lock(Duration::from_secs(1))?)?;
+        files.sort_by(|a, b| a.name.cmp(&b.name));
+        Ok(files)
     }
 
     /// Removes all entries. Returns their number and their bytes.
@@ -208,60 +244,86 @@ impl Directory {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok((0, 0)),
             dir => dir?,
         };
-        let entries = entries(dir.list(&dir.lock(Duration::from_secs(1))?)?);
-        for file in entries.iter().flat_map(|entry| &entry.files) {
-            dir.remove(file)?;
-        }
-        Ok((entries.len(), entries.iter().map(|entry| entry.shown.len).sum()))
+        let files = dir.list(&dir.lock(Duration::from_secs(1))?)?;
+        files.iter().try_for_each(|file| dir.remove(&file.name))?;
+        Ok((files.len(), files.iter().map(|file| file.len).sum()))
     }
 }
 
 /// The place of a loaded module in a cache.
 #[derive(Debug)]
 pub(crate) struct Cached {
-    pub directory: Arc<Directory>,
-    pub entry: Entry,
+    directory: Arc<Directory>,
+    identity: Identity,
+    kind: Kind,
+    entry: OnceLock<Entry>,
     /// The result of looking for it.
     pub found: String,
-    /// Whether its validation is not written yet. Held while it is written.
-    missing: Mutex<bool>,
+    /// What the entry has, if it was found.
+    there: Option<Validated>,
+    /// Held while the entry is written; whether it was.
+    written: Mutex<bool>,
 }
 
+/// Functions of so many bytes that were called and are not in the entry make it worth writing.
+const NEW_BYTES: usize = 16 << 10;
+
 impl Cached {
-    /// The module of an entry, whose validation is there unless it is `missing`.
-    pub fn new(directory: Arc<Directory>, entry: Entry, found: String, missing: bool) -> Cached {
-        Cached { directory, entry, found, missing: Mutex::new(missing) }
+    /// A module that was found.
+    pub fn hit(directory: Arc<Directory>, kind: Kind, entry: Entry, there: Arc<Artifact>) -> Cached {
+        let cached = Cached::missed(directory, entry.identity, kind, Some(entry), "hit".into());
+        Cached { there: Some(Validated::new(there)), ..cached }
     }
 
-    /// The same of the module with this hash.
-    pub fn with_hash(self, hash: Hash) -> Cached {
-        Cached { entry: Entry::new(self.entry.identity, hash), ..self }
+    /// A module that was not found, for a reason.
+    pub fn missed(directory: Arc<Directory>, identity: Identity, kind: Kind, entry: Option<Entry>, reason: String) -> Cached {
+        let entry = entry.map_or_else(OnceLock::new, Into::into);
+        Cached { directory, identity, kind, entry, found: reason, there: None, written: Mutex::new(false) }
     }
 
-    /// Writes the validation of `module`, which this is, unless that was done. Does not wait for another thread that does it.
-    pub fn write_module(&self, module: &Bytecode) {
-        let Ok(mut missing) = self.missing.try_lock() else { return };
-        if std::mem::take(&mut *missing) {
-            // Without that the next process validates again.
-            let _ = self.directory.write_module(&self.entry, module);
+    /// The entry of `module`, which this is. Its bytes are hashed if that was not done.
+    fn entry(&self, module: &Bytecode) -> &Entry {
+        self.entry.get_or_init(|| {
+            let bytes = &*module.bytes;
+            let ranges = match self.kind {
+                Kind::File => file::needed_of(bytes),
+                Kind::Bytes => vec![0..bytes.len()],
+            };
+            Entry::new(self.identity, loading::hash(self.kind, bytes, &ranges, 1), bytes.len())
+        })
+    }
+
+    /// Hashes `module`, which this is, if that was not done and nobody else does it.
+    pub fn hash(&self, module: &Bytecode) {
+        let _ = self.entry(module);
+    }
+
+    /// Adds to the entry of `module`, which this is, what it lacks: code that was compiled since this was last called, results of validation of
+    /// the bodies that were `called`, and the work of functions that were not optimised. What is little is not worth writing.
+    pub fn update(&self, module: &Bytecode, shelf: &Shelf, called: &dyn Fn(u32) -> bool, work: &dyn Fn() -> Vec<Work>) {
+        let mut written = self.written.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_new = |body: &u32| called(*body) && !self.there.as_ref().is_some_and(|there| there.has(*body));
+        let bodies: Vec<u32> = (0..module.bodies.len() as u32).filter(is_new).collect();
+        let bytes: usize = bodies.iter().map(|&body| module.bodies[body as usize].range().len()).sum();
+        let is_missing = self.there.is_none() && !*written;
+        if !(is_missing || shelf.has_kept() || bytes >= NEW_BYTES && !*written) {
+            return;
         }
-    }
-
-    /// Waits for another thread that writes the validation, at most for a time that nobody notices.
-    pub fn wait_for_module(&self) {
-        let end = Instant::now() + PATIENCE;
-        while self.missing.try_lock().is_err() && Instant::now() < end {
-            thread::sleep(Duration::from_micros(200));
-        }
-    }
-
-    /// Adds the code that was compiled since this was last called.
-    pub fn add_code(&self, shelf: &Shelf) {
-        let code = shelf.take_kept();
-        if !code.is_empty() {
-            // Without that the next process compiles again.
-            let _ = self.directory.add_code(&self.entry, code);
-        }
+        let result = |body: u32| {
+            let mut bytes = Vec::new();
+            module.bodies[body as usize].get()?.write(&mut bytes);
+            Some((body, bytes))
+        };
+        let addition = Addition {
+            module: ModulePart::of(module),
+            results: bodies.into_iter().filter_map(result).collect(),
+            work: work().into_iter().map(|work| (work.func, work)).collect(),
+            code: shelf.take_kept(),
+        };
+        // Without that the next process validates and compiles again.
+        let found = self.there.as_ref().map(|there| there.artifact());
+        let _ = self.directory.add(self.entry(module), found, addition);
+        *written = true;
     }
 }
 
@@ -269,25 +331,4 @@ impl Cached {
 fn open(source: Box<dyn Source>, entry: &Entry) -> Result<Arc<Artifact>, Unusable> {
     let artifact = Artifact::open(source, &entry.identity)?;
     if artifact.hash() == entry.module { Ok(Arc::new(artifact)) } else { Err(Unusable::Damaged) }
-}
-
-/// The files of an entry.
-struct Files {
-    shown: Shown,
-    files: Vec<Box<[u8]>>,
-}
-
-/// Sorts files to entries, by name.
-fn entries(files: Vec<Listed>) -> Vec<Files> {
-    let mut entries = BTreeMap::<String, Files>::new();
-    for Listed { name, len, used } in files {
-        let text = String::from_utf8_lossy(&name);
-        let stem = text.split('.').next().unwrap_or_default().to_owned();
-        let new = || Files { shown: Shown { name: stem.clone(), len: 0, used: 0 }, files: Vec::new() };
-        let entry = entries.entry(stem.clone()).or_insert_with(new);
-        entry.shown.len += len;
-        entry.shown.used = entry.shown.used.max(used);
-        entry.files.push(name);
-    }
-    entries.into_values().collect()
 }

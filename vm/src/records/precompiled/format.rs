@@ -5,6 +5,11 @@
 //!
 //! Checksums find accidents, not forgeries: whoever can write the file can run code as its reader.
 
+use super::work::Work;
+use crate::records::loading::Hash;
+use std::io::{self, Seek, SeekFrom, Write};
+use std::ops::Range;
+use twox_hash::XxHash3_64;
 use weir_bytecode::stored;
 use weir_bytecode::stored::{Damaged, Reader, Stored, read_all};
 
@@ -12,13 +17,10 @@ use weir_bytecode::stored::{Damaged, Reader, Stored, read_all};
 pub(crate) const MAGIC: [u8; 8] = *b"\xffweir\r\n\0";
 
 /// The version of the header, which a build of any version reads. The rest is of one build.
-const VERSION: u32 = 2;
+const VERSION: u32 = 3;
 
 /// Bytes of the header.
 pub(crate) const HEADER: usize = MAGIC.len() + 4 + 3 * size_of::<Hash>() + 8 + Place::SIZE + 8;
-
-/// A BLAKE3 hash.
-pub(crate) type Hash = [u8; 32];
 
 /// What code depends on besides its module.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -58,11 +60,10 @@ impl From<Damaged> for Unusable {
     }
 }
 
-/// The first bytes of the hash of a part.
+/// The checksum of a part. It finds accidents at 10 GB/s or more; a cryptographic hash would find no more of them, at 3 GB/s, or for the many
+/// small parts at less than 1.
 pub(crate) fn checksum(bytes: &[u8]) -> u64 {
-    let hash = blake3::hash(bytes);
-    let (first, _) = hash.as_bytes().split_first_chunk().expect("a hash has more than 8 bytes");
-    u64::from_le_bytes(*first)
+    XxHash3_64::oneshot(bytes)
 }
 
 /// The place of a part in the container.
@@ -123,36 +124,73 @@ pub(crate) struct Piece {
     pub place: Place,
 }
 
-/// A module and the results of its validation.
+/// The results of validation of some bodies: for each the offset after its result, then the results.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Group {
+    /// The bodies, by index, ascending.
+    pub bodies: Vec<u32>,
+    /// The bytes.
+    pub place: Place,
+}
+
+/// Bodies in a group, at most. With a part for each body, the index would be larger than what a run reads of the results.
+const GROUP: usize = 32;
+
+/// The results of a module's validation, and the module if the container is for itself.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(crate) struct ModulePart {
     /// The bytes of the module.
     pub len: u32,
-    /// Those of them that are not all zeros, ascending.
+    /// Those of them that are not all zeros, ascending; none if the container has no module.
     pub pieces: Vec<Piece>,
     /// See [`weir_bytecode::Module::foreign_tail_calls`].
     pub foreign_tail_calls: bool,
     /// See [`weir_bytecode::Module::accepted_bytes`].
     pub accepted: u64,
-    /// The results of validation, by body.
-    pub bodies: Vec<Place>,
+    /// The number of bodies, all of which are valid.
+    pub bodies: u32,
+    /// The results of their validation, of all or some, ascending.
+    pub results: Vec<Group>,
+}
+
+impl ModulePart {
+    /// That of a module whose bodies are all valid, without pieces and results.
+    pub fn of(module: &weir_bytecode::Module) -> ModulePart {
+        ModulePart {
+            len: module.bytes.len() as u32,
+            foreign_tail_calls: module.foreign_tail_calls,
+            accepted: module.accepted_bytes(),
+            bodies: module.bodies.len() as u32,
+            ..ModulePart::default()
+        }
+    }
 }
 
 /// The index.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Index {
-    /// The module, unless the container has code only.
-    pub module: Option<ModulePart>,
+    /// The module.
+    pub module: ModulePart,
     /// Ascending by function and tier.
     pub code: Vec<CodePlace>,
+    /// The [`Work`] of functions that are still to be optimised.
+    pub work: Option<Place>,
+}
+
+impl Piece {
+    /// Where it is in the module.
+    pub fn range(&self) -> Range<usize> {
+        self.at as usize..self.at as usize + self.place.len as usize
+    }
 }
 
 stored! {
     Place { at, len, sum }
     CodePlace { func, grade, place }
     Piece { at, place }
-    ModulePart { len, pieces, foreign_tail_calls, accepted, bodies }
-    Index { module, code }
+    Group { bodies, place }
+    ModulePart { len, pieces, foreign_tail_calls, accepted, bodies, results }
+    Index { module, code, work }
 }
 
 /// The header of a container.
@@ -197,7 +235,8 @@ impl Header {
             len: Stored::read(&mut from)?,
             index: Stored::read(&mut from)?,
         };
-        if header.write() != bytes.get(..HEADER).ok_or(Damaged)? || header.len != len {
+        // What is after the container is of a process that did not finish adding to it.
+        if header.write() != bytes.get(..HEADER).ok_or(Damaged)? || header.len > len {
             return Err(Unusable::Damaged);
         }
         match (build == identity.build, settings == identity.settings) {
@@ -209,6 +248,14 @@ impl Header {
 }
 
 impl Index {
+    /// Returns the bytes of all parts that are used.
+    pub fn len(&self) -> u64 {
+        let Index { module, code, work } = self;
+        let results = module.results.iter().map(|group| &group.place);
+        let places = module.pieces.iter().map(|piece| &piece.place).chain(results).chain(work);
+        places.chain(code.iter().map(|code| &code.place)).map(|place| u64::from(place.len)).sum()
+    }
+
     /// Reads an index.
     pub fn read(bytes: &[u8]) -> Result<Index, Damaged> {
         let index: Index = read_all(bytes)?;
@@ -217,17 +264,13 @@ impl Index {
     }
 }
 
-/// A container that is being made.
+/// A container that is being written.
 #[derive(Debug)]
-pub(crate) struct Builder {
-    bytes: Vec<u8>,
+pub(crate) struct Builder<W> {
+    to: W,
+    /// Bytes that are written.
+    len: u64,
     index: Index,
-}
-
-impl Default for Builder {
-    fn default() -> Builder {
-        Builder { bytes: vec![0; HEADER], index: Index::default() }
-    }
 }
 
 /// Bytes of the module in a piece, at most.
@@ -236,50 +279,107 @@ const PIECE: usize = 256 << 10;
 /// Runs of zeros that are left out are of whole multiples of this number of bytes.
 const ZEROS: usize = 4 << 10;
 
-impl Builder {
-    /// Appends what `write` writes as a part.
-    fn part(&mut self, write: impl FnOnce(&mut Vec<u8>)) -> Place {
-        let start = self.bytes.len();
-        write(&mut self.bytes);
-        let part = &self.bytes[start..];
-        Place { at: start as u64, len: part.len() as u32, sum: checksum(part) }
+impl<W: Write + Seek> Builder<W> {
+    /// Begins a container.
+    ///
+    /// # Errors
+    /// Of this and all methods: the writer's.
+    pub fn new(mut to: W) -> io::Result<Builder<W>> {
+        to.write_all(&[0; HEADER])?;
+        Ok(Builder { to, len: HEADER as u64, index: Index::default() })
     }
 
-    /// Adds a module whose bodies are all validated.
-    pub fn module(&mut self, module: &weir_bytecode::Module) {
-        let bytes = &module.bytes;
-        // Most of the container, which would otherwise be copied each time that it grows.
-        self.bytes.reserve(bytes.len());
-        let is_zero = |block: &[u8]| block.iter().all(|byte| *byte == 0);
-        let (mut pieces, mut at) = (Vec::new(), 0);
+    /// Adds to a container. Its readers see what it was or what it becomes, because the header is written last.
+    pub fn resume(mut to: W, header: &Header, index: &Index) -> io::Result<Builder<W>> {
+        to.seek(SeekFrom::Start(header.len))?;
+        Ok(Builder { to, len: header.len, index: index.clone() })
+    }
+
+    /// Appends a part.
+    fn part(&mut self, bytes: &[u8]) -> io::Result<Place> {
+        self.to.write_all(bytes)?;
+        let place = Place { at: self.len, len: bytes.len() as u32, sum: checksum(bytes) };
+        self.len += bytes.len() as u64;
+        Ok(place)
+    }
+
+    /// Describes the module. Everything else is added after this.
+    pub fn module(&mut self, part: ModulePart) {
+        self.index.module = part;
+    }
+
+    /// Adds the bytes of the module.
+    pub fn bytes(&mut self, bytes: &[u8]) -> io::Result<()> {
+        let mut at = 0;
         for run in bytes.chunks(ZEROS).collect::<Vec<_>>().chunk_by(|a, b| is_zero(a) == is_zero(b)) {
             let len: usize = run.iter().map(|block| block.len()).sum();
-            if !is_zero(run[0]) {
-                for piece in bytes[at..at + len].chunks(PIECE) {
-                    let offset = (piece.as_ptr().addr() - bytes.as_ptr().addr()) as u32;
-                    let place = self.part(|to| to.extend_from_slice(piece));
-                    pieces.push(Piece { at: offset, place });
-                }
+            if is_zero(run[0]) {
+                at += len;
+                continue;
             }
-            at += len;
+            for piece in bytes[at..at + len].chunks(PIECE) {
+                let place = self.part(piece)?;
+                self.index.module.pieces.push(Piece { at: at as u32, place });
+                at += piece.len();
+            }
         }
-        let bodies = module.bodies.iter().map(|body| self.part(|to| weir_bytecode::FuncBody::write(body, to))).collect();
-        let (foreign_tail_calls, accepted) = (module.foreign_tail_calls, module.accepted_bytes());
-        self.index.module = Some(ModulePart { len: bytes.len() as u32, pieces, foreign_tail_calls, accepted, bodies });
+        Ok(())
     }
 
-    /// Adds code. The functions and tiers ascend.
-    pub fn code(&mut self, func: u32, grade: Grade, code: &[u8]) {
-        let place = self.part(|to| to.extend_from_slice(code));
+    /// Adds results of validation, of the bodies with these indices, ascending.
+    pub fn results(&mut self, results: &[(u32, impl AsRef<[u8]>)]) -> io::Result<()> {
+        for group in results.chunks(GROUP) {
+            let (mut bytes, mut end) = (Vec::new(), 0);
+            for (_, result) in group {
+                end += result.as_ref().len() as u32;
+                end.write(&mut bytes);
+            }
+            group.iter().for_each(|(_, result)| bytes.extend_from_slice(result.as_ref()));
+            let place = self.part(&bytes)?;
+            self.index.module.results.push(Group { bodies: group.iter().map(|(body, _)| *body).collect(), place });
+        }
+        Ok(())
+    }
+
+    /// Adds code.
+    pub fn code(&mut self, func: u32, grade: Grade, code: &[u8]) -> io::Result<()> {
+        let place = self.part(code)?;
         self.index.code.push(CodePlace { func, grade, place });
+        Ok(())
     }
 
-    /// Returns the container of the module with this hash.
-    pub fn finish(mut self, identity: Identity, module: Hash) -> Vec<u8> {
-        let index = std::mem::take(&mut self.index);
-        let index = self.part(|to| index.write(to));
-        let header = Header { identity, module, len: self.bytes.len() as u64, index };
-        self.bytes[..HEADER].copy_from_slice(&header.write());
-        self.bytes
+    /// Sets the work of functions that are still to be optimised.
+    pub fn work(&mut self, work: &Vec<Work>) -> io::Result<()> {
+        let mut bytes = Vec::new();
+        work.write(&mut bytes);
+        self.index.work = if work.is_empty() { None } else { Some(self.part(&bytes)?) };
+        Ok(())
     }
+
+    /// Ends the container, of the module with this hash.
+    pub fn finish(mut self, identity: Identity, module: Hash) -> io::Result<W> {
+        let mut bytes = Vec::new();
+        // Of each function the best code is used, and of several with that tier the last: the others may be damaged.
+        let code = &mut self.index.code;
+        code.sort_unstable_by_key(|code| (code.func, code.grade, code.place.at));
+        code.dedup_by(|later, earlier| {
+            let same = later.func == earlier.func;
+            if same {
+                *earlier = *later;
+            }
+            same
+        });
+        self.index.write(&mut bytes);
+        let index = self.part(&bytes)?;
+        let header = Header { identity, module, len: self.len, index };
+        self.to.seek(SeekFrom::Start(0))?;
+        self.to.write_all(&header.write())?;
+        self.to.flush()?;
+        Ok(self.to)
+    }
+}
+
+/// Whether all bytes of a block are zero. Most blocks are not, and differ in the first bytes.
+fn is_zero(block: &[u8]) -> bool {
+    block.chunks(64).all(|bytes| bytes.iter().fold(0, |any, byte| any | byte) == 0)
 }

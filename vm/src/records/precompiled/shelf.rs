@@ -2,9 +2,10 @@
 
 use super::artifact::Artifact;
 use super::format::Grade;
+use super::work::Work;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 /// Code by function and tier.
 pub(crate) type CodeMap = BTreeMap<(u32, Grade), Box<[u8]>>;
@@ -18,6 +19,8 @@ pub(crate) struct Shelf {
     kept: Mutex<CodeMap>,
     /// Code of the artifact that turned out to be damaged.
     damaged: Mutex<BTreeSet<(u32, Grade)>>,
+    /// The artifact's work, by function.
+    earlier: OnceLock<BTreeMap<u32, Work>>,
     /// How many functions had code from the artifact, by tier.
     taken: [AtomicU64; 2],
 }
@@ -60,6 +63,31 @@ impl Shelf {
         lock(&self.damaged).len() as u64
     }
 
+    /// Returns whether code is kept that this process compiles.
+    pub fn keeps(&self) -> bool {
+        self.keeps
+    }
+
+    /// Returns whether earlier processes left functions to be optimised.
+    pub fn has_work(&self) -> bool {
+        self.artifact.as_ref().is_some_and(|artifact| artifact.has_work())
+    }
+
+    /// Returns the work of earlier processes in functions that they did not optimise.
+    pub fn earlier(&self) -> &BTreeMap<u32, Work> {
+        let work = || self.artifact.iter().flat_map(|artifact| artifact.work()).map(|work| (work.func, work));
+        self.earlier.get_or_init(|| work().collect())
+    }
+
+    /// Returns the functions that have baseline code, of this process or an earlier one, and no optimised code.
+    pub fn unoptimised(&self) -> Vec<u32> {
+        let kept = lock(&self.kept);
+        let stored = self.artifact.iter().flat_map(|artifact| artifact.code()).map(|code| (code.func, code.grade));
+        let all: BTreeSet<(u32, Grade)> = stored.chain(kept.keys().copied()).collect();
+        let is_optimised = |func| all.contains(&(func, Grade::Optimised));
+        all.iter().filter(|(func, grade)| *grade == Grade::Baseline && !is_optimised(*func)).map(|(func, _)| *func).collect()
+    }
+
     /// Keeps code that was compiled, if code is kept. `write` appends it, and returns whether it has.
     pub fn keep(&self, func: u32, grade: Grade, write: impl FnOnce(&mut Vec<u8>) -> bool) {
         if !self.keeps {
@@ -73,6 +101,11 @@ impl Shelf {
 }
 
 impl Shelf {
+    /// Returns whether code was kept since the last time that it was taken.
+    pub fn has_kept(&self) -> bool {
+        !lock(&self.kept).is_empty()
+    }
+
     /// Takes the code that was kept since the last time.
     pub fn take_kept(&self) -> CodeMap {
         std::mem::take(&mut lock(&self.kept))

@@ -1,0 +1,198 @@
+//! Reads the files of modules, and makes the hashes by which the cache finds modules. Several threads read and hash large ones: a hash is one
+//! of the hashes of pieces.
+
+use crate::sys::{mapping, thread};
+use std::io;
+use std::iter::Enumerate;
+use std::ops::Range;
+use std::sync::{Mutex, PoisonError};
+use std::vec::IntoIter;
+
+/// A BLAKE3 hash.
+pub(crate) type Hash = [u8; 32];
+
+/// Bytes of a piece, at most: what stays in a core's cache between being read and being hashed.
+const PIECE: usize = 256 << 10;
+
+/// From so many pieces on, several threads read them: starting a thread takes as long as reading one.
+const MANY: usize = 8;
+
+/// The most threads that read a module.
+const THREADS: usize = 4;
+
+/// What is hashed. A file without its debugging information is not the module with zeros in its place, although both are loaded the same.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Kind {
+    /// A file, without what is not needed of it.
+    File,
+    /// The bytes of a module that was not a file, or whose file was in the text format.
+    Bytes,
+}
+
+impl Kind {
+    /// The context of its hashes.
+    fn context(self) -> &'static str {
+        match self {
+            Kind::File => "weir cache 3: file",
+            Kind::Bytes => "weir cache 3: bytes",
+        }
+    }
+}
+
+/// Reads these ranges of a file of `len` bytes; all other bytes are zero. Also returns the hash of what was read, if that is wanted. `read_at`
+/// fills a buffer with the bytes from an offset on.
+///
+/// # Errors
+/// Those of `read_at`.
+pub(crate) fn read(
+    len: usize,
+    ranges: &[Range<usize>],
+    wants_hash: bool,
+    read_at: impl Fn(&mut [u8], usize) -> io::Result<()> + Sync,
+) -> io::Result<(Box<[u8]>, Option<Hash>)> {
+    // A page of zeros takes no memory until it is written.
+    let mut bytes = vec![0; len].into_boxed_slice();
+    mapping::prefer_large_pages(&mut bytes);
+    let places = pieces(ranges);
+    let parts = split(&mut bytes, &places).expect("the ranges ascend and are within the file");
+    let hashes = on_all(threads(), parts.into_iter().zip(&places).collect(), |(into, place): (&mut [u8], &Range<usize>)| {
+        mapping::populate(into);
+        read_at(into, place.start)?;
+        Ok(if wants_hash { *blake3::hash(into).as_bytes() } else { Hash::default() })
+    })?;
+    Ok((bytes, wants_hash.then(|| combine(Kind::File, len, &places, &hashes))))
+}
+
+/// Returns the hash of a module, of which only these ranges count. `threads` threads make it.
+pub(crate) fn hash(kind: Kind, bytes: &[u8], ranges: &[Range<usize>], threads: usize) -> Hash {
+    let places = pieces(ranges);
+    let hash = |place: &Range<usize>| Ok(*blake3::hash(&bytes[place.clone()]).as_bytes());
+    let hashes = on_all(threads, places.iter().collect(), hash).expect("hashing does not fail");
+    combine(kind, bytes.len(), &places, &hashes)
+}
+
+/// Returns how many threads work on a module while nothing else can be done.
+pub(crate) fn threads() -> usize {
+    thread::parallelism().unwrap_or(1).min(THREADS)
+}
+
+/// Divides ranges into pieces.
+fn pieces(ranges: &[Range<usize>]) -> Vec<Range<usize>> {
+    let pieces = |&Range { start, end }: &Range<usize>| (start..end).step_by(PIECE).map(move |at| at..end.min(at + PIECE));
+    ranges.iter().flat_map(pieces).collect()
+}
+
+/// Returns these places of `bytes`, if they ascend and are within.
+pub(crate) fn split<'b>(bytes: &'b mut [u8], places: &[Range<usize>]) -> Option<Vec<&'b mut [u8]>> {
+    let (mut parts, mut rest, mut at) = (Vec::with_capacity(places.len()), bytes, 0);
+    for Range { start, end } in places {
+        let (part, after) = rest.split_at_mut_checked(end.checked_sub(at)?)?;
+        parts.push(part.get_mut(start.checked_sub(at)?..)?);
+        (rest, at) = (after, *end);
+    }
+    Some(parts)
+}
+
+/// Calls `work` with each item, on several threads if there are many items, and returns its results in the order of the items.
+///
+/// # Errors
+/// One of those of `work`; the items after it may be left out.
+pub(crate) fn on_all<T: Send, R: Default + Clone + Send>(
+    threads: usize,
+    items: Vec<T>,
+    work: impl Fn(T) -> io::Result<R> + Sync,
+) -> io::Result<Vec<R>> {
+    let threads = if items.len() < MANY { 1 } else { threads };
+    let results = Mutex::new(Ok(vec![R::default(); items.len()]));
+    let next: Mutex<Enumerate<IntoIter<T>>> = Mutex::new(items.into_iter().enumerate());
+    let take = || next.lock().unwrap_or_else(PoisonError::into_inner).next();
+    thread::run_on_all(threads, &|| {
+        while let Some((index, item)) = take() {
+            let result = work(item);
+            let mut results = results.lock().unwrap_or_else(PoisonError::into_inner);
+            match (&mut *results, result) {
+                (Ok(results), Ok(result)) => results[index] = result,
+                (failed @ Ok(_), Err(error)) => *failed = Err(error),
+                (Err(_), _) => return,
+            }
+        }
+    });
+    results.into_inner().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Returns the hash of a module of `len` bytes from those of its pieces.
+fn combine(kind: Kind, len: usize, places: &[Range<usize>], hashes: &[Hash]) -> Hash {
+    let mut all = blake3::Hasher::new_derive_key(kind.context());
+    all.update(&(len as u64).to_le_bytes());
+    for (Range { start, end }, hash) in places.iter().zip(hashes) {
+        all.update(&(*start as u64).to_le_bytes()).update(&(*end as u64).to_le_bytes()).update(hash);
+    }
+    *all.finalize().as_bytes()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A module of pieces that differ.
+    fn module() -> Vec<u8> {
+        (0..PIECE * (MANY + 3) + 7).map(|i| (i ^ i >> 9) as u8).collect()
+    }
+
+    fn hash_of(bytes: &[u8], ranges: &[Range<usize>]) -> Hash {
+        hash(Kind::File, bytes, ranges, 2)
+    }
+
+    #[test]
+    fn every_byte_that_counts_and_its_place_decide() {
+        let bytes = module();
+        let ranges = [0..PIECE * 2 + 100, PIECE * 3..bytes.len()];
+        let expected = hash_of(&bytes, &ranges);
+        for at in [0, 99, PIECE - 1, PIECE * 2 + 99, PIECE * 3, bytes.len() - 1] {
+            let mut other = bytes.clone();
+            other[at] ^= 1;
+            assert_ne!(hash_of(&other, &ranges), expected, "{at}");
+        }
+        let mut other = bytes.clone();
+        other[PIECE * 2 + 100] ^= 1;
+        assert_eq!(hash_of(&other, &ranges), expected, "a byte that does not count");
+        for others in [vec![0..bytes.len()], vec![0..PIECE * 2 + 99, PIECE * 3..bytes.len()], vec![]] {
+            assert_ne!(hash_of(&bytes, &others), expected, "{others:?}");
+        }
+        other.push(0);
+        assert_ne!(hash_of(&other, &ranges), expected, "the length");
+        assert_ne!(hash(Kind::Bytes, &bytes, &ranges, 1), expected, "the kind");
+    }
+
+    #[test]
+    fn what_is_read_is_what_is_hashed() {
+        let file = module();
+        let ranges = [3..PIECE * 9, PIECE * 9 + 1..file.len() - 1];
+        let read_at = |into: &mut [u8], at: usize| Ok(into.copy_from_slice(&file[at..at + into.len()]));
+        for wants_hash in [false, true] {
+            let (bytes, hash) = read(file.len(), &ranges, wants_hash, read_at).unwrap();
+            assert_eq!(hash, wants_hash.then(|| hash_of(&bytes, &ranges)));
+            let differ: Vec<_> = (0..file.len()).filter(|&i| bytes[i] != file[i]).collect();
+            assert!(differ.iter().all(|&i| bytes[i] == 0 && !ranges.iter().any(|range| range.contains(&i))));
+        }
+    }
+
+    #[test]
+    fn a_failure_is_returned() {
+        let failing = |_: &mut [u8], at| if at < PIECE { Ok(()) } else { Err(io::ErrorKind::UnexpectedEof.into()) };
+        for len in [PIECE + 1, PIECE * 20] {
+            let error = read(len, &[0..len], true, failing).unwrap_err();
+            assert_eq!(error.kind(), io::ErrorKind::UnexpectedEof);
+        }
+    }
+
+    #[test]
+    fn places_must_ascend_within_the_bytes() {
+        let mut bytes = [0, 1, 2, 3, 4];
+        let parts = |bytes: &mut [u8], places: &[Range<usize>]| split(bytes, places).map(|parts| parts.concat());
+        assert_eq!(parts(&mut bytes, &[1..2, 2..2, 4..5]), Some(vec![1, 4]));
+        for wrong in [&[0..6][..], &[2..3, 1..4], &[3..4, 5..7], &[1..3, 2..3]] {
+            assert_eq!(parts(&mut bytes, wrong), None, "{wrong:?}");
+        }
+    }
+}
