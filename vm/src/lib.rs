@@ -98,6 +98,8 @@ pub use api::memory::{Memory, MemoryAccessError};
 pub use api::module::ModuleExport;
 pub use api::precompiled::Precompiled;
 pub use api::rooted::{GcHeapOutOfMemory, GcRef, OwnedRooted, RootScope, Rooted, RootedGcRef};
+#[cfg(feature = "snapshot")]
+pub use api::snapshot::Snapshot;
 pub use api::store::{AsContext, AsContextMut, Store, StoreContext, StoreContextMut};
 pub use api::table::Table;
 pub use api::tag::Tag;
@@ -113,6 +115,8 @@ pub use records::events::{CompiledBy, ProfilingStrategy, TierEventKind};
 pub use records::limiter::ResourceLimiter;
 pub use records::module::Module;
 pub use records::pooling::{InstanceAllocationStrategy, PoolConcurrencyLimitError, PoolingAllocationConfig};
+#[cfg(feature = "snapshot")]
+pub use records::snapshot::error::SnapshotError;
 pub use records::statistic::StatValue;
 pub use records::stats::{Fallback, FunctionStats, RefusedBy, Stats, StoredStats, TierUp};
 pub use records::store::UpdateDeadline;

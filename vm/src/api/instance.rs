@@ -5,6 +5,8 @@ use crate::api::imports::{check_engine, check_import};
 use crate::api::store::{AsContext, AsContextMut, StoreContext};
 use crate::exec::instantiate::{Import, instantiate};
 use crate::records::instance::{InstanceRecord, instance_of};
+#[cfg(feature = "snapshot")]
+use crate::records::snapshot::state::{State, state};
 use crate::{Func, Global, LinkError, Memory, Module, ModuleExport, Result, Table, Tag};
 use std::ptr::NonNull;
 use weir_contract::InstanceCtx;
@@ -173,6 +175,19 @@ impl Instance {
 
     /// # Safety
     /// The store with this identity lives for `'a`.
+    /// Reads the state of the instance.
+    ///
+    /// # Errors
+    /// Some of it is none that a module can have.
+    ///
+    /// # Panics
+    /// The instance belongs to another store.
+    #[cfg(feature = "snapshot")]
+    pub(crate) fn state<'a, T: 'static>(&self, store: impl Into<StoreContext<'a, T>>) -> Result<State<'a>> {
+        // SAFETY: the store is borrowed for `'a`.
+        Ok(unsafe { state(self.record(store.into().id())) }?)
+    }
+
     unsafe fn record<'a>(&self, id: u64) -> &'a InstanceRecord {
         assert_eq!(self.store, id, "an instance was used with a store that is not its own");
         // SAFETY: the caller's promise.

@@ -23,6 +23,8 @@ pub(crate) mod module;
 pub(crate) mod precompiled;
 mod profile;
 pub(crate) mod rooted;
+#[cfg(feature = "snapshot")]
+pub(crate) mod snapshot;
 pub(crate) mod store;
 pub(crate) mod table;
 pub(crate) mod tag;

@@ -40,6 +40,8 @@ pub(crate) mod root_maps;
 pub(crate) mod roots;
 pub(crate) mod scope;
 pub(crate) mod signatures;
+#[cfg(feature = "snapshot")]
+pub(crate) mod snapshot;
 pub(crate) mod stack;
 pub(crate) mod statistic;
 pub(crate) mod stats;
