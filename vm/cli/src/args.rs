@@ -27,6 +27,7 @@ Examples:
   weir --no-cache app.wasm                   do not use what earlier runs have validated and compiled
   weir compile app.wasm -o app.cwasm         compile ahead of time, for this build and this processor
   weir --allow-precompiled app.cwasm         run what was compiled
+  weir snapshot app.wasm --init init -o app.snap.wasm   run an initialiser, and write a module that begins after it
   weir explore app.wasm --profile-use app.prof --func main --stage asm   show the code that the saved run executed
 
 Exit status: the program's own, or
@@ -76,6 +77,8 @@ pub(crate) enum Command {
     Explore(Deferred<Explore>),
     /// Compile a module ahead of time, for `run --allow-precompiled`
     Compile(Deferred<Compile>),
+    /// Run the initialiser of a module, and write the module that begins with its memories, tables and globals
+    Snapshot(Deferred<Snapshot>),
     /// Show or clear the cache of validated modules and their code
     Cache(Deferred<Cache>),
     /// Run scripts in the specification's .wast format and report failing directives
@@ -281,6 +284,52 @@ pub(crate) struct Compile {
 }
 
 #[derive(Debug, Args)]
+pub(crate) struct Snapshot {
+    /// The module (.wasm or .wat)
+    #[arg(value_name = "MODULE")]
+    pub module: PathBuf,
+    /// The initialiser: an exported function without parameters and results. It is called after `_initialize`, if that is exported.
+    /// Default: wizer-initialize or, if that is not exported, wizer.initialize
+    #[arg(long, value_name = "FUNC")]
+    pub init: Option<String>,
+    /// The output, a module without the initialiser, `_initialize` and the start section
+    #[arg(short, long, value_name = "FILE")]
+    pub output: PathBuf,
+    /// Export the initialiser from the output, too
+    #[arg(long)]
+    pub keep_init: bool,
+    /// Export as NEW what the module exports as OLD; may be repeated
+    #[arg(short, long = "rename", value_name = "NEW=OLD", value_parser = renaming)]
+    pub renames: Vec<(String, String)>,
+    /// Let the initialiser use clocks and random numbers. All copies of the output will have the same ones, such as seeds of hash tables
+    #[arg(long)]
+    pub allow_nondeterminism: bool,
+    /// Set an environment variable of the initialiser; without VALUE, copy it from this environment
+    #[arg(long = "env", value_name = "NAME[=VALUE]")]
+    pub env: Vec<OsString>,
+    /// Preopen this directory, as GUEST if given, for the initialiser
+    #[arg(long = "dir", value_name = "HOST[::GUEST]")]
+    pub dirs: Vec<OsString>,
+    /// Limit the total size of the module's memories
+    #[arg(long, value_name = "BYTES")]
+    pub max_memory: Option<usize>,
+    /// Stop the initialiser after this many seconds
+    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    pub timeout: Option<Duration>,
+    #[command(flatten)]
+    pub engine: EngineFlags,
+    /// Arguments of the initialiser. Without any, it does not have the module's name as an argument either
+    #[arg(value_name = "ARG", last = true)]
+    pub args: Vec<OsString>,
+}
+
+/// Reads `new=old`.
+fn renaming(text: &str) -> Result<(String, String), String> {
+    let (new, old) = text.split_once('=').ok_or("expected NEW=OLD")?;
+    Ok((new.into(), old.into()))
+}
+
+#[derive(Debug, Args)]
 pub(crate) struct Cache {
     /// What to do
     #[arg(value_enum, default_value = "list")]
@@ -450,6 +499,9 @@ mod tests {
             "weir --timeout soon a",
             "weir --max-memory lots a",
             "weir dump",
+            "weir snapshot a",
+            "weir snapshot -o b",
+            "weir snapshot a -o b --rename c",
         ] {
             assert_eq!(parse(line).unwrap_err().exit_code(), 2, "{line}");
         }

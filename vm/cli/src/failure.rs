@@ -29,6 +29,8 @@ pub(crate) enum Failure {
     Module(Error),
     /// The guest trapped, exceeded a limit, or exited.
     Guest(Error),
+    /// The initialiser of a snapshot ended the program with this status.
+    Exit(i32),
     /// The profile cannot be written.
     Profile(String),
     /// Writing the output failed.
@@ -58,6 +60,7 @@ impl Failure {
                 let kind = if trap { "trap: " } else { "" };
                 format!("weir: {kind}{error:#}{}", error.wasm_backtrace().map(backtrace).unwrap_or_default())
             }
+            Failure::Exit(status) => format!("weir: the initialiser exited with status {status}"),
             Failure::Output(error) if error.kind() == io::ErrorKind::BrokenPipe => return None,
             Failure::Output(error) => format!("weir: standard output: {error}"),
         })
@@ -72,6 +75,8 @@ impl Failure {
             Failure::Guest(error) if let Some(exit) = error.downcast_ref::<I32Exit>() => exit.0 as u8,
             Failure::Guest(error) if error.is::<BrokenPipe>() => PIPE_CLOSED,
             Failure::Guest(_) => ABORTED,
+            // Nothing was written, whatever the status says.
+            Failure::Exit(status) => (*status as u8).max(1),
             Failure::Output(error) if error.kind() == io::ErrorKind::BrokenPipe => PIPE_CLOSED,
             Failure::Output(_) => 1,
         }

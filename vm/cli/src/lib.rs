@@ -14,6 +14,7 @@ mod precompiled;
 mod profile;
 mod run;
 mod script;
+mod snapshot;
 mod stats;
 mod sys;
 mod validate;
@@ -34,6 +35,7 @@ pub fn main() -> ExitCode {
         Some(Command::Dump(Deferred(dump))) => dump::run(&dump),
         Some(Command::Explore(Deferred(explore))) => explore::run(&explore),
         Some(Command::Compile(Deferred(compile))) => precompiled::compile(&compile),
+        Some(Command::Snapshot(Deferred(snapshot))) => snapshot::snapshot(snapshot),
         Some(Command::Cache(Deferred(cache))) => cache::run(&cache),
         Some(Command::Wast(Deferred(wast))) => script::run(&wast),
         None => run::run(weir.run),

@@ -34,7 +34,7 @@ pub(crate) fn compile(args: &Compile) -> Done {
 }
 
 /// Writes a file. An existing one is replaced entirely or not at all.
-fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
+pub(crate) fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let mut name = path.as_os_str().to_owned();
     name.push(format!(".{}.new", std::process::id()));
     let new = PathBuf::from(name);

@@ -13,11 +13,11 @@ use weir::{Engine, ExternType, Instance, Linker, Module, ProfilingStrategy, Stor
 use weir_wasi::{I32Exit, WasiCtx};
 
 /// The guest's native stack, as large as a native program's default.
-const GUEST_STACK: usize = 8 << 20;
+pub(crate) const GUEST_STACK: usize = 8 << 20;
 /// Stack for Weir's own work on the same thread: validation, compilation, host functions.
-const HOST_STACK: usize = 4 << 20;
+pub(crate) const HOST_STACK: usize = 4 << 20;
 /// Address space for the interpreter's frames.
-const VALUE_STACK: usize = 64 << 20;
+pub(crate) const VALUE_STACK: usize = 64 << 20;
 
 /// The entry point of a program, and the initialiser of a library.
 const START: &str = "_start";
@@ -39,9 +39,9 @@ pub(crate) fn run(args: Run) -> Done {
 }
 
 /// The store's data: the state of host functions and limits.
-struct Host {
-    wasi: WasiCtx,
-    memory: MemoryBudget,
+pub(crate) struct Host {
+    pub wasi: WasiCtx,
+    pub memory: MemoryBudget,
 }
 
 /// Creates the engine with the settings of the arguments.
@@ -134,13 +134,16 @@ fn preload(args: &Run, linker: &mut Linker<Host>, store: &mut Store<Host>) -> Re
 
 /// Instantiates the module in `file`. An error is the guest's if guest code, a segment or a limit caused it, else the module's.
 fn instantiate(linker: &Linker<Host>, store: &mut Store<Host>, module: &Module, file: &OsStr) -> Result<Instance, Failure> {
-    linker.instantiate(&mut *store, module).map_err(|error| {
-        if error.is::<Trap>() || error.is::<I32Exit>() || error.wasm_backtrace().is_some() {
-            return Failure::Guest(error);
-        }
-        let error = error.context(format!("instantiating {}", file.display()));
-        if store.data().memory.exceeded { Failure::Guest(error) } else { Failure::Module(error) }
-    })
+    linker.instantiate(&mut *store, module).map_err(|error| of_instantiation(error, store, file))
+}
+
+/// Classifies the error of instantiating the module in `file`.
+pub(crate) fn of_instantiation(error: weir::Error, store: &Store<Host>, file: &OsStr) -> Failure {
+    if error.is::<Trap>() || error.is::<I32Exit>() || error.wasm_backtrace().is_some() {
+        return Failure::Guest(error);
+    }
+    let error = error.context(format!("instantiating {}", file.display()));
+    if store.data().memory.exceeded { Failure::Guest(error) } else { Failure::Module(error) }
 }
 
 /// Instantiates the module and calls its entry point.

@@ -1,6 +1,6 @@
 //! The WASI context of a program, from the command line's flags.
 
-use crate::args::Run;
+use crate::args::{Run, Snapshot};
 use crate::cache;
 use crate::failure::Failure;
 use std::ffi::{OsStr, OsString};
@@ -15,37 +15,61 @@ const SEED: u64 = 0;
 /// Separates the host's name of a directory from the guest's.
 const AS: &[u8] = b"::";
 
-/// Builds the context: arguments, environment, streams, sockets and directories.
+/// Builds the context of a program: arguments, environment, streams, sockets and directories.
 pub(crate) fn context(args: &Run, path: &OsStr, guest_args: &[OsString]) -> Result<WasiCtx, Failure> {
-    let nul = |error: weir_wasi::NulError| Failure::Usage(error.to_string());
-    let mut builder = WasiCtx::builder();
-    // Whoever writes there runs code as the user, also in later runs that use the cache.
-    if let Some(cache) = cache::of_user() {
-        let guarded = builder.guarded_dir(cache.directory());
-        builder = guarded.map_err(|error| Failure::Usage(format!("{}: {error}", cache.directory().display())))?;
-    }
-    let mut builder = builder.inherit_stdio().broken_pipe_ends(true).arg(path.as_bytes()).map_err(nul)?;
+    let mut builder = guarded()?.inherit_stdio().broken_pipe_ends(true).arg(path.as_bytes()).map_err(nul)?;
     if args.invoke.is_none() {
         builder = builder.args(guest_args.iter().map(|arg| arg.as_bytes())).map_err(nul)?;
     }
-    for variable in &args.env {
-        if let Some((name, value)) = definition(variable) {
-            builder = builder.env(name, value).map_err(nul)?;
-        }
-    }
+    builder = variables(builder, &args.env)?;
     for address in &args.listen {
         let listener = TcpListener::bind(address);
         let listener = listener
             .map_err(|error| Failure::Usage(format!("--listen {address}: expected ADDRESS:PORT to listen on: {error}")))?;
         builder = builder.preopened_listener(listener);
     }
-    for dir in &args.dirs {
+    Ok(finish(builder, &args.dirs, args.code.engine.deterministic)?.build())
+}
+
+/// Builds the context of an initialiser, which has only what its flags give, and what it prints.
+pub(crate) fn of_initialiser(args: &Snapshot) -> Result<WasiCtx, Failure> {
+    let mut builder = guarded()?.inherit_stdout().inherit_stderr().broken_pipe_ends(true);
+    if !args.args.is_empty() {
+        let words = [args.module.as_os_str()].into_iter().chain(args.args.iter().map(OsString::as_os_str));
+        builder = builder.args(words.map(|arg| arg.as_bytes())).map_err(nul)?;
+    }
+    builder = finish(variables(builder, &args.env)?, &args.dirs, args.engine.deterministic)?;
+    Ok(builder.refuse_nondeterminism(!args.allow_nondeterminism).build())
+}
+
+fn nul(error: weir_wasi::NulError) -> Failure {
+    Failure::Usage(error.to_string())
+}
+
+/// Begins a context from which the cache cannot be reached. Whoever writes there runs code as the user, also in later runs that use the
+/// cache.
+fn guarded() -> Result<WasiCtxBuilder, Failure> {
+    let builder = WasiCtx::builder();
+    let Some(cache) = cache::of_user() else { return Ok(builder) };
+    let guarded = builder.guarded_dir(cache.directory());
+    guarded.map_err(|error| Failure::Usage(format!("{}: {error}", cache.directory().display())))
+}
+
+fn variables(mut builder: WasiCtxBuilder, variables: &[OsString]) -> Result<WasiCtxBuilder, Failure> {
+    for variable in variables {
+        if let Some((name, value)) = definition(variable) {
+            builder = builder.env(name, value).map_err(nul)?;
+        }
+    }
+    Ok(builder)
+}
+
+/// Adds directories, and makes the context deterministic if asked to.
+fn finish(mut builder: WasiCtxBuilder, dirs: &[OsString], deterministic: bool) -> Result<WasiCtxBuilder, Failure> {
+    for dir in dirs {
         builder = open(builder, dir)?;
     }
-    if args.code.engine.deterministic {
-        builder = builder.deterministic(SEED);
-    }
-    Ok(builder.build())
+    Ok(if deterministic { builder.deterministic(SEED) } else { builder })
 }
 
 /// Parses `NAME=VALUE`; for `NAME` alone, takes the value from this process's environment, if it is set.

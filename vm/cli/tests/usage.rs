@@ -26,7 +26,7 @@ fn files_that_are_no_modules_are_errors() {
 /// Options of `weir` in commands that documents give: subcommand and option. The changelog names those that are gone, too.
 fn documented_options() -> Vec<(&'static str, String)> {
     const DOCUMENTS: [&str; 6] = ["README", "CONTRIBUTING", "SECURITY", "ARCHITECTURE", "BENCHMARKS", "programs/README"];
-    const SUBCOMMANDS: [&str; 5] = ["run", "validate", "dump", "explore", "wast"];
+    const SUBCOMMANDS: [&str; 6] = ["run", "validate", "dump", "explore", "snapshot", "wast"];
     let mut options = Vec::new();
     for document in DOCUMENTS {
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("../../{document}.md"));

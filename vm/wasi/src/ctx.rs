@@ -5,6 +5,7 @@ use crate::descriptor::{Descriptor, Object, Table};
 use crate::directory::Directory;
 use crate::entropy::Random;
 use crate::guard::Guard;
+use crate::outcome::Nondeterminism;
 use crate::rights;
 use crate::stream::{HostStream, OutputBuffer, Stream};
 use std::collections::VecDeque;
@@ -24,6 +25,8 @@ pub struct WasiCtx {
     pub(crate) broken_pipe_ends: bool,
     pub(crate) clocks: Clocks,
     pub(crate) random: Random,
+    /// Whether asking for a time or for random bytes ends the program.
+    pub(crate) refuse_nondeterminism: bool,
     /// The instance that called last, and the memory that it exports.
     pub(crate) memory: Option<(Instance, Memory)>,
 }
@@ -32,6 +35,17 @@ impl WasiCtx {
     /// Creates a builder of a context without arguments, environment, input and files, whose output is discarded.
     pub fn builder() -> WasiCtxBuilder {
         WasiCtxBuilder::default()
+    }
+
+    /// Returns number and name of each open descriptor that a program which begins with the same context does not have: of what the program
+    /// has opened, the path that it gave, and of what it was given and has moved to another number, the number that it was given.
+    pub fn open_descriptors(&self) -> impl Iterator<Item = (u32, String)> {
+        self.table.opened()
+    }
+
+    /// Refuses a call whose result differs from run to run, if such calls are refused.
+    pub(crate) fn nondeterministic(&self, call: &'static str) -> Result<(), Nondeterminism> {
+        if self.refuse_nondeterminism { Err(Nondeterminism { call }) } else { Ok(()) }
     }
 }
 
@@ -80,6 +94,7 @@ pub struct WasiCtxBuilder {
     broken_pipe_ends: bool,
     /// The seed of random bytes in a deterministic context, which also has virtual clocks.
     seed: Option<u64>,
+    refuse_nondeterminism: bool,
 }
 
 impl Default for WasiCtxBuilder {
@@ -94,6 +109,7 @@ impl Default for WasiCtxBuilder {
             guard: None,
             broken_pipe_ends: false,
             seed: None,
+            refuse_nondeterminism: false,
         }
     }
 }
@@ -251,6 +267,15 @@ impl WasiCtxBuilder {
         self
     }
 
+    /// Makes asking for a time, or waiting for one, and asking for random bytes end the program with the error
+    /// [`Nondeterminism`](crate::Nondeterminism), also if they are those of [`deterministic`](Self::deterministic). Every copy of a state
+    /// that depends on them would have the same seeds.
+    #[must_use]
+    pub fn refuse_nondeterminism(mut self, refuse: bool) -> Self {
+        self.refuse_nondeterminism = refuse;
+        self
+    }
+
     /// Returns the finished context.
     pub fn build(self) -> WasiCtx {
         let standard = [self.stdin, self.stdout, self.stderr].map(|stream| Descriptor::new(Object::Stream(stream)));
@@ -268,6 +293,7 @@ impl WasiCtxBuilder {
             broken_pipe_ends: self.broken_pipe_ends,
             clocks,
             random,
+            refuse_nondeterminism: self.refuse_nondeterminism,
             memory: None,
         }
     }

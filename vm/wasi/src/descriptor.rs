@@ -30,6 +30,16 @@ pub(crate) struct Descriptor {
     pub rights: u64,
     /// The maximum rights of files opened in it.
     pub inheriting: u64,
+    pub origin: Origin,
+}
+
+/// Where a descriptor comes from.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) enum Origin {
+    /// The program began with it under this number.
+    Granted(u32),
+    /// The program has opened this.
+    Opened(Box<str>),
 }
 
 /// The object of a descriptor.
@@ -48,10 +58,10 @@ pub(crate) enum Object {
 }
 
 impl Descriptor {
-    /// Creates a descriptor with all rights that apply to the object.
+    /// Creates a descriptor with all rights that apply to the object. A [`Table`] numbers those with which a program begins.
     pub fn new(object: Object) -> Descriptor {
         let (rights, inheriting) = object.natural_rights();
-        Descriptor { object, flags: 0, rights, inheriting }
+        Descriptor { object, flags: 0, rights, inheriting, origin: Origin::Granted(0) }
     }
 
     /// Checks that it has all of these rights. `ENOTCAPABLE` if not; `EBADF` if no descriptor of its type can have
@@ -180,6 +190,16 @@ impl Table {
         Ok(())
     }
 
+    /// Returns the descriptors with which the program did not begin, or not under this number; with what they refer to.
+    pub fn opened(&self) -> impl Iterator<Item = (u32, String)> {
+        let open = (0..).zip(&self.slots).filter_map(|(fd, slot)| Some((fd, &slot.as_ref()?.origin)));
+        open.filter_map(|(fd, origin)| match origin {
+            Origin::Granted(first) if *first == fd => None,
+            Origin::Granted(first) => Some((fd, format!("what descriptor {first} was"))),
+            Origin::Opened(name) => Some((fd, name.to_string())),
+        })
+    }
+
     /// Removes a descriptor and frees its number.
     fn take(&mut self, fd: u32) -> Result<Descriptor, Errno> {
         let descriptor = self.slots.get_mut(fd as usize).and_then(Option::take).ok_or(Errno::Badf)?;
@@ -191,6 +211,7 @@ impl Table {
 impl FromIterator<Descriptor> for Table {
     /// Numbers the descriptors from 0.
     fn from_iter<I: IntoIterator<Item = Descriptor>>(descriptors: I) -> Table {
-        Table { slots: descriptors.into_iter().map(Some).collect(), free: BTreeSet::new() }
+        let number = |(number, descriptor)| Some(Descriptor { origin: Origin::Granted(number), ..descriptor });
+        Table { slots: (0..).zip(descriptors).map(number).collect(), free: BTreeSet::new() }
     }
 }

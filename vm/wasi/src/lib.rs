@@ -54,7 +54,7 @@ mod sys;
 pub use sys::fault_injection;
 
 pub use ctx::{Access, NulError, WasiCtx, WasiCtxBuilder};
-pub use outcome::{BrokenPipe, I32Exit};
+pub use outcome::{BrokenPipe, I32Exit, Nondeterminism};
 pub use stream::OutputBuffer;
 
 use guest::Guest;

@@ -14,6 +14,15 @@ pub struct I32Exit(pub i32);
 #[error("broken pipe")]
 pub struct BrokenPipe;
 
+/// The program has asked for a time or for random bytes: see
+/// [`WasiCtxBuilder::refuse_nondeterminism`](crate::WasiCtxBuilder::refuse_nondeterminism).
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("`{call}` is called, and its result differs from run to run")]
+pub struct Nondeterminism {
+    /// The function of WASI.
+    pub call: &'static str,
+}
+
 /// The result of a call.
 pub(crate) type Outcome = Result<(), Failure>;
 
@@ -22,6 +31,12 @@ pub(crate) enum Failure {
     Errno(Errno),
     /// The call ends the guest.
     End(weir::Error),
+}
+
+impl From<Nondeterminism> for Failure {
+    fn from(refused: Nondeterminism) -> Failure {
+        Failure::End(refused.into())
+    }
 }
 
 impl From<Errno> for Failure {

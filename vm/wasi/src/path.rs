@@ -1,7 +1,7 @@
 //! `path_*`: files by name, relative to an open directory. cap-std ensures that no path and no link leads outside it.
 
 use crate::ctx::WasiCtx;
-use crate::descriptor::{Descriptor, Object, flags};
+use crate::descriptor::{Descriptor, Object, Origin, flags};
 use crate::directory::Directory;
 use crate::errno::Errno;
 use crate::guard::Use;
@@ -104,8 +104,9 @@ pub(crate) fn path_open(
     }
     guest.check_u32(opened)?;
     let used = if request.asks(CREATE) { Use::Change } else { Use::Look };
-    let at = at_in(ctx, directory, guest.path(path, len)?, request.follow, used)?;
-    let descriptor = request.open(ctx, &at, directory.is_related)?;
+    let path = guest.path(path, len)?;
+    let at = at_in(ctx, directory, path, request.follow, used)?;
+    let descriptor = request.open(ctx, &at, path, directory.is_related)?;
     let number = ctx.table.insert(descriptor)?;
     Ok(guest.write_u32(opened, number)?)
 }
@@ -134,7 +135,8 @@ impl Request {
         Ok(rights::PATH_OPEN | create | truncate)
     }
 
-    fn open(&self, ctx: &WasiCtx, at: &At<'_>, is_related: bool) -> Result<Descriptor, Errno> {
+    /// Opens what is at `at`, where the guest's `path` leads.
+    fn open(&self, ctx: &WasiCtx, at: &At<'_>, path: &str, is_related: bool) -> Result<Descriptor, Errno> {
         if self.asks(DIRECTORY) && self.how & (CREATE | EXCLUSIVE | TRUNCATE) != 0 {
             return Err(Errno::Inval);
         }
@@ -152,7 +154,9 @@ impl Request {
             Object::File(file)
         };
         let (rights, inheriting) = object.natural_rights();
-        Ok(Descriptor { object, flags: self.flags, rights: self.base & rights, inheriting: self.inheriting & inheriting })
+        let (rights, inheriting) = (self.base & rights, self.inheriting & inheriting);
+        let origin = Origin::Opened(path.into());
+        Ok(Descriptor { object, flags: self.flags, rights, inheriting, origin })
     }
 
     /// Opens the file for the operations that the rights allow. A file without the right to read or write must still be

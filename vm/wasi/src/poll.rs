@@ -62,11 +62,14 @@ pub(crate) fn poll_oneoff(
     guest.slice(Buffer { at: subscriptions, len: bytes(SUBSCRIPTION_SIZE)? })?;
     guest.slice(Buffer { at: events, len: bytes(EVENT_SIZE)? })?;
 
-    let clocks = &mut ctx.clocks;
-    let start = clocks.now(MONOTONIC)?;
+    let start = ctx.clocks.now(MONOTONIC)?;
     let at = |i| subscriptions + i * SUBSCRIPTION_SIZE;
-    let waiting: Vec<Subscription> = (0..count).map(|i| subscription(guest, clocks, at(i), start)).collect::<Result<_, _>>()?;
-    let mut happened = 0;
+    let subscriptions = (0..count).map(|i| subscription(guest, &mut ctx.clocks, at(i), start));
+    let waiting: Vec<Subscription> = subscriptions.collect::<Result<_, _>>()?;
+    if waiting.iter().any(|subscription| subscription.kind == CLOCK) {
+        ctx.nondeterministic("poll_oneoff")?;
+    }
+    let (mut happened, clocks) = (0, &mut ctx.clocks);
     loop {
         let time = clocks.now(MONOTONIC)?;
         for subscription in &waiting {

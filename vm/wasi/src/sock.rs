@@ -1,7 +1,7 @@
 //! `sock_*`: connections on preopened sockets. The program cannot create sockets.
 
 use crate::ctx::WasiCtx;
-use crate::descriptor::{Descriptor, Object, flags};
+use crate::descriptor::{Descriptor, Object, Origin, flags};
 use crate::errno::Errno;
 use crate::file::{fd_write, fill_first};
 use crate::guest::{Buffer, Guest};
@@ -46,7 +46,12 @@ pub(crate) fn sock_accept(ctx: &mut WasiCtx, guest: &mut Guest<'_>, fd: u32, fd_
     guest.check_u32(accepted)?;
     let connection = Descriptor::new(Object::Socket(socket::accept(listener, nonblocking)?));
     let rights = connection.rights & descriptor.inheriting;
-    let number = ctx.table.insert(Descriptor { rights, flags: fd_flags as u16, ..connection })?;
+    let number = ctx.table.insert(Descriptor {
+        rights,
+        flags: fd_flags as u16,
+        origin: Origin::Opened("a connection".into()),
+        ..connection
+    })?;
     Ok(guest.write_u32(accepted, number)?)
 }
 
