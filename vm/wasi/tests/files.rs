@@ -44,6 +44,23 @@ fn guest(folder: &Path) -> Guest {
 }
 
 #[test]
+fn what_the_program_has_opened_has_the_name_that_it_gave() {
+    let folder = scratch("opened");
+    fs::create_dir(folder.join("sub")).unwrap();
+    fs::write(folder.join("sub/file"), "x").unwrap();
+    let mut guest = guest(&folder);
+    let open = |guest: &Guest| guest.store.data().open_descriptors().collect::<Vec<_>>();
+    let file = guest.open(DIR, "sub/file", 0, FILE, 0).unwrap();
+    let sub = guest.open(DIR, "sub", DIRECTORY, [ALL, ALL], 0).unwrap();
+    assert_eq!(open(&guest), [(file, "sub/file".to_owned()), (sub, "sub".to_owned())]);
+    assert_eq!(guest.call("fd_renumber", &[u64::from(file), 1]), SUCCESS);
+    assert_eq!(open(&guest), [(1, "sub/file".to_owned()), (sub, "sub".to_owned())]);
+    guest.close(1);
+    guest.close(sub);
+    assert_eq!(open(&guest), []);
+}
+
+#[test]
 fn the_library_finds_files_that_are_opened_for_it() {
     let folder = scratch("preopens");
     let ctx = WasiCtx::builder().preopened_dir(&folder, "/data", Access::ReadWrite).unwrap();

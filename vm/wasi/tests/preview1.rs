@@ -5,7 +5,7 @@ mod common;
 use common::*;
 use std::time::{Duration, Instant};
 use weir::{Engine, Instance, Linker, Module, Store, Trap};
-use weir_wasi::{Access, I32Exit, OutputBuffer, WasiCtx};
+use weir_wasi::{Access, I32Exit, Nondeterminism, OutputBuffer, WasiCtx};
 
 /// The arrays and strings that `*_get` wrote, with the sizes that `*_sizes_get` returned.
 fn strings(guest: &mut Guest, family: &str) -> Vec<String> {
@@ -346,6 +346,37 @@ fn a_deterministic_world_is_the_same_each_time() {
     assert_ne!(other[4..7], first[4..7], "random numbers do");
     let wall = u64::from_le_bytes(first[0][8..16].try_into().unwrap());
     assert_eq!(wall, 946_684_800_000_000_000 + 1000, "the first look at the wall clock");
+}
+
+#[test]
+fn times_and_random_bytes_are_refused() {
+    for deterministic in [false, true] {
+        let builder = WasiCtx::builder().stdin("abc").refuse_nondeterminism(true);
+        let mut guest = Guest::new(if deterministic { builder.deterministic(1) } else { builder });
+        let mut refused = |name: &str, args: &[u64]| {
+            let error = guest.try_call(name, args).unwrap_err();
+            error.downcast_ref::<Nondeterminism>().unwrap_or_else(|| panic!("{error:?}")).call.to_owned()
+        };
+        assert_eq!(refused("random_get", &[0, 8]), "random_get");
+        assert_eq!(refused("clock_time_get", &[0, 0, 8]), "clock_time_get");
+        assert_eq!(refused("clock_res_get", &[1, 0]), "clock_res_get");
+        guest.write(0, &[clock(7, 1, 0, false), descriptor(1, 1, 0)].concat());
+        let error = guest.try_call("poll_oneoff", &[0, 8192, 2, 8000]).unwrap_err();
+        assert_eq!(error.downcast_ref(), Some(&Nondeterminism { call: "poll_oneoff" }));
+        let (events, _) = poll(&mut guest, &[descriptor(1, 1, 0)]);
+        assert_eq!(events.len(), 1, "without a clock it is no question about the time");
+    }
+}
+
+#[test]
+fn descriptors_that_have_moved_are_open() {
+    let mut guest = Guest::new(WasiCtx::builder());
+    let open = |guest: &Guest| guest.store.data().open_descriptors().collect::<Vec<_>>();
+    assert_eq!(open(&guest), []);
+    assert_eq!(guest.call("fd_renumber", &[2, 1]), SUCCESS);
+    assert_eq!(open(&guest), [(1, "what descriptor 2 was".to_owned())]);
+    guest.close(1);
+    assert_eq!(open(&guest), [], "what is closed is not open");
 }
 
 #[test]

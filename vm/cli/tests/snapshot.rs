@@ -1,0 +1,195 @@
+//! `weir snapshot`: what it writes, what it refuses, and with which message and status.
+
+#![cfg(target_os = "linux")]
+
+mod common;
+
+use common::{assert_fails, file, program, stderr, stdout, weir};
+use std::ffi::OsString;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Output;
+
+/// Imports of WASI, and a memory. The first bytes are for results.
+const WASI: &str = r#"
+    (import "wasi_snapshot_preview1" "random_get" (func $random (param i32 i32) (result i32)))
+    (import "wasi_snapshot_preview1" "clock_time_get" (func $time (param i32 i64 i32) (result i32)))
+    (import "wasi_snapshot_preview1" "environ_sizes_get" (func $environ (param i32 i32) (result i32)))
+    (import "wasi_snapshot_preview1" "args_sizes_get" (func $args (param i32 i32) (result i32)))
+    (import "wasi_snapshot_preview1" "proc_exit" (func $exit (param i32)))
+    (import "wasi_snapshot_preview1" "path_open"
+        (func $open (param i32 i32 i32 i32 i32 i64 i64 i32 i32) (result i32)))
+    (import "wasi_snapshot_preview1" "fd_write" (func $write (param i32 i32 i32 i32) (result i32)))
+    (import "env" "log" (func $log))
+    (memory (export "memory") 1)"#;
+
+/// A module whose initialiser has this body, and which counts its runs.
+fn module(name: &str, init: &str) -> PathBuf {
+    let wat = format!(
+        r#"(module {WASI} (data (i32.const 100) "data.txt") (data (i32.const 200) "\d0\00\00\00\06\00\00\00hello\n")
+            (global $count (mut i32) (i32.const 0))
+            (func (export "init") (global.set $count (i32.add (global.get $count) (i32.const 1))) {init})
+            (func (export "count") (result i32) (global.get $count))
+            (func (export "word") (result i32) (i32.load (i32.const 0))))"#
+    );
+    file(&format!("snapshot-{name}.wat"), wat)
+}
+
+/// The output of this name, which does not exist.
+fn output(name: &str) -> PathBuf {
+    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("snapshot-{name}.wasm"));
+    let _ = fs::remove_file(&path);
+    path
+}
+
+/// Runs `weir snapshot MODULE --init init -o OUTPUT` with more arguments.
+fn snapshot(module: &Path, output: &Path, more: &[&str]) -> Output {
+    let words = ["snapshot".into(), module.as_os_str().to_owned(), "--init".into(), "init".into(), "-o".into(), output.into()];
+    weir(words.into_iter().chain(more.iter().map(OsString::from)))
+}
+
+/// The snapshot of a module whose initialiser has this body.
+fn taken(name: &str, init: &str, more: &[&str]) -> PathBuf {
+    let (module, output) = (module(name, init), output(name));
+    let done = snapshot(&module, &output, more);
+    assert_eq!(done.status.code(), Some(0), "{}", stderr(&done));
+    assert!(stderr(&done).contains(&format!("weir: {}: ", output.display())), "{}", stderr(&done));
+    output
+}
+
+/// The failure of one, which leaves no file.
+fn refused(name: &str, init: &str, more: &[&str], status: i32, says: &[&str]) {
+    let (module, output) = (module(name, init), output(name));
+    assert_fails(&snapshot(&module, &output, more), status, says);
+    assert!(!output.exists());
+}
+
+/// The result of a function of a snapshot, in which the import is a function that does nothing.
+fn invoke(snapshot: &Path, name: &str) -> String {
+    let stem = snapshot.file_stem().unwrap().display();
+    let env = file(&format!("{stem}-imports.wat"), r#"(module (func (export "log")))"#);
+    let env = format!("env={}", env.display());
+    let done = weir(["--preload", &env, "--invoke", name, snapshot.to_str().unwrap()]);
+    assert_eq!(done.status.code(), Some(0), "{}", stderr(&done));
+    stdout(&done).trim_end().to_owned()
+}
+
+#[test]
+fn the_initialiser_runs_once_and_is_gone() {
+    let snapshot = taken("once", "", &[]);
+    assert_eq!((invoke(&snapshot, "count"), invoke(&snapshot, "count")), ("1".into(), "1".into()));
+    assert_fails(
+        &weir(["--invoke".as_ref(), "init".as_ref(), snapshot.as_os_str()]),
+        2,
+        &["exports no function `init`", "`count`"],
+    );
+    assert_eq!(weir(["validate".as_ref(), snapshot.as_os_str()]).status.code(), Some(0));
+
+    let kept = taken("kept", "", &["--keep-init", "--rename", "number=count", "-r", "value=word"]);
+    assert_eq!(invoke(&kept, "number"), "1");
+    assert_eq!(invoke(&kept, "init"), "");
+    assert_eq!(invoke(&kept, "value"), "0");
+}
+
+#[test]
+fn the_names_of_wizer_are_the_default() {
+    for name in ["wizer-initialize", "wizer.initialize"] {
+        let wat = format!(
+            r#"(module (memory 1) (func (export "{name}") (i32.store (i32.const 0) (i32.const 7)))
+            (func (export "word") (result i32) (i32.load (i32.const 0))))"#
+        );
+        let (module, output) = (file("snapshot-default.wat", wat), output("default"));
+        let done = weir(["snapshot".as_ref(), module.as_os_str(), "-o".as_ref(), output.as_os_str()]);
+        assert_eq!(done.status.code(), Some(0), "{}", stderr(&done));
+        assert_eq!(invoke(&output, "word"), "7");
+    }
+    let output = output("none");
+    let done = weir(["snapshot".as_ref(), program("hello").as_os_str(), "-o".as_ref(), output.as_os_str()]);
+    assert_fails(&done, 2, &["exports no initialiser", "wizer-initialize", "wizer.initialize"]);
+}
+
+#[test]
+fn the_initialiser_has_what_the_flags_give() {
+    let environ = "(drop (call $environ (i32.const 0) (i32.const 4)))";
+    assert_eq!(invoke(&taken("no-env", environ, &[]), "word"), "0");
+    assert_eq!(invoke(&taken("env", environ, &["--env", "A=b", "--env", "C=d"]), "word"), "2");
+    let args = "(drop (call $args (i32.const 0) (i32.const 4)))";
+    assert_eq!(invoke(&taken("no-args", args, &[]), "word"), "0");
+    assert_eq!(invoke(&taken("args", args, &["--", "one", "--two"]), "word"), "3");
+
+    let open = "(i32.store (i32.const 0) (call $open (i32.const 3) (i32.const 0) (i32.const 100) (i32.const 8) (i32.const 0)
+        (i64.const 2) (i64.const 0) (i32.const 0) (i32.const 8)))";
+    const BADF: &str = "8";
+    assert_eq!(invoke(&taken("no-dir", open, &[]), "word"), BADF, "no directory is open");
+}
+
+#[test]
+fn what_the_initialiser_prints_is_printed() {
+    let print = "(drop (call $write (i32.const 1) (i32.const 200) (i32.const 1) (i32.const 0)))";
+    let (module, output) = (module("print", print), output("print"));
+    let done = snapshot(&module, &output, &[]);
+    assert_eq!((done.status.code(), stdout(&done).as_str()), (Some(0), "hello\n"), "{}", stderr(&done));
+}
+
+#[test]
+fn open_files_are_refused_by_name() {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("snapshot-dir");
+    fs::create_dir_all(&folder).unwrap();
+    fs::write(folder.join("data.txt"), "x").unwrap();
+    let open = "(drop (call $open (i32.const 3) (i32.const 0) (i32.const 100) (i32.const 8) (i32.const 0)
+        (i64.const 2) (i64.const 0) (i32.const 0) (i32.const 8)))";
+    refused("open", open, &["--dir", folder.to_str().unwrap()], 1, &["left open", "descriptor 4 (data.txt)"]);
+}
+
+#[test]
+fn clocks_and_random_numbers_are_refused_unless_they_are_allowed() {
+    let random = "(drop (call $random (i32.const 0) (i32.const 4)))";
+    let says = ["`random_get` is called", "--allow-nondeterminism", "wasm backtrace"];
+    refused("random", random, &[], 134, &says);
+    refused("random", random, &["--deterministic"], 134, &says);
+    let time = "(drop (call $time (i32.const 0) (i64.const 0) (i32.const 0)))";
+    refused("time", time, &[], 134, &["`clock_time_get` is called", "--allow-nondeterminism"]);
+    let allowed = taken("allowed", random, &["--allow-nondeterminism"]);
+    assert_eq!(invoke(&allowed, "word"), invoke(&allowed, "word"), "the copies have the same");
+    let flags = ["--allow-nondeterminism", "--deterministic"];
+    let same = [taken("same-1", random, &flags), taken("same-2", random, &flags)];
+    assert_eq!(fs::read(&same[0]).unwrap(), fs::read(&same[1]).unwrap());
+}
+
+#[test]
+fn failures_have_the_statuses_of_runs() {
+    refused("log", "(call $log)", &[], 134, &["the import `env.log`", "wasm backtrace"]);
+    refused("trap", "unreachable", &[], 134, &["trap: ", "wasm backtrace"]);
+    refused("exit", "(call $exit (i32.const 7))", &[], 7, &["the initialiser exited with status 7"]);
+    refused("exit-0", "(call $exit (i32.const 0))", &[], 1, &["the initialiser exited with status 0"]);
+    let forever = "(loop $again (br $again))";
+    refused("fuel", forever, &["--fuel", "1000"], 134, &["fuel"]);
+    refused("timeout", forever, &["--timeout", "0.1"], 134, &["not done within 0.1 s"]);
+    let grow = "(if (i32.eq (memory.grow (i32.const 100)) (i32.const -1)) (then unreachable))";
+    refused("memory", grow, &["--max-memory", "100000"], 134, &["trap: "]);
+    refused("rename", "", &["--rename", "a=b"], 2, &["exports no `b`"]);
+    refused("rename-twice", "", &["-r", "a=count", "-r", "a=word"], 2, &["two exports are to be `a`"]);
+
+    let output = output("failures");
+    let of = |name: &str, wat: &str| snapshot(&file(name, wat), &output, &[]);
+    assert_fails(&of("snapshot-broken.wat", "(module (func"), 1, &["snapshot-broken.wat"]);
+    assert_fails(&of("snapshot-params.wat", r#"(module (func (export "init") (param i32)))"#), 2, &["`init` is no initialiser"]);
+    let memory = r#"(module (import "env" "memory" (memory 1)) (func (export "init")))"#;
+    assert_fails(&of("snapshot-memory.wat", memory), 1, &["the memory `env.memory`"]);
+    let global = r#"(module (import "env" "base" (global i32)) (func (export "init")))"#;
+    assert_fails(&of("snapshot-global.wat", global), 1, &["unknown import `env::base`"]);
+    assert_fails(&snapshot(Path::new("missing.wasm"), &output, &[]), 1, &["missing.wasm"]);
+    assert!(!output.exists());
+    let nowhere = Path::new("/nonexistent/folder/out.wasm");
+    assert_fails(&snapshot(&module("nowhere", ""), nowhere, &[]), 1, &["/nonexistent/folder/out.wasm"]);
+}
+
+#[test]
+fn the_output_replaces_a_file_entirely() {
+    let path = module("replaced", "");
+    let bytes = taken("replaced-once", "", &["--keep-init"]);
+    fs::copy(&bytes, &path).unwrap();
+    let done = snapshot(&path, &path, &["--keep-init"]);
+    assert_eq!(done.status.code(), Some(0), "{}", stderr(&done));
+    assert_eq!(invoke(&path, "count"), "2");
+}
