@@ -290,15 +290,21 @@ impl<T: 'static> Linker<T> {
     /// # Panics
     /// As [`Instance::new`].
     pub fn instantiate(&self, store: impl AsContextMut<Data = T>, module: &Module) -> Result<Instance> {
-        self.instantiate_pre(module)?.instantiate(store)
+        self.resolve(module)?.instantiate(store)
     }
 
-    /// Looks up the imports of a module once, to instantiate it many times.
+    /// Looks up the imports of a module once, to instantiate it many times. Its data is then mapped, not copied, by the first instance, too.
     ///
     /// # Errors
     /// An [`UnknownImportError`] if a name is not defined; a [`LinkError`](crate::LinkError) if a host function does not have the
     /// imported type.
     pub fn instantiate_pre(&self, module: &Module) -> Result<InstancePre<T>> {
+        let pre = self.resolve(module)?;
+        module.record().images.expect_many();
+        Ok(pre)
+    }
+
+    fn resolve(&self, module: &Module) -> Result<InstancePre<T>> {
         let item = |import: &ModuleImport| match self.definition(&import.module, &import.name) {
             None => Err(unknown_import(module, import).into()),
             Some(Definition::Extern(item)) => Ok(Item::Extern(*item)),

@@ -249,24 +249,22 @@ unsafe fn write_elems(instance: &InstanceRecord) -> Result<()> {
 
 unsafe fn write_data(instance: &InstanceRecord) -> Result<()> {
     let bytecode = instance.module.bytecode();
-    if let Some(images) = instance.module.record().images.for_instance(bytecode) {
-        for image in images {
-            // SAFETY: a memory that was made for this instance, of the minimal size or more.
-            unsafe { image.map((*instance.memory(image.memory)).ctx.base)? };
-        }
-        let active = |(_, segment): &(usize, &DataSegment)| segment.active.is_some();
-        bytecode.data.iter().enumerate().filter(active).for_each(|(i, _)| bulk::data_drop(instance, i as u32));
-        return Ok(());
+    let image = instance.module.record().images.for_instance(bytecode);
+    if let Some(image) = image {
+        // SAFETY: memories that were made for this instance, of the minimal size or more.
+        unsafe { image.map(|memory| (*instance.memory(memory)).ctx.base)? };
     }
     // SAFETY: as `instantiate`.
     unsafe { populate(instance) };
     for (i, DataSegment { range, active }) in bytecode.data.iter().enumerate() {
         let segment = i as u32;
         let Some((memory, offset)) = active else { continue };
-        // SAFETY: as `instantiate`.
-        unsafe {
-            let offset = address(bytecode.memories[*memory as usize].memory64, evaluate(instance, offset));
-            bulk::write_data(instance, *memory, segment, offset, range.end - range.start)?;
+        if image.is_none_or(|image| !image.has(*memory)) {
+            // SAFETY: as `instantiate`.
+            unsafe {
+                let offset = address(bytecode.memories[*memory as usize].memory64, evaluate(instance, offset));
+                bulk::write_data(instance, *memory, segment, offset, range.end - range.start)?;
+            }
         }
         bulk::data_drop(instance, segment);
     }

@@ -209,7 +209,7 @@ impl Mapping {
     }
 }
 
-/// Maps the first `len` bytes of a file, copy-on-write, over the pages at `start`.
+/// Maps `len` bytes of a file from offset `at` on, copy-on-write, over the pages at `start`.
 ///
 /// # Errors
 /// The system cannot make another mapping.
@@ -217,11 +217,11 @@ impl Mapping {
 /// # Safety
 /// The pages belong to a mapping of the caller, and nothing refers to the old contents. The file does not become
 /// shorter.
-pub(crate) unsafe fn map_file_over(start: *mut u8, len: usize, file: &MemoryFile) -> io::Result<()> {
+pub(crate) unsafe fn map_file_over(start: *mut u8, len: usize, file: &MemoryFile, at: u64) -> io::Result<()> {
     Call::MapFileOver.enter()?;
     let flags = MapFlags::PRIVATE | MapFlags::FIXED | MapFlags::NORESERVE;
     // SAFETY: the caller's promise.
-    unsafe { mmap(start.cast(), len, Access::ReadWrite.for_mmap(), flags, file, 0)? };
+    unsafe { mmap(start.cast(), len, Access::ReadWrite.for_mmap(), flags, file, at)? };
     Ok(())
 }
 
