@@ -5,10 +5,10 @@
 //! An image is made for the second instance of a module, because a module that is instantiated once would not profit; or for the first, if
 //! the module was prepared for many.
 //!
-//! A process may have 65,530 mappings, so that ten thousand instances of a module may have five each. A memory is two of them, its
-//! accessible part and the reserved rest, and each part of it that is mapped from the file adds one, or two if it lies between others.
-//! Parts are therefore joined, except at the longest zeros between them. A page of zeros within a part takes memory once, for all instances,
-//! when one of them first reads it.
+//! A process may have 65,530 mappings, so that ten thousand instances of a module may have five each, and one for the
+//! stack of a store. A memory is two of them, its accessible part and the reserved rest. Each part of it that is mapped
+//! from the file adds one, or two if it lies between others. Parts are therefore joined, except at the longest zeros
+//! between them. A page of zeros within a part takes memory once, for all instances, when one of them first reads it.
 
 use crate::Result;
 use crate::records::error::Context;
@@ -26,8 +26,11 @@ use weir_bytecode::module::{ConstExpr, ConstOp};
 /// Less data than this in a memory is copied: mapping costs a system call and a fault for each page touched, copying a fault for each page.
 const MIN_BYTES: usize = 16 << 10;
 
-/// Zeros of fewer bytes than this are not worth a mapping of their own.
-const MIN_HOLE: usize = 64 << 10;
+/// Zeros of fewer bytes than this at an end of a memory are not worth a mapping of their own.
+const MIN_EDGE: usize = 64 << 10;
+
+/// The same for zeros between data, which cost two.
+const MIN_INNER: usize = 1 << 20;
 
 /// The number of mappings that an instance may have.
 const MAX_MAPPINGS: usize = 5;
@@ -232,8 +235,8 @@ fn parts(data: &[Data<'_>], mut spare: usize) -> Vec<Part> {
         }
         inner.extend(pages.windows(2).map(|pair| Hole { of, range: pair[0].end..pair[1].start }));
     }
-    for holes in [&mut edges, &mut inner] {
-        holes.retain(|hole| hole.range.len() >= MIN_HOLE);
+    for (holes, min) in [(&mut edges, MIN_EDGE), (&mut inner, MIN_INNER)] {
+        holes.retain(|hole| hole.range.len() >= min);
         holes.sort_by_key(|hole| Reverse(hole.range.len()));
     }
     // A hole between two parts costs two mappings, one at an edge costs one.

@@ -502,3 +502,115 @@ fn heap_type(heap: HeapType) -> EncodedHeap {
         HeapType::Concrete(index) => EncodedHeap::Concrete(index),
     }
 }
+
+#[cfg(all(test, feature = "wat"))]
+mod tests {
+    use super::*;
+    use crate::records::snapshot::state::Contents;
+    use weir_bytecode::validate::{Options, Proposals, parse_with};
+
+    fn module(bytes: &[u8]) -> Module {
+        parse_with(bytes.into(), Options { proposals: Proposals::all(), ..Options::default() }).unwrap()
+    }
+
+    fn of_text(wat: &str) -> Module {
+        module(&wat::parse_str(wat).unwrap())
+    }
+
+    /// The sections of a module: ids and contents.
+    fn contents(module: &Module) -> Vec<(u8, &[u8])> {
+        sections(&module.bytes).unwrap().into_iter().map(|(id, range)| (id, &module.bytes[range])).collect()
+    }
+
+    fn section(module: &Module, id: SectionId) -> Option<&[u8]> {
+        contents(module).into_iter().find(|(section, _)| *section == id as u8).map(|(_, contents)| contents)
+    }
+
+    /// The state of a module without imports, globals and tables, and with these memories.
+    fn memories<'a>(module: &Module, memories: &[&'a [u8]]) -> State<'a> {
+        State {
+            memories: memories.iter().map(|bytes| Contents { pages: (bytes.len() >> 16) as u64, bytes }).collect(),
+            data_live: module.data.iter().map(|segment| segment.active.is_none()).collect(),
+            elem_live: vec![false; module.elems.len()],
+            ..State::default()
+        }
+    }
+
+    #[test]
+    fn sections_are_in_order_and_others_are_copied() {
+        let module = of_text(
+            r#"(module (@custom "first" (before first) "1") (type (func)) (memory 1) (tag) (func $f) (func (export "f") (call $f))
+                (@custom "middle" (before code) "2") (@custom "last" (after last) "3"))"#,
+        );
+        let mut bytes = vec![0; 1 << 16];
+        bytes[100] = 1;
+        let new = self::module(&encode(&module, &memories(&module, &[&bytes]), &Exports::default()).unwrap());
+        let ids = |module: &Module| contents(module).iter().map(|(id, _)| *id).collect::<Vec<_>>();
+        let mut expected = ids(&module);
+        let code = expected.iter().position(|id| *id == SectionId::Code as u8).unwrap();
+        expected.insert(code + 1, SectionId::Data as u8);
+        assert_eq!(ids(&new), expected, "the module had no data section");
+        for id in [SectionId::Type, SectionId::Function, SectionId::Memory, SectionId::Tag, SectionId::Export, SectionId::Code] {
+            assert_eq!(section(&new, id), section(&module, id));
+        }
+        assert_eq!(new.custom_sections().collect::<Vec<_>>(), module.custom_sections().collect::<Vec<_>>());
+        assert_eq!(section(&new, SectionId::Data), Some(&[1, 0, 0x41, 0xe4, 0, 0x0b, 1, 1][..]));
+    }
+
+    #[test]
+    fn a_module_without_state_keeps_its_bytes() {
+        let module = of_text(r#"(module (import "a" "b" (func)) (func (export "f") (call 0)) (func (export "g")))"#);
+        assert_eq!(encode(&module, &State::default(), &Exports::default()).unwrap(), &*module.bytes);
+    }
+
+    #[test]
+    fn the_state_is_written_in_the_first_form_of_the_format_if_possible() {
+        let module = of_text(
+            r#"(module (table 3 funcref) (memory 1) (global (mut f32) (f32.const 0)) (elem (i32.const 0) $f) (data (i32.const 0) "x")
+                (func $f (export "f")) (start $f))"#,
+        );
+        let bytes = vec![0; 2 << 16];
+        let mut state = memories(&module, &[&bytes]);
+        state.globals = vec![Some(Value::F32(0x7fa0_0000))];
+        state.tables = vec![vec![Value::Func(0), Value::Null, Value::Func(0)]];
+        let new = self::module(&encode(&module, &state, &Exports::default()).unwrap());
+        let ids: Vec<u8> = contents(&new).iter().map(|(id, _)| *id).collect();
+        let first_version = |id: &u8| (*id <= SectionId::Data as u8) && *id != SectionId::Start as u8;
+        assert!(ids.iter().all(first_version), "neither start nor data count: {ids:?}");
+        assert_eq!(section(&new, SectionId::Memory), Some(&[1, 0, 2][..]));
+        assert_eq!(section(&new, SectionId::Global), Some(&[1, 0x7d, 1, 0x43, 0, 0, 0xa0, 0x7f, 0x0b][..]));
+        let segments = [2, 0, 0x41, 0, 0x0b, 1, 0, 0, 0x41, 2, 0x0b, 1, 0];
+        assert_eq!(section(&new, SectionId::Element), Some(&segments[..]));
+        assert_eq!(section(&new, SectionId::Data), None, "the memory is zero");
+    }
+
+    #[test]
+    fn debugging_information_that_was_not_read_is_left_out() {
+        let zeros = r"\00".repeat(100);
+        let module = of_text(&format!(
+            r#"(module (@custom ".debug_info" "{zeros}") (@custom ".debug_line" "{}") (@custom "zeros" "{zeros}"))"#,
+            "a".repeat(100)
+        ));
+        let new = self::module(&encode(&module, &State::default(), &Exports::default()).unwrap());
+        assert_eq!(new.custom_sections().map(|(name, _)| name).collect::<Vec<_>>(), [".debug_line", "zeros"]);
+    }
+
+    #[test]
+    fn elements_that_differ_are_written_in_runs() {
+        let row = |text: &str| -> Vec<Value> { text.bytes().map(|byte| Value::Func(byte.into())).collect() };
+        assert_eq!(differences(&row("abc"), &row("abc")), []);
+        assert_eq!(differences(&row("xbcdexgh"), &row("abcdefgh")), [0..6].to_vec());
+        assert_eq!(differences(&row("xbcdefxhy"), &row("abcdefghi")), [0..1, 6..9].to_vec());
+    }
+
+    #[test]
+    fn exports_have_their_new_names() {
+        let pair = |new: &str, old: &str| (new.to_owned(), old.to_owned());
+        let exports = Exports {
+            removed: ["gone".to_owned(), "renamed".to_owned()].into(),
+            renamed: vec![pair("b", "a"), pair("c", "a"), pair("d", "renamed")],
+        };
+        assert_eq!((exports.names("a"), exports.names("b")), (vec!["b", "c"], vec![]));
+        assert_eq!((exports.names("gone"), exports.names("renamed"), exports.names("e")), (vec![], vec!["d"], vec!["e"]));
+    }
+}

@@ -32,11 +32,13 @@ fn merge(ranges: Vec<Range<usize>>, limit: usize) -> Vec<Range<usize>> {
     let Some(excess) = ranges.len().checked_sub(limit.max(1)).filter(|excess| *excess > 0) else { return ranges };
     let mut gaps: Vec<usize> = ranges.windows(2).map(|pair| pair[1].start - pair[0].end).collect();
     let (_, &mut widest, _) = gaps.select_nth_unstable(excess - 1);
-    let mut left = excess;
+    // All narrower gaps are closed, and of those of this width as many as remain.
+    let mut left = excess - gaps.iter().filter(|gap| **gap < widest).count();
     let mut merged: Vec<Range<usize>> = Vec::new();
     for range in ranges {
         match merged.last_mut() {
-            Some(last) if left > 0 && range.start - last.end <= widest => (last.end, left) = (range.end, left - 1),
+            Some(last) if range.start - last.end < widest => last.end = range.end,
+            Some(last) if range.start - last.end == widest && left > 0 => (last.end, left) = (range.end, left - 1),
             _ => merged.push(range),
         }
     }
@@ -52,12 +54,12 @@ mod tests {
         assert_eq!(ranges(&[], 9), []);
         assert_eq!(ranges(&[0; 1000], 9), []);
         let mut bytes = vec![0; 1000];
-        for at in [3, 3 + GAP, 4 + 2 * GAP, 999] {
+        for at in [3, 4 + GAP, 5 + 2 * GAP, 999] {
             bytes[at] = 1;
         }
-        assert_eq!(ranges(&bytes, 9), [3..4, 3 + GAP..4 + GAP, 4 + 2 * GAP..5 + 2 * GAP, 999..1000].map(|range| range).to_vec());
-        bytes[3 + GAP - 1] = 1;
-        assert_eq!(ranges(&bytes, 9)[0], 3..4 + GAP);
+        assert_eq!(ranges(&bytes, 9), [3..4, 4 + GAP..5 + GAP, 5 + 2 * GAP..6 + 2 * GAP, 999..1000].to_vec());
+        bytes[3 + GAP] = 1;
+        assert_eq!(ranges(&bytes, 9)[0], 3..5 + GAP);
     }
 
     #[test]
