@@ -87,26 +87,20 @@ pub(crate) fn encode(module: &Module, state: &State<'_>, exports: &Exports) -> R
     replaced.add(&data, data.is_empty());
 
     let mut out = wasm_encoder::Module::new();
-    let mut next = 0;
+    let is_there = |wanted: SectionId| sections.iter().any(|(id, _)| *id == wanted as u8);
     for (id, range) in &sections {
         let copied = &module.bytes[range.clone()];
-        if *id == SectionId::Custom as u8 {
-            if !is_unread(copied) {
-                out.section(&RawSection { id: *id, data: copied });
-            }
-            continue;
-        }
-        while next < ORDER.len() && ORDER[next] as u8 != *id {
-            replaced.write(ORDER[next] as u8, &mut out);
-            next += 1;
-        }
-        next += 1;
-        if !replaced.write(*id, &mut out) {
+        if *id != SectionId::Custom as u8 && !replaced.write(*id, &mut out)
+            || *id == SectionId::Custom as u8 && !is_unread(copied)
+        {
             out.section(&RawSection { id: *id, data: copied });
         }
-    }
-    for section in ORDER.get(next..).unwrap_or_default() {
-        replaced.write(*section as u8, &mut out);
+        // Sections that the module does not have come at once, so that the custom sections at the end stay there.
+        let place = ORDER.iter().position(|known| *known as u8 == *id);
+        let later = place.map_or(&[][..], |place| &ORDER[place + 1..]);
+        for absent in later.iter().take_while(|section| !is_there(**section)) {
+            replaced.write(*absent as u8, &mut out);
+        }
     }
     Ok(out.finish())
 }
