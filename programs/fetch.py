@@ -83,12 +83,18 @@ class Source(NamedTuple):
 
 
 LUA = Path(__file__).resolve().parent / "cases" / "lua"
+JAVASCRIPT = Path(__file__).resolve().parent / "cases" / "javascript"
 
 SOURCES = [
     Source("qjs-wasi", "cargo", "rquickjs-sys", "0.14.0",
            "cee271d0eeba64f0915b846cb7ae02e16faf3dfdffdca91731101d9d30fe3423", None, "quickjs",
            "qjs.c quickjs.c quickjs-libc.c libregexp.c libunicode.c dtoa.c gen/repl.c gen/standalone.c",
            ["-D_GNU_SOURCE"], "JavaScript engine QuickJS-ng"),
+    # A reactor, whose constructors run once: for `weir snapshot --init init --rename _start=resume --allow-nondeterminism`.
+    Source("qjs-snapshot", "cargo", "rquickjs-sys", "0.14.0",
+           "cee271d0eeba64f0915b846cb7ae02e16faf3dfdffdca91731101d9d30fe3423", None, "quickjs",
+           "quickjs.c libregexp.c libunicode.c dtoa.c", ["-D_GNU_SOURCE", "-mexec-model=reactor", str(JAVASCRIPT / "snapshot.c")],
+           "QuickJS-ng with an initialiser"),
     Source("sqlite-wasi", "npm", "sqlite3", "6.0.1",
            "ab8d044a93e05bd031d7ea75547c7fa60387cdc259d27f93c0e3e2832c4b1df9", "deps/sqlite-autoconf-3520000.tar.gz", "sqlite-autoconf-3520000",
            "shell.c sqlite3.c",

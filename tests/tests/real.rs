@@ -8,7 +8,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use weir::{Config, Linker, Module, Store, Tier};
+use weir::{Config, Linker, Module, Snapshot, Store, Tier};
 use weir_tests::engines::engine;
 use weir_wasi::{Access, I32Exit, OutputBuffer, WasiCtx};
 
@@ -123,6 +123,30 @@ fn python() {
 fn javascript() {
     let args = ["-m", "/data/script.js", "one", "--two"];
     check("qjs-wasi", &args, "script.js", INPUT, "javascript.txt", ("", 0), &["script.js"]);
+}
+
+/// The same with a snapshot of an engine that has run its preparations, as wasmtime and Node print it.
+#[test]
+#[ignore = "needs programs/fetch.py qjs-snapshot"]
+fn javascript_continues_in_a_snapshot() {
+    let path = root().join("programs/real/qjs-snapshot.wasm");
+    assert!(path.exists(), "QuickJS is missing: run programs/fetch.py qjs-snapshot");
+    let script = fs::read_to_string(root().join("tests/real/snapshot.js")).expect("the script");
+    for tier in TIERS {
+        let engine = engine(&on(tier)).unwrap();
+        let mut linker = Linker::new(&engine);
+        weir_wasi::add_to_linker(&mut linker, |ctx| ctx).unwrap();
+        let module = Module::from_file(&engine, &path).unwrap();
+        let store = Store::new(&engine, WasiCtx::builder().build());
+        let bytes = Snapshot::new().init("init").rename("_start", "resume").run(store, &linker, &module).unwrap();
+
+        let out = OutputBuffer::new(1 << 20);
+        let ctx = WasiCtx::builder().stdin(script.clone()).stdout(out.clone()).build();
+        let mut store = Store::new(&engine, ctx);
+        let instance = linker.instantiate(&mut store, &Module::new(&engine, bytes).unwrap()).unwrap();
+        instance.get_typed_func::<(), ()>(&mut store, "_start").unwrap().call(&mut store, ()).unwrap();
+        assert_expected(&String::from_utf8_lossy(&out.contents()), "snapshot.txt");
+    }
 }
 
 #[test]
