@@ -61,6 +61,12 @@ fn random_programs_continue_in_a_snapshot() {
             run(&program, 0..half, &mut store, instance);
             let bytes = Snapshot::new().take(&store, instance).unwrap_or_else(|error| panic!("seed {seed}: {error:?}"));
             changed += u32::from(bytes != program.wasm);
+            if !program.beyond_wasmi {
+                // Another engine accepts it.
+                let mut config = wasmi::Config::default();
+                let engine = wasmi::Engine::new(config.wasm_wide_arithmetic(true));
+                wasmi::Module::new(&engine, &bytes).unwrap_or_else(|error| panic!("seed {seed}: {error}"));
+            }
             let (mut copy, copied) = start(engine, &bytes);
             assert!(
                 state(&program, &mut store, instance) == state(&program, &mut copy, copied),

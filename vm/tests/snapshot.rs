@@ -470,6 +470,10 @@ fn functions_that_are_not_defined_trap_with_their_name() {
     let error = snapshot(wat).unwrap_err();
     assert_eq!(error.downcast_ref(), Some(&SnapshotError::Call { module: "env".into(), name: "log".into() }));
     assert!(error.wasm_backtrace().is_some_and(|backtrace| !backtrace.frames().is_empty()));
+    // The type names one of the module's own.
+    let wat_of_types = r#"(module (type $t (func)) (import "env" "use" (func $use (param (ref null $t)) (result (ref null $t))))
+        (func (export "init") (drop (call $use (ref.null $t)))))"#;
+    assert!(snapshot(wat_of_types).unwrap_err().is::<SnapshotError>());
     let bytes = linked(wat, |linker, _| _ = linker.func_wrap("env", "log", || ()).unwrap()).unwrap();
     let module = Module::new(&default_engine(), bytes).unwrap();
     let imports: Vec<&str> = module.imports().map(|import| import.name()).collect();

@@ -238,7 +238,7 @@ impl<T: 'static> Linker<T> {
     }
 
     /// Returns the imports of a module that are not defined.
-    fn unknown_imports(&self, module: &Module) -> Vec<UnknownImportError> {
+    pub(super) fn unknown_imports(&self, module: &Module) -> Vec<UnknownImportError> {
         let imports = module.bytecode().imports.iter();
         let unknown = imports.filter(|import| self.definition(&import.module, &import.name).is_none());
         unknown.map(|import| unknown_import(module, import)).collect()

@@ -118,12 +118,10 @@ impl Snapshot {
         self.exports(module)?;
         check_imports(module.bytecode()).map_err(Error::new)?;
         let mut linker = linker.clone();
-        for import in module.imports() {
-            if let ExternType::Func(ty) = import.ty()
-                && linker.get_by_import(&mut store, &import).is_none()
-            {
-                let error = SnapshotError::Call { module: import.module().into(), name: import.name().into() };
-                linker.func_new(import.module(), import.name(), ty, move |_, _, _| Err(Error::new(error.clone())))?;
+        for unknown in linker.unknown_imports(module) {
+            if let ExternType::Func(ty) = unknown.ty() {
+                let error = SnapshotError::Call { module: unknown.module().into(), name: unknown.name().into() };
+                linker.func_new(unknown.module(), unknown.name(), ty, move |_, _, _| Err(Error::new(error.clone())))?;
             }
         }
         let instance = linker.instantiate(&mut store, module)?;
@@ -145,13 +143,13 @@ impl Snapshot {
     /// The instance belongs to another store.
     pub fn take(&self, store: impl AsContext, instance: Instance) -> Result<Vec<u8>> {
         let store = store.as_context();
-        let module = instance.module(&store);
+        let module = instance.module(store);
         let exports = self.exports(module)?;
         check_imports(module.bytecode()).map_err(Error::new)?;
         if store.has_pending_exception() {
             return Err(Error::new(SnapshotError::Exception));
         }
-        let bytes = encode(module.bytecode(), &instance.state(&store)?, &exports)?;
+        let bytes = encode(module.bytecode(), &instance.state(store)?, &exports)?;
         Module::validate(module.engine(), &bytes).context("the snapshot is no valid module")?;
         Ok(bytes)
     }

@@ -250,7 +250,7 @@ fn parts(data: &[Data<'_>], mut spare: usize) -> Vec<Part> {
     for (of, data) in data.iter().enumerate() {
         let mut start = 0;
         let holes = left_out.iter().filter(|hole| hole.of == of).map(|hole| hole.range.clone());
-        for hole in holes.chain([data.len..data.len]) {
+        for hole in holes.chain(std::iter::once(data.len..data.len)) {
             if hole.start > start {
                 parts.push(Part { memory: data.memory, range: start..hole.start, at });
                 at += (hole.start - start) as u64;

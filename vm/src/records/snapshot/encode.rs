@@ -593,7 +593,7 @@ mod tests {
     fn elements_that_differ_are_written_in_runs() {
         let row = |text: &str| -> Vec<Value> { text.bytes().map(|byte| Value::Func(byte.into())).collect() };
         assert_eq!(differences(&row("abc"), &row("abc")), []);
-        assert_eq!(differences(&row("xbcdexgh"), &row("abcdefgh")), [0..6].to_vec());
+        assert_eq!(differences(&row("xbcdexgh"), &row("abcdefgh")), std::slice::from_ref(&(0..6)));
         assert_eq!(differences(&row("xbcdefxhy"), &row("abcdefghi")), [0..1, 6..9].to_vec());
     }
 

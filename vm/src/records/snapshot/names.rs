@@ -23,7 +23,7 @@ fn name(module: &Module, item: ExternIndex, index: u32) -> Option<String> {
         return Some(export.name.to_string());
     }
     let (_, section) = module.custom_sections().find(|(name, _)| *name == "name")?;
-    let subsections = NameSectionReader::new(BinaryReader::new(section, 0)).into_iter().map_while(Result::ok);
+    let subsections = NameSectionReader::new(BinaryReader::new(section, 0)).map_while(Result::ok);
     let maps = subsections.filter_map(|subsection| match (subsection, item) {
         (Name::Global(map), ExternIndex::Global(_)) | (Name::Table(map), ExternIndex::Table(_)) => Some(map),
         _ => None,
