@@ -57,7 +57,7 @@
 //! # Cargo features
 //!
 //! On by default: `jit`: native code; without it no executable memory is ever created. `cranelift`: the second back
-//! end. `wat`: [`Module::new`] accepts the text format. `anyhow`: [`Error`] converts to and from the error of that crate. `runtime`,
+//! end. `wat`: [`Module::new`] accepts the text format. `snapshot`: the type `Snapshot`. `anyhow`: [`Error`] converts to and from the error of that crate. `runtime`,
 //! `std`, `backtrace`, `parallel-compilation` and `profiling`: names of wasmtime's features; their function is always there. Off by
 //! default: `regalloc2`: a second register allocator, to compare
 //! with. `fault-injection`: tests can make system calls of the library fail, with the module `fault_injection`.
