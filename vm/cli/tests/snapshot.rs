@@ -162,6 +162,9 @@ fn failures_have_the_statuses_of_runs() {
     refused("trap", "unreachable", &[], 134, &["trap: ", "wasm backtrace"]);
     refused("exit", "(call $exit (i32.const 7))", &[], 7, &["the initialiser exited with status 7"]);
     refused("exit-0", "(call $exit (i32.const 0))", &[], 1, &["the initialiser exited with status 0"]);
+    let (thrown, output_of_thrown) =
+        (file("snapshot-thrown.wat", r#"(module (tag $t (export "oops")) (func (export "init") (throw $t)))"#), output("thrown"));
+    assert_fails(&snapshot(&thrown, &output_of_thrown, &[]), 134, &["oops"]);
     let forever = "(loop $again (br $again))";
     refused("fuel", forever, &["--fuel", "1000"], 134, &["fuel"]);
     refused("timeout", forever, &["--timeout", "0.1"], 134, &["not done within 0.1 s"]);
