@@ -42,6 +42,9 @@ impl Exports {
 /// The most data segments that engines accept.
 const MAX_DATA_SEGMENTS: usize = 100_000;
 
+/// The most bytes of data in a module. Engines accept no module of more.
+const MAX_DATA: usize = 1 << 30;
+
 /// Equal elements between two ranges of elements that differ; fewer are written again.
 const TABLE_GAP: usize = 4;
 
@@ -66,7 +69,7 @@ const ORDER: [SectionId; 13] = [
 /// that were dropped are empty, there is no start function, and exports are changed.
 ///
 /// # Errors
-/// A table needs an initial value that the module cannot name; or the bytes are not those of a module.
+/// A table needs an initial value that the module cannot name; or the memories have more data than a module.
 pub(crate) fn encode(module: &Module, state: &State<'_>, exports: &Exports) -> Result<Vec<u8>> {
     let sections = sections(&module.bytes).map_err(Error::new)?;
     let content =
@@ -75,7 +78,7 @@ pub(crate) fn encode(module: &Module, state: &State<'_>, exports: &Exports) -> R
 
     let (tables, table_elements) = tables(module, state)?;
     let elements = elements(module, state, exports, content(SectionId::Element), &table_elements)?;
-    let data = data(module, state, has_data_count);
+    let data = data(module, state, has_data_count)?;
     let mut replaced = Replaced::default();
     replaced.add(&tables, tables.is_empty());
     replaced.add(&memories(module, state), state.memories.is_empty());
@@ -425,7 +428,7 @@ fn undeclared(module: &Module, state: &State<'_>, exports: &Exports, declared: &
 
 /// Returns the data segments: those of the module that are live, and the contents of the memories. These are in the places of segments that
 /// were dropped, which have no bytes at run time either, and after all others. Without a data count no code refers to the module's own.
-fn data(module: &Module, state: &State<'_>, has_data_count: bool) -> DataSection {
+fn data(module: &Module, state: &State<'_>, has_data_count: bool) -> Result<DataSection> {
     let live = if has_data_count { &state.data_live[..] } else { &[] };
     let kept = live.iter().filter(|live| **live).count();
     let mut contents = Vec::new();
@@ -434,6 +437,11 @@ fn data(module: &Module, state: &State<'_>, has_data_count: bool) -> DataSection
         let limit = MAX_DATA_SEGMENTS.saturating_sub(kept + contents.len() + later);
         let ranges = ranges(memory.bytes, limit).into_iter();
         contents.extend(ranges.map(|range| (module.imported_memories + i as u32, range.start, &memory.bytes[range])));
+    }
+    let total: usize = contents.iter().map(|(_, _, bytes)| bytes.len()).sum();
+    if total > MAX_DATA {
+        let message = format!("the memories have {total} bytes that are not zero, and a module has room for {MAX_DATA}");
+        return Err(Error::msg(message));
     }
     let mut section = DataSection::new();
     let mut contents = contents.into_iter();
@@ -453,7 +461,7 @@ fn data(module: &Module, state: &State<'_>, has_data_count: bool) -> DataSection
         }
     }
     contents.for_each(|next| write(&mut section, next));
-    section
+    Ok(section)
 }
 
 /// Returns the expression for a value. The type is that of a null.
@@ -587,6 +595,15 @@ mod tests {
         ));
         let new = self::module(&encode(&module, &State::default(), &Exports::default()).unwrap());
         assert_eq!(new.custom_sections().map(|(name, _)| name).collect::<Vec<_>>(), [".debug_line", "zeros"]);
+    }
+
+    #[test]
+    fn more_data_than_a_module_has_room_for_is_refused() {
+        let module = of_text(&format!("(module {})", "(memory 1024)".repeat(17)));
+        let bytes = vec![1; 1024 << 16];
+        let state = memories(&module, &[&*bytes; 17]);
+        let error = encode(&module, &state, &Exports::default()).unwrap_err();
+        assert!(error.to_string().contains("1140850688 bytes that are not zero"), "{error}");
     }
 
     #[test]

@@ -8,6 +8,8 @@ const GAP: usize = 64;
 /// Bytes that are compared with zero at once.
 const BLOCK: usize = 64;
 
+const _: () = assert!(BLOCK <= GAP);
+
 /// Returns ranges that contain every byte of a memory that is not zero, ascending and disjoint, at most `limit` of them if that is not 0.
 /// Each begins and ends with a byte that is not zero. If there are too many, those with the smallest gaps between them become one.
 pub(super) fn ranges(bytes: &[u8], limit: usize) -> Vec<Range<usize>> {
@@ -17,11 +19,12 @@ pub(super) fn ranges(bytes: &[u8], limit: usize) -> Vec<Range<usize>> {
         if words.iter().fold(0, |any, word| any | u64::from_le_bytes(*word)) == 0 && rest.iter().all(|&byte| byte == 0) {
             continue;
         }
-        for (i, _) in block.iter().enumerate().filter(|(_, byte)| **byte != 0) {
-            match found.last_mut() {
-                Some(last) if at + i - last.end < GAP => last.end = at + i + 1,
-                _ => found.push(at + i..at + i + 1),
-            }
+        // Zeros within a block are too few to separate ranges.
+        let is_data = |byte: &u8| *byte != 0;
+        let (Some(first), Some(last)) = (block.iter().position(is_data), block.iter().rposition(is_data)) else { continue };
+        match found.last_mut() {
+            Some(range) if at + first - range.end < GAP => range.end = at + last + 1,
+            _ => found.push(at + first..at + last + 1),
         }
     }
     merge(found, limit)
