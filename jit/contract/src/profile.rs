@@ -165,3 +165,33 @@ impl fmt::Display for Profile {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn profile(branches: &[(u32, &[u32])], calls: &[(u32, &[(Option<u32>, u32)], u32)]) -> Profile {
+        Profile {
+            branches: branches.iter().map(|&(pc, counts)| BranchProfile { pc, counts: counts.into() }).collect(),
+            calls: calls.iter().map(|&(pc, targets, others)| CallProfile { pc, targets: targets.into(), others }).collect(),
+        }
+    }
+
+    #[test]
+    fn merged_counts_are_sums_and_keep_the_most_frequent_targets() {
+        let mut merged = profile(&[(3, &[1, 2]), (9, &[u32::MAX, 0, 5])], &[(20, &[(Some(1), 9), (Some(2), 5), (None, 1)], 4)]);
+        let other = profile(
+            &[(3, &[10, 20]), (5, &[7, 7]), (9, &[1, 1, 1])],
+            &[(12, &[(Some(8), 3)], 0), (20, &[(Some(3), 8), (Some(2), 6)], u32::MAX - 4)],
+        );
+        merged.merge(&other);
+        let expected = profile(
+            &[(3, &[11, 22]), (5, &[7, 7]), (9, &[u32::MAX, 1, 6])],
+            &[(12, &[(Some(8), 3)], 0), (20, &[(Some(2), 11), (Some(1), 9), (Some(3), 8)], u32::MAX)],
+        );
+        assert_eq!(merged, expected);
+        let mut nothing = Profile::default();
+        nothing.merge(&expected);
+        assert_eq!(nothing, expected);
+    }
+}

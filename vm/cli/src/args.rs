@@ -114,6 +114,9 @@ pub(crate) struct Run {
     /// Neither use the cache of modules that were run before, nor add to it
     #[arg(long)]
     pub no_cache: bool,
+    /// Say on standard error whether the module was in the cache, and if not, why
+    #[arg(short, long)]
+    pub verbose: bool,
     /// Limit the total size of the program's memories
     #[arg(long, value_name = "BYTES")]
     pub max_memory: Option<usize>,

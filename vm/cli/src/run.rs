@@ -67,6 +67,11 @@ fn run_here(args: &Run, engine: Engine, started: Instant) -> Done {
     }
     let (path, guest_args) = args.module_and_args.split_first().ok_or_else(|| Failure::Usage("no module".into()))?;
     let module = precompiled::load(&engine, path, args.allow_precompiled)?;
+    if args.verbose {
+        let state = module.stats().stored.cache;
+        let state = state.map_or_else(|| "the cache is not used".into(), |state| format!("cache: {state}"));
+        writeln!(std::io::stderr(), "weir: {}: {state}", path.display())?;
+    }
     profile::use_from(args.code.profile_use.as_deref(), &module)?;
 
     let mut linker = Linker::new(&engine);

@@ -59,6 +59,9 @@ fn the_second_run_validates_and_compiles_less() {
         assert!(now > 0 && now >= stored, "{again}");
         stored = now;
     }
+    let say = |flags: &[&str]| stderr(&run(&caches, &[flags, &["-v"], &args].concat()));
+    assert_eq!(say(&[]), format!("weir: {}: cache: hit\n", args[0]));
+    assert_eq!(say(&["--no-cache"]), format!("weir: {}: the cache is not used\n", args[0]));
     // Other settings have another entry.
     let (fuelled, output) = stats(&caches, &["--fuel", "100000000000", args[0], args[1]]);
     assert_eq!((fuelled["stored"]["cache"].as_str(), output), (Some("miss"), expected));

@@ -30,7 +30,7 @@ fn start(module: &Arc<ModuleRecord>, source: Source) {
     let engine = engine_of(module.engine.record());
     let keeps = module.shelf.as_ref().is_some_and(|shelf| shelf.keeps());
     if keeps && engine.policy.fills() && !state_of(module).filling.swap(true, Ordering::Relaxed) {
-        // Without a thread nothing is optimised that nobody waits for.
+        // Without a thread nothing is optimised.
         let _ = engine.queue.push(0.0, Box::new(Fill { module: Arc::downgrade(module), source, left: None }));
     }
 }
@@ -108,7 +108,8 @@ impl Fill {
                 best_first(earlier.filter_map(|work| Candidate::new(module, work.func, work.executed)).collect())
             }
             (Source::Earlier, None) => Vec::new(),
-            (Source::This, _) => candidates(module),
+            // A large one is left to the next process: other functions of this one may become hot meanwhile.
+            (Source::This, _) => candidates(module).into_iter().filter(|best| best.bytes <= policy::FILL_BYTES).collect(),
         };
         best.iter().rev().map(|candidate| candidate.func).collect()
     }

@@ -153,6 +153,9 @@ pub(crate) fn pays_later(bytes: u32, executed: u64) -> bool {
 /// The bytes of functions that a process leaves to the next one to optimise, about at most: what takes some 50 ms.
 pub(crate) const NEXT_BYTES: u32 = 128 << 10;
 
+/// The most bytes of a function that is optimised because nothing else is to be compiled: what takes some 10 ms.
+pub(crate) const FILL_BYTES: u32 = 32 << 10;
+
 /// Returns the number of threads that compile a whole module ahead of time.
 pub(crate) fn all_threads() -> usize {
     thread::parallelism().unwrap_or(1)

@@ -191,13 +191,13 @@ impl Queue {
     }
 
     /// Queues a job. For each byte that its function executes in a second, compiling it gains `value`. If there is no compiler
-    /// thread and none can be started, runs the job before returning.
+    /// thread and none can be started, runs the job before returning, unless it goes last.
     ///
     /// # Errors
     /// [`NoThread`]: the job is dropped.
     pub(super) fn push(&self, value: f64, job: Box<dyn Job>) -> Result<(), NoThread> {
         let (now, work) = (Instant::now(), job.work().unwrap_or_default());
-        let first = job.goes_first();
+        let (first, last) = (job.goes_first(), job.goes_last());
         let request = Waiting { job, value, since: now, work_before: work, seen: work, changed: now };
         let mut state = self.shared.lock();
         if first {
@@ -225,6 +225,9 @@ impl Queue {
                         // This is the job just pushed: without threads no other job stays in the queue.
                         let job = state.waiting.pop_back();
                         drop(state);
+                        if last {
+                            return Err(NoThread);
+                        }
                         let run = || job.into_iter().for_each(|waiting| self.shared.run(waiting.job));
                         return with_room(COMPILER_STACK, run).ok_or(NoThread);
                     }
@@ -332,6 +335,7 @@ mod tests {
         work: Arc<AtomicU64>,
         wanted: Arc<AtomicBool>,
         first: bool,
+        last: bool,
         send: Sender<Outcome>,
     }
 
@@ -343,6 +347,10 @@ mod tests {
     impl Job for Numbered {
         fn goes_first(&self) -> bool {
             self.first
+        }
+
+        fn goes_last(&self) -> bool {
+            self.last
         }
 
         fn work(&self) -> Option<u64> {
@@ -362,7 +370,7 @@ mod tests {
     fn job(number: u64, send: &Sender<Outcome>) -> (Box<Numbered>, Function) {
         let (work, wanted) = (Arc::new(AtomicU64::new(100)), Arc::new(AtomicBool::new(true)));
         (
-            Box::new(Numbered { number, work: work.clone(), wanted: wanted.clone(), first: false, send: send.clone() }),
+            Box::new(Numbered { number, work: work.clone(), wanted: wanted.clone(), first: false, last: false, send: send.clone() }),
             (work, wanted),
         )
     }
@@ -412,6 +420,25 @@ mod tests {
         let dropped = receive.try_iter().collect();
         job.into_iter().for_each(|job| job.run());
         (receive.try_iter().next().map(|(number, _)| number), dropped, rest)
+    }
+
+    #[test]
+    fn a_request_that_goes_last_waits_for_all_others_and_is_never_stale() {
+        let (send, receive) = channel();
+        let queue = Queue::new(1);
+        let (mut last, _) = job(7, &send);
+        last.last = true;
+        let start = Instant::now();
+        let (mut all, functions) = waiting(&[1.0, 2.0], start, &send);
+        all.insert(0, Waiting { job: last, value: 9.0, since: start, work_before: 100, seen: 100, changed: start });
+        let (_, dropped, all) = run_best(all, start, &receive);
+        assert_eq!((dropped, all.len()), (vec![], 2));
+        // Others are executed, and it is not.
+        functions[0].0.fetch_add(1, Ordering::Relaxed);
+        let (chosen, dropped, all) = run_best(all, start + 2 * STALE, &receive);
+        assert_eq!((chosen, dropped), (Some(0), vec![]));
+        assert_eq!(run_best(all, start + 3 * STALE, &receive).0, Some(7));
+        drop(queue);
     }
 
     #[test]
