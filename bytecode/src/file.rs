@@ -50,7 +50,10 @@ pub fn needed(len: usize, mut read: impl FnMut(&mut [u8], usize) -> io::Result<(
 
 /// As [`needed`], of a file that is in memory.
 pub fn needed_of(bytes: &[u8]) -> Vec<Range<usize>> {
-    let read = |into: &mut [u8], at: usize| Ok(into.copy_from_slice(&bytes[at..at + into.len()]));
+    let read = |into: &mut [u8], at: usize| {
+        into.copy_from_slice(&bytes[at..at + into.len()]);
+        Ok(())
+    };
     needed(bytes.len(), read).expect("reading memory does not fail")
 }
 

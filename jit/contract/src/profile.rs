@@ -99,6 +99,24 @@ pub struct CallProfile {
     pub others: u32,
 }
 
+impl CallProfile {
+    /// Adds the counts of another run. The most frequent targets stay.
+    fn merge(&mut self, other: &CallProfile) {
+        let mut targets = self.targets.to_vec();
+        for &(target, count) in &other.targets {
+            match targets.iter_mut().find(|sum| sum.0 == target) {
+                Some((_, sum)) => *sum = sum.saturating_add(count),
+                None => targets.push((target, count)),
+            }
+        }
+        targets.sort_by_key(|target| Reverse(target.1));
+        let rest = targets.split_off(targets.len().min(CallCounters::TARGETS));
+        let others = self.others.saturating_add(other.others);
+        self.others = rest.iter().fold(others, |others, target| others.saturating_add(target.1));
+        self.targets = targets.into();
+    }
+}
+
 impl Profile {
     /// Whether it counts nothing.
     pub fn is_empty(&self) -> bool {
@@ -113,24 +131,11 @@ impl Profile {
             sums.iter_mut().zip(counts).for_each(|(sum, count)| *sum = sum.saturating_add(*count));
         }
         self.branches = branches.into_iter().map(|(pc, counts)| BranchProfile { pc, counts }).collect();
-        let mut calls = BTreeMap::<u32, (Vec<(Option<u32>, u32)>, u32)>::new();
-        for CallProfile { pc, targets, others } in self.calls.iter().chain(&other.calls) {
-            let (sums, other_sum) = calls.entry(*pc).or_default();
-            *other_sum = other_sum.saturating_add(*others);
-            for &(target, count) in targets {
-                match sums.iter_mut().find(|sum| sum.0 == target) {
-                    Some((_, sum)) => *sum = sum.saturating_add(count),
-                    None => sums.push((target, count)),
-                }
-            }
+        let mut calls = BTreeMap::<u32, CallProfile>::new();
+        for call in self.calls.iter().chain(&other.calls) {
+            calls.entry(call.pc).and_modify(|sum| sum.merge(call)).or_insert_with(|| call.clone());
         }
-        let call = |(pc, (mut targets, others)): (u32, (Vec<(Option<u32>, u32)>, u32))| {
-            targets.sort_by_key(|target| Reverse(target.1));
-            let rest = targets.split_off(targets.len().min(CallCounters::TARGETS));
-            let others = rest.iter().fold(others, |others, target| others.saturating_add(target.1));
-            CallProfile { pc, targets: targets.into(), others }
-        };
-        self.calls = calls.into_iter().map(call).collect();
+        self.calls = calls.into_values().collect();
     }
 
     /// The counts of the branch at `pc`; empty if there are none.
@@ -170,7 +175,10 @@ impl fmt::Display for Profile {
 mod tests {
     use super::*;
 
-    fn profile(branches: &[(u32, &[u32])], calls: &[(u32, &[(Option<u32>, u32)], u32)]) -> Profile {
+    /// The pc of a call, its targets with their counts, and the count of others.
+    type Call<'c> = (u32, &'c [(Option<u32>, u32)], u32);
+
+    fn profile(branches: &[(u32, &[u32])], calls: &[Call<'_>]) -> Profile {
         Profile {
             branches: branches.iter().map(|&(pc, counts)| BranchProfile { pc, counts: counts.into() }).collect(),
             calls: calls.iter().map(|&(pc, targets, others)| CallProfile { pc, targets: targets.into(), others }).collect(),

@@ -194,7 +194,8 @@ impl<'e> Lookup<'e> {
     /// Loads a module from its bytes.
     pub fn module(&self, bytes: Box<[u8]>) -> Result<Module> {
         let kind = Kind::Bytes;
-        let hash = self.may_have(bytes.len()).then(|| loading::hash(kind, &bytes, &[0..bytes.len()], loading::threads()));
+        let hash =
+            self.may_have(bytes.len()).then(|| loading::hash(kind, &bytes, &loading::all(bytes.len()), loading::threads()));
         self.load(kind, bytes, hash)
     }
 

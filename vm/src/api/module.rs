@@ -244,7 +244,7 @@ fn read_file(engine: &Engine, path: &Path) -> Result<Box<[u8]>> {
     // A saved profile names its module by a hash of all bytes.
     let all = engine.config().keep_profiles;
     Ok(sys::file::read(path, |len, read_at| {
-        let ranges = if all { vec![0..len] } else { file::needed(len, read_at)? };
+        let ranges = if all { loading::all(len) } else { file::needed(len, read_at)? };
         Ok(loading::read(len, &ranges, false, read_at)?.0)
     })?)
 }

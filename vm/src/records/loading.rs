@@ -71,6 +71,11 @@ pub(crate) fn hash(kind: Kind, bytes: &[u8], ranges: &[Range<usize>], threads: u
     combine(kind, bytes.len(), &places, &hashes)
 }
 
+/// Returns the range of all of `len` bytes.
+pub(crate) fn all(len: usize) -> Vec<Range<usize>> {
+    std::iter::once(0..len).collect()
+}
+
 /// Returns how many threads work on a module while nothing else can be done.
 pub(crate) fn threads() -> usize {
     thread::parallelism().unwrap_or(1).min(THREADS)
@@ -156,7 +161,7 @@ mod tests {
         let mut other = bytes.clone();
         other[PIECE * 2 + 100] ^= 1;
         assert_eq!(hash_of(&other, &ranges), expected, "a byte that does not count");
-        for others in [vec![0..bytes.len()], vec![0..PIECE * 2 + 99, PIECE * 3..bytes.len()], vec![]] {
+        for others in [all(bytes.len()), vec![0..PIECE * 2 + 99, PIECE * 3..bytes.len()], vec![]] {
             assert_ne!(hash_of(&bytes, &others), expected, "{others:?}");
         }
         other.push(0);
@@ -168,7 +173,10 @@ mod tests {
     fn what_is_read_is_what_is_hashed() {
         let file = module();
         let ranges = [3..PIECE * 9, PIECE * 9 + 1..file.len() - 1];
-        let read_at = |into: &mut [u8], at: usize| Ok(into.copy_from_slice(&file[at..at + into.len()]));
+        let read_at = |into: &mut [u8], at: usize| {
+            into.copy_from_slice(&file[at..at + into.len()]);
+            Ok(())
+        };
         for wants_hash in [false, true] {
             let (bytes, hash) = read(file.len(), &ranges, wants_hash, read_at).unwrap();
             assert_eq!(hash, wants_hash.then(|| hash_of(&bytes, &ranges)));
@@ -181,7 +189,7 @@ mod tests {
     fn a_failure_is_returned() {
         let failing = |_: &mut [u8], at| if at < PIECE { Ok(()) } else { Err(io::ErrorKind::UnexpectedEof.into()) };
         for len in [PIECE + 1, PIECE * 20] {
-            let error = read(len, &[0..len], true, failing).unwrap_err();
+            let error = read(len, &all(len), true, failing).unwrap_err();
             assert_eq!(error.kind(), io::ErrorKind::UnexpectedEof);
         }
     }
@@ -191,7 +199,7 @@ mod tests {
         let mut bytes = [0, 1, 2, 3, 4];
         let parts = |bytes: &mut [u8], places: &[Range<usize>]| split(bytes, places).map(|parts| parts.concat());
         assert_eq!(parts(&mut bytes, &[1..2, 2..2, 4..5]), Some(vec![1, 4]));
-        for wrong in [&[0..6][..], &[2..3, 1..4], &[3..4, 5..7], &[1..3, 2..3]] {
+        for wrong in [&[0..3, 3..6][..], &[2..3, 1..4], &[3..4, 5..7], &[1..3, 2..3]] {
             assert_eq!(parts(&mut bytes, wrong), None, "{wrong:?}");
         }
     }

@@ -370,7 +370,14 @@ mod tests {
     fn job(number: u64, send: &Sender<Outcome>) -> (Box<Numbered>, Function) {
         let (work, wanted) = (Arc::new(AtomicU64::new(100)), Arc::new(AtomicBool::new(true)));
         (
-            Box::new(Numbered { number, work: work.clone(), wanted: wanted.clone(), first: false, last: false, send: send.clone() }),
+            Box::new(Numbered {
+                number,
+                work: work.clone(),
+                wanted: wanted.clone(),
+                first: false,
+                last: false,
+                send: send.clone(),
+            }),
             (work, wanted),
         )
     }

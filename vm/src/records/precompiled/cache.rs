@@ -287,7 +287,7 @@ impl Cached {
             let bytes = &*module.bytes;
             let ranges = match self.kind {
                 Kind::File => file::needed_of(bytes),
-                Kind::Bytes => vec![0..bytes.len()],
+                Kind::Bytes => loading::all(bytes.len()),
             };
             Entry::new(self.identity, loading::hash(self.kind, bytes, &ranges, 1), bytes.len())
         })
