@@ -5,7 +5,9 @@ use crate::api::types::{ExportType, ExternType, FuncType, ImportType, TagType};
 use crate::records::body::Bodies;
 use crate::records::census::Counts;
 use crate::records::engine::Engine;
-use crate::records::error::{Context, Error, Result};
+#[cfg(feature = "wat")]
+use crate::records::error::Error;
+use crate::records::error::{Context, Result};
 use crate::records::func_code::FuncCode;
 use crate::records::image::Images;
 use crate::records::kept_profile::KeptProfile;

@@ -268,7 +268,7 @@ impl WasiCtxBuilder {
     }
 
     /// Makes asking for a time, or waiting for one, and asking for random bytes end the program with the error
-    /// [`Nondeterminism`](crate::Nondeterminism), also if they are those of [`deterministic`](Self::deterministic). Every copy of a state
+    /// [`Nondeterminism`], also if they are those of [`deterministic`](Self::deterministic). Every copy of a state
     /// that depends on them would have the same seeds.
     #[must_use]
     pub fn refuse_nondeterminism(mut self, refuse: bool) -> Self {
