@@ -54,11 +54,19 @@
 //! [`Config::consume_fuel`] limits the work, exactly and equally in every tier; [`Config::epoch_interruption`] limits
 //! the time, [`Store::limiter`] the memory, and [`Config::max_wasm_stack`] the depth of recursion.
 //!
+//! # Asynchronous calls
+//!
+//! [`Func::call_async`] and [`TypedFunc::call_async`] run the guest on a stack of its own. A host function that was made with
+//! [`Linker::func_wrap_async`] returns a future, and the guest is suspended until that has completed. Guests can also yield at
+//! deadlines ([`Store::epoch_deadline_async_yield_and_update`]) and after fuel ([`Store::fuel_async_yield_interval`]). No executor
+//! is needed but that of the embedder.
+//!
 //! # Cargo features
 //!
 //! On by default: `jit`: native code; without it no executable memory is ever created. `cranelift`: the second back
-//! end. `wat`: [`Module::new`] accepts the text format. `snapshot`: the type `Snapshot`. `anyhow`: [`Error`] converts to and from the error of that crate. `runtime`,
-//! `std`, `backtrace`, `parallel-compilation` and `profiling`: names of wasmtime's features; their function is always there. Off by
+//! end. `wat`: [`Module::new`] accepts the text format. `snapshot`: the type `Snapshot`. `anyhow`: [`Error`] converts to and from the error
+//! of that crate. `async`: asynchronous calls. `runtime`, `std`, `backtrace`, `parallel-compilation` and `profiling`: names of wasmtime's
+//! features; their function is always there. Off by
 //! default: `regalloc2`: a second register allocator, to compare
 //! with. `fault-injection`: tests can make system calls of the library fail, with the module `fault_injection`.
 
@@ -103,7 +111,7 @@ pub use api::snapshot::Snapshot;
 pub use api::store::{AsContext, AsContextMut, Store, StoreContext, StoreContextMut};
 pub use api::table::Table;
 pub use api::tag::Tag;
-pub use api::typed::{IntoFunc, TypedFunc, WasmParams, WasmResults, WasmRet, WasmTy};
+pub use api::typed::{IntoFunc, TypedFunc, WasmParams, WasmResults, WasmRet, WasmTy, WasmTyList};
 pub use api::types::{ExnType, ExportType, ExternType, FuncType, ImportType, TagType};
 pub use api::unchecked::ValRaw;
 pub use api::value::{ExnRef, ExternRef, Ref, V128, Val};
@@ -113,6 +121,8 @@ pub use records::engine::{Engine, EngineWeak};
 pub use records::error::{Error, Result, ToWasmtimeResult};
 pub use records::events::{CompiledBy, ProfilingStrategy, TierEventKind};
 pub use records::limiter::ResourceLimiter;
+#[cfg(feature = "async")]
+pub use records::limiter::ResourceLimiterAsync;
 pub use records::module::Module;
 pub use records::pooling::{InstanceAllocationStrategy, PoolConcurrencyLimitError, PoolingAllocationConfig};
 #[cfg(feature = "snapshot")]

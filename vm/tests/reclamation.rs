@@ -20,6 +20,7 @@ mod records {
         pub(crate) enum Rank {
             Retired,
             Words,
+            Suspended,
         }
 
         /// The library's lock, over loom's.
@@ -88,6 +89,8 @@ use records::sync::{Arc, Ordering};
 use std::cell::Cell;
 use std::sync::atomic::{AtomicU64 as Count, Ordering::Relaxed};
 use tier::reclaim::{Reclaimer, enter, leave};
+#[cfg(feature = "async")]
+use tier::reclaim::{resume, suspend};
 
 /// A seeded fault of the protocol.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -109,6 +112,8 @@ enum Fault {
     RelaxedR2,
     /// The words are read without acquire.
     RelaxedR4,
+    /// Suspended stacks are not walked.
+    NoWalk,
 }
 
 thread_local! {
@@ -126,6 +131,9 @@ fn heavy_fence() -> bool {
 /// The contents of the memory of code, and its contents after it is freed.
 const CODE: u64 = 42;
 const FREED: u64 = 0;
+
+/// The address in the code to which a frame of a suspended stack returns. A stack without such a frame returns to 0.
+const RETURN: usize = 7;
 
 /// An engine with one table that has one entry, which refers to code.
 struct Engine {
@@ -197,7 +205,15 @@ impl Engine {
 
     /// Returns whether the code was freed.
     fn reclaim(&self) -> bool {
-        let reclaimed = self.reclaimer.reclaim(heavy_fence);
+        let reclaimed = self.reclaimer.reclaim(
+            heavy_fence,
+            |()| RETURN..RETURN + 1,
+            |stack, visit| {
+                if FAULT.get() != Fault::NoWalk {
+                    visit(stack.boundary + stack.exit_fp);
+                }
+            },
+        );
         for () in &reclaimed {
             // SAFETY: loom panics if anything reads the memory at the same time.
             self.memory.with_mut(|memory| unsafe { *memory = FREED });
@@ -205,6 +221,29 @@ impl Engine {
         }
         !reclaimed.is_empty()
     }
+}
+
+/// A section that is suspended, perhaps with a frame of the code, and resumed on another thread.
+#[cfg(feature = "async")]
+fn suspended_section(engine: &Arc<Engine>, word: Word) -> thread::JoinHandle<Word> {
+    enter(&word);
+    let has_frame = engine.table.load(Ordering::Relaxed) == 1;
+    if has_frame {
+        engine.run();
+    }
+    suspend(&word, 1, (0, if has_frame { RETURN } else { 0 }), true);
+    let engine = engine.clone();
+    thread::spawn(move || {
+        resume(&word, 1);
+        if has_frame {
+            engine.run();
+        }
+        if engine.table.load(Ordering::Relaxed) == 1 {
+            engine.run();
+        }
+        leave(&word);
+        word
+    })
 }
 
 /// Runs every interleaving of `threads`, or those in which they preempt each other `preemptions` times at most, and returns a
@@ -338,6 +377,60 @@ fn a_guest_that_reclaims_keeps_its_own_code() {
         enter(&words[1]);
         leave(&words[0]);
         assert!(engine.reclaim(), "the other store entered later");
+        leave(&words[1]);
+    });
+}
+
+/// A store whose section is suspended, and a thread that retires and reclaims twice.
+#[cfg(feature = "async")]
+fn a_suspended_store_and_a_reclaimer(engine: Arc<Engine>) {
+    let word = Word::new(&engine.domain);
+    let guest = thread::spawn({
+        let engine = engine.clone();
+        move || suspended_section(&engine, word)
+    });
+    engine.retire();
+    if engine.reclaim() {
+        engine.seen.freed_beside_a_section.fetch_add(1, Relaxed);
+    }
+    let word = guest.join().unwrap().join().unwrap();
+    engine.reclaim();
+    assert_eq!(engine.reclaimer.sum(|()| 1), 0, "all stores are quiescent");
+    drop(word);
+}
+
+#[cfg(feature = "async")]
+#[test]
+fn code_to_which_a_suspended_stack_returns_is_not_freed() {
+    let seen = model(Some(3), Fault::None, a_suspended_store_and_a_reclaimer);
+    assert_reached(seen);
+    assert!(seen.freed_beside_a_section.load(Relaxed) > 0, "freed before the store's thread ended");
+}
+
+#[cfg(feature = "async")]
+#[test]
+#[should_panic(expected = "Causality violation")]
+fn the_model_finds_that_suspended_stacks_are_not_walked() {
+    model(Some(3), Fault::NoWalk, a_suspended_store_and_a_reclaimer);
+}
+
+#[cfg(feature = "async")]
+#[test]
+fn suspended_stacks_keep_the_code_to_which_they_return_only() {
+    model(None, Fault::None, |engine| {
+        let words = [(); 2].map(|()| Word::new(&engine.domain));
+        enter(&words[0]);
+        enter(&words[1]);
+        engine.retire();
+        suspend(&words[0], 1, (0, RETURN), true);
+        assert!(!engine.reclaim(), "the other store is in the guest since before");
+        suspend(&words[1], 1, (0, 0), true);
+        assert!(!engine.reclaim(), "a stack returns to it");
+        resume(&words[0], 1);
+        assert!(!engine.reclaim(), "as before");
+        leave(&words[0]);
+        assert!(engine.reclaim(), "the other stack does not return to it");
+        resume(&words[1], 1);
         leave(&words[1]);
     });
 }

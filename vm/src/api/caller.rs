@@ -41,6 +41,11 @@ pub struct Caller<'a, T: 'static> {
     importer: *mut InstanceCtx,
 }
 
+// SAFETY: the importer is an instance of the store.
+unsafe impl<T: Send> Send for Caller<'_, T> {}
+// SAFETY: as above.
+unsafe impl<T: Sync> Sync for Caller<'_, T> {}
+
 impl<'a, T: 'static> Caller<'a, T> {
     /// # Safety
     /// The store's data is a `T`; the store lives for `'a` and is used only through this value in that time; `importer`
@@ -48,6 +53,11 @@ impl<'a, T: 'static> Caller<'a, T> {
     pub(crate) unsafe fn new(store: *mut StoreRecord, importer: *mut InstanceCtx) -> Caller<'a, T> {
         // SAFETY: the caller's promise.
         Caller { store: unsafe { StoreContextMut::from_raw(store) }, importer }
+    }
+
+    #[cfg(feature = "async")]
+    pub(super) fn record(&self) -> *mut StoreRecord {
+        self.store.record()
     }
 
     /// Returns the embedder's data.

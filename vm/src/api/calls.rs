@@ -1,10 +1,10 @@
 //! Calls to functions, and host functions, whose types are only known at run time.
 
 use crate::api::caller::Caller;
-use crate::api::store::{AsContext, AsContextMut};
+use crate::api::store::{AsContext, AsContextMut, StoreContext};
 use crate::api::typed::{IntoFunc, TypedFunc, WasmParams, WasmResults};
 use crate::exec::entry;
-use crate::exec::host::host_func;
+use crate::exec::host::{HostClosure, host_func};
 use crate::records::host::HostFunc;
 use crate::records::stack::{read_slot, write_slot};
 use crate::records::store::StoreRecord;
@@ -56,12 +56,40 @@ impl Func {
     /// With the panic of a host function; or if it, or an argument, belongs to another store.
     pub fn call(&self, mut store: impl AsContextMut, params: &[Val], results: &mut [Val]) -> Result<()> {
         let store = store.as_context_mut();
-        let id = store.id();
-        let ty = self.plain_type(&store.as_context());
+        let ty = self.checked_type(&store.as_context(), params, results)?;
+        // SAFETY: the store is borrowed and the function belongs to it.
+        unsafe { self.call_with(store.record(), &ty, params, results, Entry::Sync) }
+    }
+
+    /// Returns the function's type, which has as many parameters and results as there are values.
+    ///
+    /// # Errors
+    /// It does not.
+    pub(super) fn checked_type<T>(&self, store: &StoreContext<'_, T>, params: &[Val], results: &[Val]) -> Result<Arc<PlainType>> {
+        let ty = self.plain_type(store);
         check_count("arguments", ty.params.len(), params.len())?;
         check_count("results", ty.results.len(), results.len())?;
-        let record = store.record();
-        // SAFETY: the store is borrowed.
+        Ok(ty)
+    }
+
+    /// Calls the function, which is of this type.
+    ///
+    /// # Errors
+    /// # Panics
+    /// As [`Func::call`].
+    ///
+    /// # Safety
+    /// The function belongs to this live store, which nothing else uses. With [`Entry::Fiber`] the store's fiber runs.
+    #[inline(always)]
+    pub(super) unsafe fn call_with(
+        &self,
+        record: *mut StoreRecord,
+        ty: &PlainType,
+        params: &[Val],
+        results: &mut [Val],
+        entry: Entry,
+    ) -> Result<()> {
+        // SAFETY: the caller's promise.
         let bits = |(param, &ty): (&Val, &ValType)| unsafe { param.to_bits(record, ty) };
         params.iter().zip(&ty.params).try_for_each(|param| bits(param).map(drop))?;
         let (param_words, result_words) = (slot_words(&ty.params), slot_words(&ty.results));
@@ -78,8 +106,15 @@ impl Func {
                 *result = unsafe { Val::from_bits(read_slot(args.add(i * result_words), result_words), record, ty) };
             }
         };
-        // SAFETY: the store is borrowed and the function belongs to it.
-        unsafe { entry::invoke(store.record(), self.in_store(id), call_words(&ty), write, read) }
+        // SAFETY: the caller's promise.
+        unsafe {
+            let func = self.in_store((*record).id);
+            match entry {
+                Entry::Sync => entry::invoke(record, func, call_words(ty), write, read),
+                #[cfg(feature = "async")]
+                Entry::Fiber => entry::invoke_on_fiber(record, func, call_words(ty), write, read),
+            }
+        }
     }
 
     /// Returns a handle for the function with its type known to Rust, which makes calls cheap.
@@ -94,6 +129,15 @@ impl Func {
             false => Err(Error::msg(format!("type mismatch: the function is {ty}, it was asked for as {asked}"))),
         }
     }
+}
+
+/// How a guest is entered.
+#[derive(Clone, Copy)]
+pub(super) enum Entry {
+    Sync,
+    /// On a fiber, which runs.
+    #[cfg(feature = "async")]
+    Fiber,
 }
 
 impl Instance {
@@ -123,9 +167,19 @@ pub(crate) fn dynamic<T: 'static>(
     ty: PlainType,
     func: impl Fn(Caller<'_, T>, &[Val], &mut [Val]) -> Result<()> + Send + Sync + 'static,
 ) -> Arc<HostFunc> {
+    let closure = dynamic_closure(&ty, func);
+    Arc::new(host_func(ty, closure))
+}
+
+/// Creates the closure of a host function of this type.
+#[inline(always)]
+pub(super) fn dynamic_closure<T: 'static>(
+    ty: &PlainType,
+    func: impl Fn(Caller<'_, T>, &[Val], &mut [Val]) -> Result<()> + Send + Sync + 'static,
+) -> impl HostClosure {
     let signature = ty.clone();
     let (param_words, result_words) = (slot_words(&ty.params), slot_words(&ty.results));
-    let call = move |store: *mut StoreRecord, importer: *mut InstanceCtx, slots: *mut u64| -> Result<()> {
+    move |store: *mut StoreRecord, importer: *mut InstanceCtx, slots: *mut u64| -> Result<()> {
         // SAFETY: `entry::host_call` passes a live store whose data is a `T`, and slots that hold the parameters.
         let caller = unsafe { Caller::new(store, importer) };
         let params = (signature.params.iter().enumerate())
@@ -142,6 +196,5 @@ pub(crate) fn dynamic<T: 'static>(
             unsafe { write_slot(slots.add(i * result_words), result_words, bits) };
         }
         Ok(())
-    };
-    Arc::new(host_func(ty, call))
+    }
 }

@@ -37,6 +37,8 @@ impl Engine {
             signatures: Signatures::default(),
             epoch: AtomicU64::new(0),
             stacks: Stacks::default(),
+            #[cfg(feature = "async")]
+            fiber_stacks: Default::default(),
             reservations: Reservations::default(),
             quota: Quota::new(&config.allocation_strategy),
             quiescence,

@@ -8,7 +8,7 @@ use crate::records::instance::{InstanceRecord, instance_of};
 #[cfg(feature = "snapshot")]
 use crate::records::snapshot::state::{State, state};
 use crate::{Func, Global, LinkError, Memory, Module, ModuleExport, Result, Table, Tag};
-use std::ptr::NonNull;
+use std::ptr::{self, NonNull};
 use weir_contract::InstanceCtx;
 
 /// An instance of a module. The handle is valid as long as the store.
@@ -54,22 +54,31 @@ impl Instance {
     /// An import belongs to another store; or with the panic of a host function.
     pub fn new(mut store: impl AsContextMut, module: &Module, imports: &[Extern]) -> Result<Instance> {
         let store = store.as_context_mut();
-        check_engine(&store, module)?;
+        let imports = Instance::check_imports(&store, module, imports)?;
+        Instance::link(store, module, imports)
+    }
+
+    /// Checks the imports of a module for a store.
+    ///
+    /// # Errors
+    /// They do not match, or the module belongs to another engine.
+    ///
+    /// # Panics
+    /// An import belongs to another store.
+    pub(super) fn check_imports(store: &impl AsContext, module: &Module, imports: &[Extern]) -> Result<Vec<Import>> {
+        check_engine(store, module)?;
         let expected = module.bytecode().imports.len();
         if imports.len() != expected {
             return Err(LinkError::Count { expected, found: imports.len() }.into());
         }
-        let imports = (module.bytecode().imports.iter().zip(imports))
-            .map(|(import, &item)| check_import(&store, module, import, item))
-            .collect::<Result<Vec<Import>>>()?;
-        Instance::link(store, module, imports)
+        (module.bytecode().imports.iter().zip(imports)).map(|(import, &item)| check_import(store, module, import, item)).collect()
     }
 
     /// Instantiates a module of the store's engine with imports that have been checked.
     pub(crate) fn link(mut store: impl AsContextMut, module: &Module, imports: Vec<Import>) -> Result<Instance> {
         let store = store.as_context_mut();
         // SAFETY: the store is borrowed, and the imports were checked against it and the module.
-        let ctx = unsafe { instantiate(store.record(), module, imports)? };
+        let ctx = unsafe { instantiate(store.record(), module, imports, ptr::null_mut())? };
         Ok(Instance { store: store.id(), ctx })
     }
 

@@ -159,7 +159,7 @@ impl<T: 'static> Linker<T> {
     /// # Errors
     /// As [`Linker::instantiate`]; the reactor's initialisation fails; a name is already defined.
     pub fn module(&mut self, mut store: impl AsContextMut<Data = T>, name: &str, module: &Module) -> Result<&mut Linker<T>> {
-        if module.get_export("_start").is_some_and(|ty| ty.func().is_some()) {
+        if Linker::<T>::is_command(module) {
             return self.command(name, module);
         }
         let instance = self.instantiate(&mut store, module)?;
@@ -167,6 +167,11 @@ impl<T: 'static> Linker<T> {
             initialize.typed::<(), ()>(&store)?.call(&mut store, ()).context("initialising the module")?;
         }
         self.instance(store, name, instance)
+    }
+
+    /// Returns whether a module is a command.
+    pub(super) fn is_command(module: &Module) -> bool {
+        module.get_export("_start").is_some_and(|ty| ty.func().is_some())
     }
 
     fn command(&mut self, name: &str, module: &Module) -> Result<&mut Linker<T>> {
@@ -399,13 +404,24 @@ impl<T: 'static> InstancePre<T> {
     /// As [`Instance::new`].
     pub fn instantiate(&self, mut store: impl AsContextMut<Data = T>) -> Result<Instance> {
         let store = store.as_context_mut();
-        check_engine(&store, &self.module)?;
-        let imports = (self.module.bytecode().imports.iter().zip(&self.imports))
+        let imports = self.check_imports(&store)?;
+        Instance::link(store, &self.module, imports)
+    }
+
+    /// Checks the imports for a store.
+    ///
+    /// # Errors
+    /// They do not match, or the module belongs to another engine.
+    ///
+    /// # Panics
+    /// An import belongs to another store.
+    pub(super) fn check_imports(&self, store: &impl AsContext) -> Result<Vec<Import>> {
+        check_engine(store, &self.module)?;
+        (self.module.bytecode().imports.iter().zip(&self.imports))
             .map(|(import, item)| match item {
-                Item::Extern(item) => check_import(&store, &self.module, import, *item),
+                Item::Extern(item) => check_import(store, &self.module, import, *item),
                 Item::Host(func) => Ok(Import::Host(func.clone())),
             })
-            .collect::<Result<Vec<Import>>>()?;
-        Instance::link(store, &self.module, imports)
+            .collect()
     }
 }

@@ -1,11 +1,12 @@
 //! Handles of linear memories.
 
 use crate::api::store::{AsContext, AsContextMut, StoreContext, StoreContextMut};
+use crate::records::fiber::Fiber;
 use crate::records::memory::MemoryRecord;
 use crate::records::pooling::Share;
 use crate::records::store::StoreRecord;
 use crate::{Error, MemoryType, Result};
-use std::ptr::NonNull;
+use std::ptr::{self, NonNull};
 use std::slice;
 
 /// A linear memory of a store. The handle is valid as long as the store.
@@ -54,7 +55,7 @@ impl Memory {
         // SAFETY: the store is borrowed, and no reference into it is held.
         let record = unsafe {
             (*store.record()).hold(Share::MEMORY)?;
-            (*store.record()).add_memory(ty)?
+            StoreRecord::add_memory(store.record(), ty, ptr::null_mut())?
         };
         // SAFETY: the memory has just been made there.
         Ok(unsafe { Memory::from_raw(store.id(), record) })
@@ -158,9 +159,20 @@ impl Memory {
     /// The memory's maximum, the store's limits or the host forbid it; the memory is unchanged.
     pub fn grow(&self, mut store: impl AsContextMut, delta: u64) -> Result<u64> {
         let store = store.as_context_mut();
-        let record: *mut StoreRecord = store.record();
-        // SAFETY: `in_store` proves that it exists; the store is borrowed.
-        let grown = unsafe { (*self.in_store(store.id())).grow(delta, (*record).limiter.as_mut(), (*record).data)? };
+        // SAFETY: the store is borrowed.
+        unsafe { self.grow_on(store.record(), delta, ptr::null_mut()) }
+    }
+
+    /// Grows the memory as [`Memory::grow`] does, by code on this fiber, or on none.
+    ///
+    /// # Errors
+    /// As there.
+    ///
+    /// # Safety
+    /// The store is live, and nothing else uses it. If there is a fiber, the current code is on it.
+    pub(super) unsafe fn grow_on(&self, record: *mut StoreRecord, delta: u64, fiber: *mut Fiber) -> Result<u64> {
+        // SAFETY: the caller's promise; `in_store` proves that the memory exists.
+        let grown = unsafe { (*self.in_store((*record).id)).grow(delta, StoreRecord::asked(record, fiber))? };
         grown.ok_or_else(|| Error::msg(format!("the memory cannot grow by {delta} pages")))
     }
 

@@ -1,5 +1,11 @@
 //! The public API: handles over the records, and the wiring of the layers below.
 
+#[cfg(feature = "async")]
+mod async_calls;
+#[cfg(feature = "async")]
+mod async_host;
+#[cfg(feature = "async")]
+mod async_store;
 mod backtrace;
 pub(crate) mod cache;
 pub(crate) mod caller;

@@ -50,6 +50,15 @@ pub struct StoreContextMut<'a, T: 'static> {
     marker: PhantomData<&'a mut T>,
 }
 
+// SAFETY: a borrow of a store whose data can be shared gives what a reference to the store gives.
+unsafe impl<T: Sync> Send for StoreContext<'_, T> {}
+// SAFETY: as above.
+unsafe impl<T: Sync> Sync for StoreContext<'_, T> {}
+// SAFETY: as above, for an exclusive reference.
+unsafe impl<T: Send> Send for StoreContextMut<'_, T> {}
+// SAFETY: as above.
+unsafe impl<T: Sync> Sync for StoreContextMut<'_, T> {}
+
 /// Types that can borrow a store for reading: [`Store`], [`Caller`](crate::Caller), and references to them.
 pub trait AsContext {
     /// The type of the embedder's data.
@@ -81,11 +90,13 @@ impl<T: 'static> Store<T> {
     pub fn try_new(engine: &Engine, data: T) -> Result<Store<T>> {
         static NEXT_ID: AtomicU64 = AtomicU64::new(1);
         let stack = Box::new(StackRecord::new(engine.config().value_stack_size, &engine.record().stacks)?);
+        // Engines without deadlines may poll for fuel.
+        let deadline = if engine.config().epoch_interruption { 0 } else { u64::MAX };
         let record = Box::new(StoreRecord {
             ctx: StoreCtx {
                 fuel: 0,
                 epoch: &raw const engine.record().epoch,
-                deadline: 0,
+                deadline,
                 trap_pc: 0,
                 trap_fp: 0,
                 trap: 0,
@@ -112,6 +123,10 @@ impl<T: 'static> Store<T> {
             roots: Roots::default(),
             root_maps: RootMaps::default(),
             owned: Owned::default(),
+            fiber: ptr::null_mut(),
+            deadline,
+            fuel_yield: None,
+            needs_async: false,
         });
         Ok(Store { record: NonNull::from(Box::leak(record)), marker: PhantomData })
     }
@@ -334,7 +349,12 @@ impl<'a, T: 'static> StoreContextMut<'a, T> {
     pub fn set_fuel(&mut self, fuel: u64) -> Result<()> {
         fuel_is_on(self.engine())?;
         // SAFETY: the store is borrowed.
-        unsafe { (*self.record.as_ptr()).ctx.fuel = i64::try_from(fuel).unwrap_or(i64::MAX) };
+        unsafe {
+            let record = self.record.as_ptr();
+            (*record).ctx.fuel = i64::try_from(fuel).unwrap_or(i64::MAX);
+            let interval = (*record).fuel_yield.map(|fuel_yield| fuel_yield.interval);
+            (*record).set_fuel_yield(interval);
+        }
         Ok(())
     }
 
@@ -365,7 +385,7 @@ impl<'a, T: 'static> StoreContextMut<'a, T> {
     }
 }
 
-fn fuel_is_on(engine: &Engine) -> Result<()> {
+pub(super) fn fuel_is_on(engine: &Engine) -> Result<()> {
     match engine.config().consume_fuel {
         true => Ok(()),
         false => Err(Error::msg("the engine does not consume fuel: see Config::consume_fuel")),

@@ -2,6 +2,7 @@
 
 use crate::api::store::{AsContext, AsContextMut};
 use crate::api::value::Ref;
+use crate::records::fiber::Fiber;
 use crate::records::pooling::Share;
 use crate::records::store::StoreRecord;
 use crate::records::table::TableRecord;
@@ -41,7 +42,7 @@ impl Table {
         let record = unsafe {
             let init = init.to_slot(store.record(), ty.element)?;
             (*store.record()).hold(Share::TABLE)?;
-            (*store.record()).add_table(ty, init)?
+            StoreRecord::add_table(store.record(), ty, init, ptr::null_mut())?
         };
         // SAFETY: the table has just been made there.
         Ok(unsafe { Table::from_raw(store.id(), record) })
@@ -126,12 +127,23 @@ impl Table {
     /// table is unchanged.
     pub fn grow(&self, mut store: impl AsContextMut, delta: u64, init: Ref) -> Result<u64> {
         let store = store.as_context_mut();
-        let record: *mut StoreRecord = store.record();
-        // SAFETY: `in_store` proves that it exists, and the store is borrowed.
+        // SAFETY: the store is borrowed.
+        unsafe { self.grow_on(store.record(), delta, init, ptr::null_mut()) }
+    }
+
+    /// Grows the table as [`Table::grow`] does, by code on this fiber, or on none.
+    ///
+    /// # Errors
+    /// As there.
+    ///
+    /// # Safety
+    /// The store is live, and nothing else uses it. If there is a fiber, the current code is on it.
+    pub(super) unsafe fn grow_on(&self, record: *mut StoreRecord, delta: u64, init: Ref, fiber: *mut Fiber) -> Result<u64> {
+        // SAFETY: the caller's promise; `in_store` proves that the table exists.
         let grown = unsafe {
-            let table = &mut *self.in_store(store.id());
+            let table = &mut *self.in_store((*record).id);
             let init = init.to_slot(record, table.ty.element)?;
-            table.grow(delta, init, (*record).limiter.as_mut(), (*record).data)?
+            table.grow(delta, init, StoreRecord::asked(record, fiber))?
         };
         grown.ok_or_else(|| Error::msg(format!("the table cannot grow by {delta} elements")))
     }

@@ -208,6 +208,10 @@ pub trait WasmResults: WasmParams {
     unsafe fn read(slots: *const u64, store: StoreAddress) -> Self;
 }
 
+/// The parameters of an asynchronous host function, as a tuple of up to seventeen [`WasmTy`]s: see
+/// [`Linker::func_wrap_async`](crate::Linker::func_wrap_async).
+pub trait WasmTyList: WasmResults {}
+
 /// The return types of host functions: [`WasmResults`], or a `Result` of them, whose error ends the guest's execution
 /// and is returned by the call into the guest.
 pub trait WasmRet {
@@ -333,6 +337,8 @@ macro_rules! tuple {
             }
         }
 
+        impl<$($name: WasmTy),*> WasmTyList for ($($name,)*) {}
+
         #[allow(non_snake_case)]
         impl<T: 'static, F, $($name: WasmTy,)* R: WasmRet> IntoFunc<T, ($($name,)*), R> for F
         where
@@ -433,6 +439,12 @@ impl<P, R> std::fmt::Debug for TypedFunc<P, R> {
 }
 
 impl<P: WasmParams, R: WasmResults> TypedFunc<P, R> {
+    /// The words that a call needs.
+    pub(super) const WORDS: usize = {
+        let (params, results) = (P::COUNT * P::WORDS, R::COUNT * R::WORDS);
+        if params > results { params } else { results }
+    };
+
     /// Makes a handle of a function whose type has been checked.
     pub(crate) fn new(func: Func) -> TypedFunc<P, R> {
         TypedFunc { func, marker: PhantomData }
@@ -457,10 +469,7 @@ impl<P: WasmParams, R: WasmResults> TypedFunc<P, R> {
         // SAFETY: the store is borrowed, the function belongs to it, and its type was checked when this handle was
         // made.
         unsafe {
-            let words = const {
-                let (params, results) = (P::COUNT * P::WORDS, R::COUNT * R::WORDS);
-                if params > results { params } else { results }
-            };
+            let words = Self::WORDS;
             let address = StoreAddress(store.record());
             params.check(address)?;
             entry::invoke(store.record(), func, words, |args| params.write(args, address), |args| R::read(args, address))

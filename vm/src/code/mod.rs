@@ -22,13 +22,13 @@ use info::{Calls, CodeInfo, ModuleKey};
 use map::CodeArena;
 use std::collections::HashMap;
 use std::ops::ControlFlow;
-use std::ptr::NonNull;
+use std::ptr::{self, NonNull};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
 use stubs::{FUNC_STUBS, STUB, Shape, THUNK};
 use weir_bytecode::{FuncType, Module};
 use weir_contract::code::{RelocTarget, Stripe, UnplacedCode};
-use weir_contract::{Entry, Helper, HelperAddress, STRIPES, TrapSite};
+use weir_contract::{Boundary, Entry, Helper, HelperAddress, STRIPES, TrapSite};
 
 /// The number of counters of a function's ticks in a stripe: those that are left, and those that were given.
 pub(crate) const TICKS: usize = 2;
@@ -62,6 +62,12 @@ impl RetiredCode {
     /// Returns the bytes of code.
     pub fn len(&self) -> usize {
         self.code.info().len
+    }
+
+    /// Returns the addresses of the code.
+    pub fn range(&self) -> std::ops::Range<usize> {
+        let start = self.code.code.as_ptr().addr();
+        start..start + self.len()
     }
 
     /// Returns whether it was code of `module`.
@@ -284,6 +290,31 @@ impl CodeSpace {
             let Some(call) = (unsafe { self.calls().at(return_address) }) else { return };
             if call.sites().try_for_each(|site| visit(site, call.frame(fp.addr()))).is_break() {
                 return;
+            }
+        }
+    }
+
+    /// Calls `visit` with the return addresses of the native frames of a suspended stack, which lie in functions' code. `boundary` and
+    /// `exit_fp` are those of its record.
+    ///
+    /// # Safety
+    /// The stack stays suspended until this returns.
+    pub unsafe fn return_addresses(&self, mut boundary: usize, mut exit_fp: usize, visit: &mut dyn FnMut(usize)) {
+        let calls = self.calls();
+        while boundary != 0 {
+            let mut fp = exit_fp;
+            // SAFETY: the caller's promise. Native code keeps a chain of frames up to its boundary. There the return address is in a
+            // stub, and the inner loop ends. Code to which a suspended stack returns has not been freed.
+            unsafe {
+                loop {
+                    let [caller, return_address] = ptr::with_exposed_provenance::<[usize; 2]>(fp).read();
+                    if calls.at(return_address).is_none() {
+                        break;
+                    }
+                    visit(return_address);
+                    fp = caller;
+                }
+                Boundary { prev: boundary, exit_fp, .. } = ptr::with_exposed_provenance::<Boundary>(boundary).read();
             }
         }
     }

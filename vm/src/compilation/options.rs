@@ -9,7 +9,7 @@ pub(crate) fn options(config: &Config) -> Options {
     let defaults = Options::default();
     Options {
         fuel: config.consume_fuel,
-        poll: config.epoch_interruption,
+        poll: config.polls(),
         guard_regions: config.guards_memory(),
         signals: config.signals_based_traps,
         canonical_nans: config.canonicalises_nans(),

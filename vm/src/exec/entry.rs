@@ -10,6 +10,8 @@ use crate::interp::{self, Exit};
 use crate::records::error::Error;
 use crate::records::exceptions::InFlight;
 use crate::records::failure::Failure;
+#[cfg(feature = "async")]
+use crate::records::fiber;
 use crate::records::heap::drop_values;
 use crate::records::instance::{Owner, instance_of, owner_of};
 use crate::records::stack;
@@ -39,9 +41,57 @@ pub(crate) unsafe fn invoke<R>(
     write: impl FnOnce(*mut u64),
     read: impl FnOnce(*mut u64) -> R,
 ) -> Result<R, Error> {
-    // SAFETY: the caller's promise; the invocation restores the state that the guest may change.
+    // SAFETY: the caller's promise.
     unsafe {
         let _invocation = Invocation::begin(store)?;
+        run(store, func, words, write, read)
+    }
+}
+
+/// Calls a function from Rust, as [`invoke`] does, on the fiber that runs, around which nothing of the guest is on its stack.
+///
+/// # Errors
+/// # Panics
+/// As [`invoke`].
+///
+/// # Safety
+/// As for [`invoke`]; the store's fiber runs.
+#[cfg(feature = "async")]
+pub(crate) unsafe fn invoke_on_fiber<R>(
+    store: *mut StoreRecord,
+    func: *const FuncRef,
+    words: usize,
+    write: impl FnOnce(*mut u64),
+    read: impl FnOnce(*mut u64) -> R,
+) -> Result<R, Error> {
+    // SAFETY: the caller's promise.
+    unsafe {
+        if (*(*store).fiber).cancelled {
+            return Err(fiber::cancelled());
+        }
+        let _invocation = Invocation::nested(store);
+        run(store, func, words, write, read)
+    }
+}
+
+/// Calls a function within an invocation.
+///
+/// # Errors
+/// # Panics
+/// As [`invoke`].
+///
+/// # Safety
+/// As for [`invoke`]; an invocation has begun, which restores the state that the guest may change.
+#[inline(always)]
+unsafe fn run<R>(
+    store: *mut StoreRecord,
+    func: *const FuncRef,
+    words: usize,
+    write: impl FnOnce(*mut u64),
+    read: impl FnOnce(*mut u64) -> R,
+) -> Result<R, Error> {
+    // SAFETY: the caller's promise.
+    unsafe {
         let stack = &raw mut (*(*store).stack).ctx;
         let args = (*stack).value_sp;
         if args.wrapping_add(words) > (*stack).value_limit {
@@ -74,6 +124,27 @@ unsafe fn drop_dead(store: *mut StoreRecord) {
 #[cold]
 fn stack_overflow() -> Error {
     Error::new(Trap::StackOverflow)
+}
+
+/// Returns the error of a synchronous invocation where it is refused.
+///
+/// # Safety
+/// The store is live.
+#[cold]
+unsafe fn refused(store: *mut StoreRecord) -> Error {
+    #[cfg(feature = "async")]
+    // SAFETY: the caller's promise.
+    unsafe {
+        let StoreRecord { fiber, needs_async, .. } = &*store;
+        if fiber.as_ref().is_some_and(|fiber| fiber.cancelled) {
+            return fiber::cancelled();
+        }
+        if *needs_async {
+            return fiber::needs_async();
+        }
+    }
+    let _ = store;
+    Error::msg("a guest that was called asynchronously cannot be called synchronously, by `call`, within that call")
 }
 
 /// Returns the error of a guest that has just failed.
@@ -178,15 +249,26 @@ impl Invocation {
             let here = approximate_stack_pointer();
             let StackCtx { native_limit, value_sp, boundary, .. } = (*(*store).stack).ctx;
             let mut outer_frames = ALL_FRAMES;
-            if (*store).invocations == 0 {
-                enter_guest(store, here)?;
-            } else if here < native_limit {
-                return Err(stack_overflow());
-            } else {
-                outer_frames = std::mem::replace(&mut (*store).outer_frames, innermost_link(store));
+            match (*store).invocations {
+                0 => enter_guest(store, here)?,
+                ..0 => return Err(refused(store)),
+                1.. if here < native_limit => return Err(stack_overflow()),
+                1.. => outer_frames = std::mem::replace(&mut (*store).outer_frames, innermost_link(store)),
             }
             (*store).invocations += 1;
             Ok(Invocation { store, native_limit, value_sp, boundary, outer_frames })
+        }
+    }
+
+    /// Begins an invocation on the store's fiber, whose limit is set.
+    #[cfg(feature = "async")]
+    unsafe fn nested(store: *mut StoreRecord) -> Invocation {
+        // SAFETY: the promise of `invoke_on_fiber`.
+        unsafe {
+            let StackCtx { native_limit, value_sp, boundary, .. } = (*(*store).stack).ctx;
+            let outer_frames = std::mem::replace(&mut (*store).outer_frames, innermost_link(store));
+            (*store).invocations += 1;
+            Invocation { store, native_limit, value_sp, boundary, outer_frames }
         }
     }
 }

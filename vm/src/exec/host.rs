@@ -4,12 +4,16 @@ use crate::records::collect::collect;
 use crate::records::engine::Engine;
 use crate::records::error::{Error, Result};
 use crate::records::failure::Failure;
+#[cfg(feature = "async")]
+use crate::records::fiber::{Interrupted, wait_for};
 use crate::records::heap::drop_values;
 use crate::records::host::{HostFunc, HostRecord};
 use crate::records::instance::Owner;
 use crate::records::store::{StoreRecord, context};
 use crate::records::thrown::ThrownException;
 use crate::records::unwind::throw_object;
+#[cfg(feature = "async")]
+use std::panic::resume_unwind;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::{self, NonNull};
 use std::sync::Arc;
@@ -28,7 +32,34 @@ impl<F: Fn(*mut StoreRecord, *mut InstanceCtx, *mut u64) -> Result<()> + Send + 
 
 /// Creates a host function of this type that is in no store yet.
 pub(crate) fn host_func<F: HostClosure>(ty: FuncType, closure: F) -> HostFunc {
-    HostFunc { ty, call: host_call::<F>, closure: Box::new(closure) }
+    HostFunc { ty, call: host_call::<F>, closure: Box::new(closure), is_async: false }
+}
+
+/// Creates a host function that may suspend its caller.
+#[cfg(feature = "async")]
+pub(crate) fn async_func<F: HostClosure>(ty: FuncType, closure: F) -> HostFunc {
+    HostFunc { is_async: true, ..host_func(ty, closure) }
+}
+
+/// Suspends the caller of a host function until a future has completed, and returns its output.
+///
+/// # Errors
+/// The caller was called synchronously, or is cancelled.
+///
+/// # Panics
+/// With the panic of the future.
+///
+/// # Safety
+/// The guest of the live store has called the host function whose closure calls this. The closure has no other frames, and uses no data
+/// of its thread that it had before.
+#[cfg(feature = "async")]
+pub(crate) unsafe fn wait<'f, R>(store: *mut StoreRecord, future: Box<dyn Future<Output = R> + Send + 'f>) -> Result<R> {
+    // SAFETY: the caller's promise: if there is a fiber, its guest is the caller.
+    match unsafe { wait_for((*store).fiber, future.into()) } {
+        Ok(output) => Ok(output),
+        Err(Interrupted::Error(error)) => Err(error),
+        Err(Interrupted::Panic(payload)) => resume_unwind(payload),
+    }
 }
 
 /// Returns the [`HostCtx::call`](weir_contract::HostCtx::call) of host functions whose closure is an `F`. It is
@@ -149,6 +180,10 @@ pub(crate) unsafe fn add(store: *mut StoreRecord, func: EngineFunc, importer: *m
     let func_ref = FuncRef { entry, sig, index: 0, instance: ptr::null_mut() };
     // SAFETY: the caller's promise; the record is written before any other code can refer to it.
     unsafe {
+        #[cfg(feature = "async")]
+        if func.is_async {
+            (*store).require_async();
+        }
         let ctx = HostCtx { instance: context(store, ptr::null_mut()), call: func.call as *const u8 };
         let owner = Box::into_raw(Box::new(Owner::Host(HostRecord { ctx, func_ref, func, importer })));
         (*store).owned.owners.push(owner);

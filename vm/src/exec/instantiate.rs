@@ -5,6 +5,7 @@ use crate::exec::entry;
 use crate::exec::host::{self, EngineFunc};
 use crate::records::bulk;
 use crate::records::exceptions::TagRecord;
+use crate::records::fiber::Fiber;
 use crate::records::instance::{InstanceRecord, Owner};
 use crate::records::memory::MemoryRecord;
 use crate::records::pooling::Share;
@@ -32,7 +33,11 @@ pub(crate) enum Import {
     Tag(*const TagRecord),
 }
 
-/// Makes an instance and runs its start function.
+// SAFETY: the pointers are to records of a store, and are used only with that.
+unsafe impl Send for Import {}
+
+/// Makes an instance and runs its start function. `fiber` is the store's, on which the current code runs, if the instance is made
+/// asynchronously, and otherwise null.
 ///
 /// # Errors
 /// A memory or table cannot be made, a segment is out of bounds, or the start function fails. Writes to imported
@@ -41,7 +46,12 @@ pub(crate) enum Import {
 /// # Safety
 /// `store` is live, no other code uses it and no reference into it is held. The module is of the store's engine. The
 /// imports belong to the store and are complete, in the order of the module, and of the types that it imports.
-pub(crate) unsafe fn instantiate(store: *mut StoreRecord, module: &Module, imports: Vec<Import>) -> Result<NonNull<InstanceCtx>> {
+pub(crate) unsafe fn instantiate(
+    store: *mut StoreRecord,
+    module: &Module,
+    imports: Vec<Import>,
+    fiber: *mut Fiber,
+) -> Result<NonNull<InstanceCtx>> {
     // SAFETY: the caller's promise. After `adopt` there are only shared references to the record.
     unsafe {
         let (memories, tables) = (module.bytecode().memories.len(), module.bytecode().tables.len());
@@ -53,9 +63,9 @@ pub(crate) unsafe fn instantiate(store: *mut StoreRecord, module: &Module, impor
         module.engine().record().engines.prepare_module(instance.ctx)?;
         link_imports(store, instance, imports);
         make_tags(store, instance);
-        make_memories(store, instance)?;
+        make_memories(store, instance, fiber)?;
         // A table's initial value may be an imported global, and a global's may be a function; neither needs the other.
-        make_tables(store, instance)?;
+        make_tables(store, instance, fiber)?;
         make_globals(instance);
         let passive = |segment: &ElemSegment| match segment.mode {
             ElemMode::Passive => references(instance, segment).map(Cell::new).collect(),
@@ -65,7 +75,14 @@ pub(crate) unsafe fn instantiate(store: *mut StoreRecord, module: &Module, impor
         write_elems(instance)?;
         write_data(instance)?;
         if let Some(start) = module.bytecode().start {
-            entry::invoke(store, instance.func_ref(start), 0, |_| (), |_| ())?;
+            let start = instance.func_ref(start);
+            if fiber.is_null() {
+                entry::invoke(store, start, 0, |_| (), |_| ())?;
+            }
+            #[cfg(feature = "async")]
+            if !fiber.is_null() {
+                entry::invoke_on_fiber(store, start, 0, |_| (), |_| ())?;
+            }
         }
         Ok(NonNull::new_unchecked(instance.ctx))
     }
@@ -177,26 +194,26 @@ unsafe fn make_tags(store: *mut StoreRecord, instance: &InstanceRecord) {
     }
 }
 
-unsafe fn make_memories(store: *mut StoreRecord, instance: &InstanceRecord) -> Result<()> {
+unsafe fn make_memories(store: *mut StoreRecord, instance: &InstanceRecord, fiber: *mut Fiber) -> Result<()> {
     let bytecode = instance.module.bytecode();
     for (i, &ty) in bytecode.memories.iter().enumerate().skip(bytecode.imported_memories as usize) {
         // SAFETY: no reference into the store is held.
         unsafe {
-            let memory = (*store).add_memory(ty)?;
+            let memory = StoreRecord::add_memory(store, ty, fiber)?;
             set_memory(instance, i as u32, memory);
         }
     }
     Ok(())
 }
 
-unsafe fn make_tables(store: *mut StoreRecord, instance: &InstanceRecord) -> Result<()> {
+unsafe fn make_tables(store: *mut StoreRecord, instance: &InstanceRecord, fiber: *mut Fiber) -> Result<()> {
     let record = instance.module.record();
     let bytecode = &record.bytecode;
     for (i, table) in bytecode.tables.iter().enumerate().skip(bytecode.imported_tables as usize) {
         // SAFETY: no reference into the store is held, and the layout has room for the pointer.
         unsafe {
             let init = table.init.as_ref().map_or(0, |init| evaluate(instance, init) as u64);
-            let table = (*store).add_table(canonical_table(table.ty, &record.sig_ids), init)?;
+            let table = StoreRecord::add_table(store, canonical_table(table.ty, &record.sig_ids), init, fiber)?;
             set_tail(instance, record.layout.table(i as u32), table);
         }
     }

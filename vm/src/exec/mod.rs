@@ -3,6 +3,8 @@
 
 pub(crate) mod engines;
 pub(crate) mod entry;
+#[cfg(feature = "async")]
+pub(crate) mod fiber;
 pub(crate) mod host;
 pub(crate) mod instantiate;
 mod interpreter_only;

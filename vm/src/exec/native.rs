@@ -22,6 +22,8 @@ pub(super) use crate::sys::signals::has_stack as thread_is_prepared;
 pub(super) use crate::tier::engine::has_processor;
 use crate::tier::engine::{cell_address, reenter_stub};
 pub(super) use crate::tier::reclaim::{enter, leave};
+#[cfg(feature = "async")]
+pub(super) use crate::tier::reclaim::{resume, suspend};
 use crate::tier::state::{EngineState, engine_of};
 use crate::tier::tier_up::{leave_osr, tier_up_baseline};
 use crate::tier::unwind::{on_throw, on_unwind};

@@ -32,3 +32,11 @@ pub(super) fn enter(_word: &Word) {}
 
 /// Ends the section.
 pub(super) fn leave(_word: &Word) {}
+
+/// Notes that a stack is suspended. No code can be retired, so nothing is recorded.
+#[cfg(feature = "async")]
+pub(super) fn suspend(_word: &Word, _fiber: usize, _stack: (usize, usize), _at_rest: bool) {}
+
+/// Notes that a stack is resumed.
+#[cfg(feature = "async")]
+pub(super) fn resume(_word: &Word, _fiber: usize) {}

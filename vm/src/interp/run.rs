@@ -144,7 +144,7 @@ unsafe fn meter(store: *mut StoreRecord) -> Meter {
         Meter {
             store: &raw mut (*store).ctx,
             fuel: config.consume_fuel,
-            polls: config.epoch_interruption,
+            polls: config.polls(),
             canonical_nans: config.canonicalises_nans(),
         }
     }

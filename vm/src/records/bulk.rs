@@ -25,19 +25,20 @@ pub(crate) const GROW_FAILED: u64 = u64::MAX;
 pub(crate) unsafe fn memory_grow(instance: &InstanceRecord, memory: u32, delta: u64) -> Option<u64> {
     // SAFETY: see the head of this file; a limiter cannot reach the store.
     unsafe {
-        let store = &mut *store_of(instance.ctx);
+        let store = store_of(instance.ctx);
         let memory = &mut *instance.memory(memory);
-        let grown = memory.grow(delta, store.limiter.as_mut(), store.data);
+        let grown = memory.grow(delta, StoreRecord::asked(store, (*store).fiber));
         grow_result(store, grown)
     }
 }
 
 /// Converts the result of growing. An error of the limiter is stored in the store.
-fn grow_result(store: &mut StoreRecord, grown: Result<Option<u64>, Error>) -> Option<u64> {
+unsafe fn grow_result(store: *mut StoreRecord, grown: Result<Option<u64>, Error>) -> Option<u64> {
     match grown {
         Ok(old) => Some(old.unwrap_or(GROW_FAILED)),
         Err(error) => {
-            store.failure = Some(Failure::Host(error));
+            // SAFETY: see the head of this file.
+            unsafe { (*store).failure = Some(Failure::Host(error)) };
             None
         }
     }
@@ -140,9 +141,9 @@ pub(crate) unsafe fn table_set(instance: &InstanceRecord, table: u32, index: u64
 pub(crate) unsafe fn table_grow(instance: &InstanceRecord, table: u32, reference: u64, delta: u64) -> Option<u64> {
     // SAFETY: see the head of this file; a limiter cannot reach the store.
     unsafe {
-        let store = &mut *store_of(instance.ctx);
+        let store = store_of(instance.ctx);
         let table = &mut *instance.table(table);
-        let grown = table.grow(delta, reference, store.limiter.as_mut(), store.data);
+        let grown = table.grow(delta, reference, StoreRecord::asked(store, (*store).fiber));
         grow_result(store, grown)
     }
 }

@@ -18,7 +18,7 @@ use crate::records::heap::Collection;
 use crate::records::instance::{InstanceRecord, Owner, instance_of};
 use crate::records::module::ModuleRecord;
 use crate::records::store::StoreRecord;
-use crate::records::walk::{ALL_FRAMES, EvaluatorActivation, InterpFrame, Pc, Segment, segments, walk_activation};
+use crate::records::walk::{EvaluatorActivation, InterpFrame, Pc, Segment, all_segments, walk_activation};
 use std::ops::ControlFlow;
 use std::ptr;
 use weir_contract::{FRAME_HEADER, LANDING_FP};
@@ -91,7 +91,7 @@ unsafe fn visit_frames(store: *mut StoreRecord, collection: &mut Collection<'_>)
     let mut depth = 0;
     // SAFETY: the caller's promise: the frames are as their maps say.
     unsafe {
-        segments(store, ALL_FRAMES, |segment| {
+        all_segments(store, |segment| {
             match segment {
                 Segment::Native { exit_fp, .. } => {
                     (*store).engine.record().engines.native_frames(exit_fp, &mut |site| {

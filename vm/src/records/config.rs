@@ -6,12 +6,17 @@ use crate::records::precompiled::cache::Directory;
 use std::sync::Arc;
 use weir_bytecode::Module as Bytecode;
 use weir_bytecode::validate::{self, Proposals};
+#[cfg(feature = "async")]
+use weir_contract::NATIVE_STACK_RESERVE;
 #[cfg(feature = "jit")]
 use weir_contract::code::FunctionText;
 use weir_contract::code::Padding;
 
 /// Default of [`Config::max_wasm_stack`](crate::Config::max_wasm_stack).
 const DEFAULT_MAX_WASM_STACK: usize = 512 << 10;
+/// Default of [`Config::async_stack_size`](crate::Config::async_stack_size).
+#[cfg(feature = "async")]
+const DEFAULT_ASYNC_STACK: usize = 2 << 20;
 /// Default of [`Config::value_stack_size`](crate::Config::value_stack_size): room for the depth of recursion that the
 /// default native stack gives compiled code.
 const DEFAULT_VALUE_STACK: usize = 4 << 20;
@@ -78,6 +83,9 @@ pub struct Config {
     pub(crate) consume_fuel: bool,
     pub(crate) epoch_interruption: bool,
     pub(crate) max_wasm_stack: usize,
+    pub(crate) async_support: bool,
+    /// `None` for the default, [`Config::fiber_stack`].
+    pub(crate) async_stack_size: Option<usize>,
     pub(crate) value_stack_size: usize,
     pub(crate) stress: Option<u64>,
     pub(crate) portable_interpreter: bool,
@@ -147,6 +155,18 @@ pub(crate) enum LoopKind {
 }
 
 impl Config {
+    /// Returns whether code polls at functions' entries and at loops.
+    pub(crate) fn polls(&self) -> bool {
+        self.epoch_interruption || self.consume_fuel && self.async_support
+    }
+
+    /// Returns the bytes of a native stack for asynchronous calls.
+    #[cfg(feature = "async")]
+    pub(crate) fn fiber_stack(&self) -> usize {
+        let default = DEFAULT_ASYNC_STACK.max(self.max_wasm_stack.saturating_add(NATIVE_STACK_RESERVE));
+        self.async_stack_size.unwrap_or(default).max(2 * NATIVE_STACK_RESERVE)
+    }
+
     /// Returns whether backtraces have source files and lines.
     #[cfg(feature = "addr2line")]
     pub(crate) fn has_details(&self) -> bool {
@@ -165,6 +185,8 @@ impl Default for Config {
             consume_fuel: false,
             epoch_interruption: false,
             max_wasm_stack: DEFAULT_MAX_WASM_STACK,
+            async_support: false,
+            async_stack_size: None,
             value_stack_size: DEFAULT_VALUE_STACK,
             stress: None,
             portable_interpreter: false,

@@ -7,6 +7,8 @@ use crate::records::memory::Reservations;
 use crate::records::pooling::Quota;
 use crate::records::quiescence::Domain;
 use crate::records::signatures::Signatures;
+#[cfg(feature = "async")]
+use crate::records::stack::FiberStacks;
 use crate::records::stack::Stacks;
 use crate::records::stripes::Stripes;
 use std::sync::atomic::AtomicU64;
@@ -30,6 +32,9 @@ pub(crate) struct EngineRecord {
     pub epoch: AtomicU64,
     /// Value stacks of dropped stores, for new ones.
     pub stacks: Stacks,
+    /// Native stacks of finished fibers, for new ones.
+    #[cfg(feature = "async")]
+    pub fiber_stacks: FiberStacks,
     /// Address space of dropped memories, for new ones.
     pub reservations: Reservations,
     /// What its stores hold together.

@@ -2,6 +2,7 @@
 
 use crate::records::backtrace::WasmBacktrace;
 use crate::records::error::Error;
+use crate::records::fiber::Cancelled;
 use crate::records::instance::InstanceRecord;
 use crate::records::mismatch;
 use std::any::Any;
@@ -48,7 +49,7 @@ impl Failure {
         match self {
             _ if limit == 0 => None,
             Failure::Trap { frames: frames @ None, .. } => Some(frames.insert(WasmBacktrace::default())),
-            Failure::Host(error) if error.wasm_backtrace().is_none() => Some(error.backtrace_mut()),
+            Failure::Host(error) if error.wasm_backtrace().is_none() && !error.is::<Cancelled>() => Some(error.backtrace_mut()),
             Failure::Trap { .. } | Failure::Host(_) | Failure::Panic(_) => None,
             Failure::Throw(_) | Failure::Thrown => None,
         }

@@ -27,6 +27,9 @@ pub(crate) struct HostFunc {
     /// Calls the closure; generic over the closure's type.
     pub call: HostCall,
     pub closure: Box<dyn Send + Sync>,
+    /// Whether it may suspend its caller.
+    #[cfg_attr(not(feature = "async"), allow(dead_code, reason = "there are no asynchronous calls"))]
+    pub is_async: bool,
 }
 
 /// A host function as compiled code calls it: see [`HostCtx::call`].

@@ -1,7 +1,15 @@
 //! Limits on the resources of a store.
 
 use crate::records::error::{Error, Result};
+use crate::records::fiber::Fiber;
+#[cfg(feature = "async")]
+use crate::records::fiber::{Interrupted, Payload, wait_for};
+use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+#[cfg(feature = "async")]
+use std::pin::Pin;
+#[cfg(feature = "async")]
+use std::task::{Context, Poll, Waker};
 
 /// Limits the memories, tables and instances of a store; see [`Store::limiter`](crate::Store::limiter).
 /// [`StoreLimits`](crate::StoreLimits) serves most needs.
@@ -79,11 +87,136 @@ pub trait ResourceLimiter {
     }
 }
 
-/// A [`ResourceLimiter`] in the embedder's data. It is found anew for each call.
-pub(crate) struct Limiter(Box<Find>);
+/// Limits the memories, tables and instances of a store as [`ResourceLimiter`] does, with answers that the guest waits for; see
+/// [`Store::limiter_async`](crate::Store::limiter_async).
+///
+/// The two asynchronous methods are written as the attribute `async_trait` of the crate of that name writes them, so an
+/// implementation may have that attribute and `async fn`.
+///
+/// ```
+/// use std::pin::Pin;
+/// use weir::{Engine, ResourceLimiterAsync, Result, Store};
+///
+/// /// All memories together.
+/// struct Budget(usize);
+///
+/// impl ResourceLimiterAsync for Budget {
+///     fn memory_growing<'l, 'f>(
+///         &'l mut self,
+///         current: usize,
+///         desired: usize,
+///         _maximum: Option<usize>,
+///     ) -> Pin<Box<dyn Future<Output = Result<bool>> + Send + 'f>>
+///     where
+///         'l: 'f,
+///         Self: 'f,
+///     {
+///         Box::pin(async move {
+///             let Some(left) = self.0.checked_sub(desired - current) else { return Ok(false) };
+///             self.0 = left;
+///             Ok(true)
+///         })
+///     }
+///
+///     fn table_growing<'l, 'f>(
+///         &'l mut self,
+///         _current: usize,
+///         desired: usize,
+///         _maximum: Option<usize>,
+///     ) -> Pin<Box<dyn Future<Output = Result<bool>> + Send + 'f>>
+///     where
+///         'l: 'f,
+///         Self: 'f,
+///     {
+///         Box::pin(async move { Ok(desired <= 1000) })
+///     }
+/// }
+///
+/// let mut store = Store::new(&Engine::default(), Budget(3 << 16));
+/// store.limiter_async(|budget| budget);
+/// ```
+#[cfg(feature = "async")]
+pub trait ResourceLimiterAsync: Send {
+    /// See [`ResourceLimiter::memory_growing`].
+    ///
+    /// # Errors
+    /// As there.
+    fn memory_growing<'life0, 'async_trait>(
+        &'life0 mut self,
+        current: usize,
+        desired: usize,
+        maximum: Option<usize>,
+    ) -> Answer<'async_trait>
+    where
+        'life0: 'async_trait,
+        Self: 'async_trait;
+
+    /// See [`ResourceLimiter::table_growing`].
+    ///
+    /// # Errors
+    /// As there.
+    fn table_growing<'life0, 'async_trait>(
+        &'life0 mut self,
+        current: usize,
+        desired: usize,
+        maximum: Option<usize>,
+    ) -> Answer<'async_trait>
+    where
+        'life0: 'async_trait,
+        Self: 'async_trait;
+
+    /// See [`ResourceLimiter::memory_grow_failed`].
+    ///
+    /// # Errors
+    /// As there.
+    fn memory_grow_failed(&mut self, _error: Error) -> Result<()> {
+        Ok(())
+    }
+
+    /// See [`ResourceLimiter::table_grow_failed`].
+    ///
+    /// # Errors
+    /// As there.
+    fn table_grow_failed(&mut self, _error: Error) -> Result<()> {
+        Ok(())
+    }
+
+    /// Returns the maximum number of instances of the store.
+    fn instances(&self) -> usize {
+        10_000
+    }
+
+    /// Returns the maximum number of tables of the store.
+    fn tables(&self) -> usize {
+        10_000
+    }
+
+    /// Returns the maximum number of memories of the store.
+    fn memories(&self) -> usize {
+        10_000
+    }
+}
+
+/// The future answer of a limiter.
+#[cfg(feature = "async")]
+type Answer<'f> = Pin<Box<dyn Future<Output = Result<bool>> + Send + 'f>>;
+
+/// A limiter in the embedder's data. It is found anew for each call.
+pub(crate) enum Limiter {
+    Sync(Box<Find>),
+    #[cfg(feature = "async")]
+    Async(Box<FindAsync>),
+}
 
 /// Calls a closure with the limiter in the embedder's data.
 type Find = dyn FnMut(*mut (), &mut dyn FnMut(&mut dyn ResourceLimiter)) + Send + Sync;
+
+/// Returns the limiter in the embedder's data.
+#[cfg(feature = "async")]
+type FindAsync = dyn FnMut(*mut ()) -> FoundAsync + Send + Sync;
+
+#[cfg(feature = "async")]
+type FoundAsync = *mut dyn ResourceLimiterAsync;
 
 impl Limiter {
     /// Creates a limiter that `find` finds.
@@ -91,46 +224,156 @@ impl Limiter {
     /// # Safety
     /// The pointers passed to the methods point to a live `T` to which no reference is held.
     pub unsafe fn new<T>(mut find: impl (FnMut(&mut T) -> &mut dyn ResourceLimiter) + Send + Sync + 'static) -> Limiter {
-        Limiter(Box::new(move |data, call| {
+        Limiter::Sync(Box::new(move |data, call| {
             // SAFETY: the promise to this function.
             call(find(unsafe { &mut *data.cast::<T>() }));
         }))
     }
 
-    /// [`ResourceLimiter::memory_growing`]
-    pub fn memory_growing(&mut self, data: *mut (), current: usize, desired: usize, maximum: Option<usize>) -> Result<bool> {
-        self.query(data, |limiter| limiter.memory_growing(current, desired, maximum))
-    }
-
-    /// [`ResourceLimiter::table_growing`]
-    pub fn table_growing(&mut self, data: *mut (), current: usize, desired: usize, maximum: Option<usize>) -> Result<bool> {
-        self.query(data, |limiter| limiter.table_growing(current, desired, maximum))
-    }
-
-    /// [`ResourceLimiter::memory_grow_failed`]
-    pub fn memory_grow_failed(&mut self, data: *mut (), error: Error) -> Result<()> {
-        let mut error = Some(error);
-        self.query(data, |limiter| error.take().map_or(Ok(()), |error| limiter.memory_grow_failed(error)))
-    }
-
-    /// [`ResourceLimiter::table_grow_failed`]
-    pub fn table_grow_failed(&mut self, data: *mut (), error: Error) -> Result<()> {
-        let mut error = Some(error);
-        self.query(data, |limiter| error.take().map_or(Ok(()), |error| limiter.table_grow_failed(error)))
+    /// Creates a limiter that `find` finds and whose answers are waited for.
+    ///
+    /// # Safety
+    /// As for [`Limiter::new`].
+    #[cfg(feature = "async")]
+    pub unsafe fn new_async<T: 'static>(
+        mut find: impl (FnMut(&mut T) -> &mut dyn ResourceLimiterAsync) + Send + Sync + 'static,
+    ) -> Limiter {
+        // SAFETY: the promise to this function.
+        Limiter::Async(Box::new(move |data| find(unsafe { &mut *data.cast::<T>() })))
     }
 
     /// Returns the maximum numbers of instances, memories and tables.
     pub fn counts(&mut self, data: *mut ()) -> Result<(usize, usize, usize)> {
-        self.query(data, |limiter| Ok((limiter.instances(), limiter.memories(), limiter.tables())))
+        self.query(
+            data,
+            |limiter| Ok((limiter.instances(), limiter.memories(), limiter.tables())),
+            #[cfg(feature = "async")]
+            |limiter| Ok((limiter.instances(), limiter.memories(), limiter.tables())),
+        )
     }
 
-    /// Calls `query` with the limiter. A panic is caught, because compiled code may be below on the stack.
-    fn query<R>(&mut self, data: *mut (), mut query: impl FnMut(&mut dyn ResourceLimiter) -> Result<R>) -> Result<R> {
+    /// Calls one of the two functions with the limiter. A panic is caught, because compiled code may be below on the stack.
+    fn query<R>(
+        &mut self,
+        data: *mut (),
+        mut query: impl FnMut(&mut dyn ResourceLimiter) -> Result<R>,
+        #[cfg(feature = "async")] query_async: impl FnOnce(&mut dyn ResourceLimiterAsync) -> Result<R>,
+    ) -> Result<R> {
         let mut result = None;
-        let called = catch_unwind(AssertUnwindSafe(|| (self.0)(data, &mut |limiter| result = Some(query(limiter)))));
+        let called = catch_unwind(AssertUnwindSafe(|| match self {
+            Limiter::Sync(find) => find(data, &mut |limiter| result = Some(query(limiter))),
+            #[cfg(feature = "async")]
+            // SAFETY: the promise to `Limiter::new_async`.
+            Limiter::Async(find) => result = Some(query_async(unsafe { &mut *find(data) })),
+        }));
         match (called, result) {
             (Ok(()), Some(result)) => result,
-            _ => Err(Error::msg("the resource limiter panicked")),
+            _ => Err(panicked()),
         }
+    }
+}
+
+fn panicked() -> Error {
+    Error::msg("the resource limiter panicked")
+}
+
+/// A limiter that can be asked, with the embedder's data and the fiber that waits for an asynchronous answer; null if nothing can wait.
+pub(crate) struct Asked<'l> {
+    pub limiter: &'l mut Limiter,
+    pub data: *mut (),
+    #[cfg_attr(not(feature = "async"), allow(dead_code, reason = "there are no asynchronous calls"))]
+    pub fiber: *mut Fiber,
+}
+
+impl Asked<'_> {
+    /// [`ResourceLimiter::memory_growing`]
+    pub fn memory_growing(&mut self, current: usize, desired: usize, maximum: Option<usize>) -> Result<bool> {
+        #[cfg(feature = "async")]
+        if let Limiter::Async(find) = self.limiter {
+            // SAFETY: the promise to `Limiter::new_async`.
+            let mut ask = |data| unsafe { (*find(data)).memory_growing(current, desired, maximum) };
+            return answer(self.fiber, catch_unwind(AssertUnwindSafe(|| ask(self.data))));
+        }
+        self.query(
+            |limiter| limiter.memory_growing(current, desired, maximum),
+            #[cfg(feature = "async")]
+            |_| Ok(false),
+        )
+    }
+
+    /// [`ResourceLimiter::memory_growing`], with an answer that is not waited for.
+    pub fn memory_growing_at_once(&mut self, current: usize, desired: usize) -> Result<bool> {
+        #[cfg(feature = "async")]
+        if let Limiter::Async(find) = self.limiter {
+            // SAFETY: as for `memory_growing`.
+            let mut ask = |data| unsafe { (*find(data)).memory_growing(current, desired, None) };
+            let polled = catch_unwind(AssertUnwindSafe(|| ask(self.data).as_mut().poll(&mut Context::from_waker(Waker::noop()))));
+            return match polled {
+                Ok(Poll::Ready(answer)) => answer,
+                Ok(Poll::Pending) => Err(Error::msg("an asynchronous limiter must answer at once when references are made")),
+                Err(_) => Err(panicked()),
+            };
+        }
+        self.memory_growing(current, desired, None)
+    }
+
+    /// [`ResourceLimiter::table_growing`]
+    pub fn table_growing(&mut self, current: usize, desired: usize, maximum: Option<usize>) -> Result<bool> {
+        #[cfg(feature = "async")]
+        if let Limiter::Async(find) = self.limiter {
+            // SAFETY: as for memories.
+            let mut ask = |data| unsafe { (*find(data)).table_growing(current, desired, maximum) };
+            return answer(self.fiber, catch_unwind(AssertUnwindSafe(|| ask(self.data))));
+        }
+        self.query(
+            |limiter| limiter.table_growing(current, desired, maximum),
+            #[cfg(feature = "async")]
+            |_| Ok(false),
+        )
+    }
+
+    /// [`ResourceLimiter::memory_grow_failed`]
+    pub fn memory_grow_failed(&mut self, error: Error) -> Result<()> {
+        let error = Cell::new(Some(error));
+        self.query(
+            |limiter| error.take().map_or(Ok(()), |error| limiter.memory_grow_failed(error)),
+            #[cfg(feature = "async")]
+            |limiter| error.take().map_or(Ok(()), |error| limiter.memory_grow_failed(error)),
+        )
+    }
+
+    /// [`ResourceLimiter::table_grow_failed`]
+    pub fn table_grow_failed(&mut self, error: Error) -> Result<()> {
+        let error = Cell::new(Some(error));
+        self.query(
+            |limiter| error.take().map_or(Ok(()), |error| limiter.table_grow_failed(error)),
+            #[cfg(feature = "async")]
+            |limiter| error.take().map_or(Ok(()), |error| limiter.table_grow_failed(error)),
+        )
+    }
+
+    fn query<R>(
+        &mut self,
+        query: impl FnMut(&mut dyn ResourceLimiter) -> Result<R>,
+        #[cfg(feature = "async")] query_async: impl FnOnce(&mut dyn ResourceLimiterAsync) -> Result<R>,
+    ) -> Result<R> {
+        self.limiter.query(
+            self.data,
+            query,
+            #[cfg(feature = "async")]
+            query_async,
+        )
+    }
+}
+
+/// Waits for the answer of a limiter on a fiber.
+#[cfg(feature = "async")]
+fn answer(fiber: *mut Fiber, answer: Result<Answer<'_>, Payload>) -> Result<bool> {
+    let Ok(answer) = answer else { return Err(panicked()) };
+    // SAFETY: an `Asked` has the fiber whose guest grows something, or on which this library makes something; or none.
+    match unsafe { wait_for(fiber, answer) } {
+        Ok(answer) => answer,
+        Err(Interrupted::Error(error)) => Err(error),
+        Err(Interrupted::Panic(_)) => Err(panicked()),
     }
 }

@@ -1,7 +1,7 @@
 //! Linear memories: reserved address space, committed from its start as the memory grows. A memory never moves.
 
 use super::pool::Pool;
-use crate::records::limiter::Limiter;
+use crate::records::limiter::Asked;
 use crate::sys::mapping::{Access, Mapping, page_size};
 use crate::{Error, Result};
 use std::io;
@@ -35,13 +35,7 @@ impl MemoryRecord {
     ///
     /// # Errors
     /// The size exceeds a limit, or the memory or address space of the host.
-    pub fn new(
-        ty: MemoryType,
-        plan: Plan,
-        kept: &Reservations,
-        limiter: Option<&mut Limiter>,
-        data: *mut (),
-    ) -> Result<MemoryRecord> {
+    pub fn new(ty: MemoryType, plan: Plan, kept: &Reservations, limiter: Option<Asked<'_>>) -> Result<MemoryRecord> {
         let too_large = || Error::msg(format!("a memory of {} pages is too large", ty.limits.min));
         let min = byte_len(&ty, ty.limits.min).ok_or_else(too_large)?;
         let declared_max =
@@ -49,8 +43,8 @@ impl MemoryRecord {
         if min > declared_max {
             return Err(too_large());
         }
-        if let Some(limiter) = limiter
-            && !limiter.memory_growing(data, 0, min, ty.limits.max.and_then(|max| byte_len(&ty, max)))?
+        if let Some(mut limiter) = limiter
+            && !limiter.memory_growing(0, min, ty.limits.max.and_then(|max| byte_len(&ty, max)))?
         {
             return Err(Error::msg(format!("a memory of {min} bytes exceeds the store's limits")));
         }
@@ -93,21 +87,21 @@ impl MemoryRecord {
     ///
     /// # Errors
     /// The error of the limiter.
-    pub fn grow(&mut self, delta: u64, limiter: Option<&mut Limiter>, data: *mut ()) -> Result<Option<u64>> {
+    pub fn grow(&mut self, delta: u64, limiter: Option<Asked<'_>>) -> Result<Option<u64>> {
         let old = self.pages();
         let allowed = |pages: &u64| self.ty.limits.max.is_none_or(|max| *pages <= max);
         let pages = old.checked_add(delta).filter(allowed);
         let len = pages.and_then(|pages| byte_len(&self.ty, pages)).filter(|&len| len <= self.max_len);
         let maximum = self.ty.limits.max.and_then(|max| byte_len(&self.ty, max));
-        let Some(limiter) = limiter else { return Ok(len.and_then(|len| self.commit(len).ok()).map(|()| old)) };
+        let Some(mut limiter) = limiter else { return Ok(len.and_then(|len| self.commit(len).ok()).map(|()| old)) };
         let grown = match len {
-            Some(len) if !limiter.memory_growing(data, self.len(), len, maximum)? => return Ok(None),
+            Some(len) if !limiter.memory_growing(self.len(), len, maximum)? => return Ok(None),
             Some(len) => self.commit(len),
             None => Err(Error::msg(format!("a memory of {old} pages cannot grow by {delta}"))),
         };
         match grown {
             Ok(()) => Ok(Some(old)),
-            Err(error) => limiter.memory_grow_failed(data, error).map(|()| None),
+            Err(error) => limiter.memory_grow_failed(error).map(|()| None),
         }
     }
 
@@ -203,7 +197,6 @@ fn max_addressable(ty: &MemoryType) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::ptr::null_mut;
 
     fn memory32(min: u64, max: Option<u64>) -> MemoryType {
         MemoryType { limits: Limits { min, max }, memory64: false, shared: false, page_size_log2: 16 }
@@ -214,17 +207,15 @@ mod tests {
     }
 
     fn new(ty: MemoryType, guard_regions: bool) -> Result<MemoryRecord> {
-        MemoryRecord::new(ty, plan(guard_regions), &Reservations::default(), None, null_mut())
+        MemoryRecord::new(ty, plan(guard_regions), &Reservations::default(), None)
     }
 
     #[test]
     fn reservations_are_kept_and_zeroed() {
         let kept = Reservations::default();
-        let new = |pages, guard_regions| {
-            MemoryRecord::new(memory32(pages, None), plan(guard_regions), &kept, None, null_mut()).unwrap()
-        };
+        let new = |pages, guard_regions| MemoryRecord::new(memory32(pages, None), plan(guard_regions), &kept, None).unwrap();
         let (mut first, unguarded) = (new(1, true), new(1, false));
-        first.grow(2, None, null_mut()).unwrap();
+        first.grow(2, None).unwrap();
         let base = first.ctx.base;
         // SAFETY: the memory has three pages.
         unsafe { base.add(2 * 65536).write(7) };
@@ -234,7 +225,7 @@ mod tests {
         assert_ne!(new(1, false).ctx.base, base);
         let mut again = new(1, true);
         assert_eq!((again.ctx.base, again.reservation.exposed), (base, 65536), "the rest is guarded again");
-        again.grow(2, None, null_mut()).unwrap();
+        again.grow(2, None).unwrap();
         // SAFETY: as above.
         assert_eq!(unsafe { base.add(2 * 65536).read() }, 0);
         kept.put(again);
@@ -248,7 +239,7 @@ mod tests {
         for guard_regions in [true, false] {
             let mut memory = new(memory32(1, Some(3)), guard_regions).unwrap();
             let base = memory.ctx.base;
-            assert_eq!(memory.grow(2, None, null_mut()).unwrap(), Some(1));
+            assert_eq!(memory.grow(2, None).unwrap(), Some(1));
             assert_eq!((memory.pages(), memory.ctx.base), (3, base));
             // SAFETY: the memory has just grown over this byte.
             unsafe {
@@ -256,9 +247,9 @@ mod tests {
                 assert_eq!(last.read(), 0);
                 last.write(7);
             }
-            assert_eq!(memory.grow(1, None, null_mut()).unwrap(), None);
-            assert_eq!(memory.grow(u64::MAX, None, null_mut()).unwrap(), None);
-            assert_eq!(memory.grow(0, None, null_mut()).unwrap(), Some(3));
+            assert_eq!(memory.grow(1, None).unwrap(), None);
+            assert_eq!(memory.grow(u64::MAX, None).unwrap(), None);
+            assert_eq!(memory.grow(0, None).unwrap(), Some(3));
         }
     }
 
@@ -266,23 +257,23 @@ mod tests {
     fn the_whole_of_a_32_bit_address_space() {
         let mut memory = new(memory32(0, None), true).unwrap();
         assert!(!memory.ctx.base.is_null());
-        assert_eq!(memory.grow(65536, None, null_mut()).unwrap(), Some(0));
+        assert_eq!(memory.grow(65536, None).unwrap(), Some(0));
         assert_eq!(memory.ctx.len, 1 << 32);
-        assert_eq!(memory.grow(1, None, null_mut()).unwrap(), None);
+        assert_eq!(memory.grow(1, None).unwrap(), None);
     }
 
     #[test]
     fn odd_pages_and_absurd_sizes() {
         let bytes = MemoryType { page_size_log2: 0, ..memory32(10, Some(5000)) };
         let mut memory = new(bytes, true).unwrap();
-        assert_eq!((memory.len(), memory.grow(4990, None, null_mut()).unwrap()), (10, Some(10)));
-        assert_eq!(memory.grow(1, None, null_mut()).unwrap(), None);
+        assert_eq!((memory.len(), memory.grow(4990, None).unwrap()), (10, Some(10)));
+        assert_eq!(memory.grow(1, None).unwrap(), None);
 
         let huge = MemoryType { memory64: true, ..memory32(1 << 48, None) };
         assert!(new(huge, true).is_err());
         let open = MemoryType { memory64: true, ..memory32(1, None) };
         let mut memory = new(open, true).unwrap();
-        assert_eq!(memory.grow(1 << 47, None, null_mut()).unwrap(), None);
-        assert_eq!(memory.grow(1, None, null_mut()).unwrap(), Some(1));
+        assert_eq!(memory.grow(1 << 47, None).unwrap(), None);
+        assert_eq!(memory.grow(1, None).unwrap(), Some(1));
     }
 }

@@ -3,6 +3,8 @@
 use super::pool::Pool;
 use crate::Result;
 use crate::records::error::Context;
+#[cfg(feature = "async")]
+use crate::sys::coroutine::Stack;
 use crate::sys::mapping::Mapping;
 use crate::sys::thread;
 use std::cell::Cell;
@@ -36,6 +38,36 @@ const KEPT_STACKS: usize = 16;
 const KEPT_BYTES: usize = 64 << 10;
 /// Maximum size of a stack that is kept whole.
 const KEPT_WHOLE: usize = 8 << 20;
+
+/// Native stacks of finished fibers, for new ones. Making a stack takes three system calls.
+#[cfg(feature = "async")]
+#[derive(Debug, Default)]
+pub(crate) struct FiberStacks(Pool<Stack, KEPT_FIBER_STACKS>);
+
+/// Maximum number of kept native stacks.
+#[cfg(feature = "async")]
+const KEPT_FIBER_STACKS: usize = 64;
+/// Bytes that a kept native stack keeps in memory.
+#[cfg(feature = "async")]
+const KEPT_FIBER_BYTES: usize = 16 << 10;
+
+#[cfg(feature = "async")]
+impl FiberStacks {
+    /// Takes a stack of `bytes`, which are the same each time.
+    ///
+    /// # Errors
+    /// The system has no address space, or no further mapping, left.
+    pub fn take(&self, bytes: usize) -> Result<Stack> {
+        self.0.take().map_or_else(|| Stack::new(bytes), Ok).context("mapping a native stack")
+    }
+
+    /// Keeps a stack on which nothing runs any more, or unmaps it.
+    pub fn put(&self, stack: Stack) {
+        if stack.trim(KEPT_FIBER_BYTES).is_ok() {
+            drop(self.0.put(stack));
+        }
+    }
+}
 
 impl Stacks {
     fn take(&self) -> Option<Mapping> {
@@ -150,11 +182,22 @@ pub(crate) fn with_room<R: Send>(bytes: usize, run: impl FnOnce() -> R + Send) -
     thread::run_on_stack(bytes, run).ok()
 }
 
+thread_local! {
+    /// The bounds of the stack on which this thread runs, once they are known. A constant without a destructor costs a load; lazy
+    /// initialisation would cost a call as well.
+    static BOUNDS: Cell<Option<(usize, usize)>> = const { Cell::new(None) };
+}
+
+/// Makes these the bounds of the stack on which the thread runs, and returns the earlier ones.
+#[cfg(feature = "async")]
+#[inline(never)]
+pub(crate) fn exchange_bounds(bounds: Option<(usize, usize)>) -> Option<(usize, usize)> {
+    BOUNDS.replace(bounds)
+}
+
 /// Returns the lowest usable address of the thread's own stack, and its end. Both 0 if they are not known.
 #[inline]
 fn thread_stack() -> (usize, usize) {
-    // A constant without a destructor costs a load; lazy initialisation would cost a call as well.
-    thread_local!(static BOUNDS: Cell<Option<(usize, usize)>> = const { Cell::new(None) });
     BOUNDS.get().unwrap_or_else(|| {
         // A failure may be temporary, so it is not remembered.
         let Ok(bounds) = thread::stack_bounds() else { return (0, 0) };

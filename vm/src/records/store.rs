@@ -19,9 +19,10 @@ use crate::records::engine::Engine;
 use crate::records::error::{Error, Result};
 use crate::records::exceptions::{ExnRecord, InFlight, Landing, Site, TagRecord};
 use crate::records::failure::Failure;
+use crate::records::fiber::Fiber;
 use crate::records::heap::Heap;
 use crate::records::instance::Owner;
-use crate::records::limiter::Limiter;
+use crate::records::limiter::{Asked, Limiter};
 use crate::records::memory::{MemoryRecord, Plan};
 use crate::records::pooling::Share;
 use crate::records::quiescence::Word;
@@ -30,8 +31,11 @@ use crate::records::roots::{Root, Roots};
 use crate::records::stack::StackRecord;
 use crate::records::stripes::Stripe;
 use crate::records::table::TableRecord;
+use std::fmt;
 use std::mem::offset_of;
 use std::ops::Range;
+#[cfg(feature = "async")]
+use std::pin::Pin;
 use std::ptr;
 use std::sync::atomic::Ordering;
 use weir_bytecode::Trap;
@@ -39,13 +43,33 @@ use weir_bytecode::types::{MemoryType, TableType};
 use weir_contract::{InstanceCtx, MemoryCtx, StackCtx, StoreCtx, TableCtx, TableEntry};
 
 /// The response to reaching a deadline: see [`Store::epoch_deadline_callback`](crate::Store::epoch_deadline_callback).
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum UpdateDeadline {
     /// Let it trap with [`Trap::Interrupt`].
     Interrupt,
     /// Continue until the engine's epoch has advanced by this much from now.
     Continue(u64),
+    /// Suspend the guest, which must have been called asynchronously, and wake its task at once. When it is polled again, continue
+    /// until the engine's epoch has advanced by this much from then.
+    #[cfg(feature = "async")]
+    Yield(u64),
+    /// Suspend the guest, which must have been called asynchronously, until this future has completed. Then continue until the engine's
+    /// epoch has advanced by this much.
+    #[cfg(feature = "async")]
+    YieldCustom(u64, Pin<Box<dyn Future<Output = ()> + Send>>),
+}
+
+impl fmt::Debug for UpdateDeadline {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            UpdateDeadline::Interrupt => f.write_str("Interrupt"),
+            UpdateDeadline::Continue(ticks) => f.debug_tuple("Continue").field(ticks).finish(),
+            #[cfg(feature = "async")]
+            UpdateDeadline::Yield(ticks) => f.debug_tuple("Yield").field(ticks).finish(),
+            #[cfg(feature = "async")]
+            UpdateDeadline::YieldCustom(ticks, _) => f.debug_tuple("YieldCustom").field(ticks).finish_non_exhaustive(),
+        }
+    }
 }
 
 /// The callback of [`crate::Store::epoch_deadline_callback`]. It receives the store, into which no reference is held.
@@ -82,8 +106,9 @@ pub(crate) struct StoreRecord {
     /// The frames of the guest around the innermost invocation are those at this address and above, on the native stack;
     /// [`ALL_FRAMES`](crate::records::walk::ALL_FRAMES) if there are none.
     pub outer_frames: usize,
-    /// Number of invocations of the guest by Rust (`exec::entry`) on the native stack.
-    pub invocations: u32,
+    /// Number of invocations of the guest by Rust (`exec::entry`) on the native stack. With [`ASYNC_ONLY`] added where a synchronous one
+    /// is refused.
+    pub invocations: i32,
     /// Whether there are any invocations, for the reclamation of code.
     pub quiescence: Word,
     /// Which counters the store's instances use.
@@ -104,7 +129,29 @@ pub(crate) struct StoreRecord {
     /// Where frames of the interpreter and of baseline code have theirs.
     pub root_maps: RootMaps,
     pub owned: Owned,
+    /// The innermost fiber whose frames are on the stacks; null if they are on the thread's own stack only.
+    pub fiber: *mut Fiber,
+    /// The deadline that was set. Polls see [`StoreCtx::deadline`], which may be earlier.
+    pub deadline: u64,
+    /// At which fuel guests are suspended.
+    pub fuel_yield: Option<FuelYield>,
+    /// Whether the store has functions or settings that suspend guests.
+    pub needs_async: bool,
 }
+
+/// The fuel at which a guest is suspended.
+#[derive(Clone, Copy)]
+pub(crate) struct FuelYield {
+    /// Units from one suspension to the next; not 0.
+    pub interval: i64,
+    /// The next one is at the first poll with this much fuel or less.
+    #[cfg_attr(not(feature = "async"), allow(dead_code, reason = "there are no asynchronous calls"))]
+    pub next: i64,
+}
+
+/// In [`StoreRecord::invocations`]: synchronous invocations are refused. It makes the number negative.
+#[cfg(feature = "async")]
+pub(crate) const ASYNC_ONLY: i32 = i32::MIN;
 
 /// Everything that is freed with the store. Every pointer comes from `Box::into_raw`.
 #[derive(Default)]
@@ -162,9 +209,52 @@ pub(crate) fn charge(fuel: &mut i64, cost: i64) -> Result<(), Trap> {
 }
 
 impl StoreRecord {
-    /// Sets the deadline to `ticks` from now.
+    /// Sets the deadline to `ticks` from now, if guests are interrupted at deadlines.
     pub fn set_deadline(&mut self, ticks: u64) {
-        self.ctx.deadline = self.engine.record().epoch.load(Ordering::Relaxed).saturating_add(ticks);
+        if self.engine.config().epoch_interruption {
+            self.deadline = self.engine.record().epoch.load(Ordering::Relaxed).saturating_add(ticks);
+            self.set_poll();
+        }
+    }
+
+    /// Suspends guests after each `interval` of fuel, or never.
+    pub fn set_fuel_yield(&mut self, interval: Option<i64>) {
+        self.fuel_yield = interval.map(|interval| FuelYield { interval, next: self.ctx.fuel.saturating_sub(interval) });
+        self.set_poll();
+    }
+
+    /// Sets the deadline that polls see. Where fuel may suspend the guest, each poll asks.
+    fn set_poll(&mut self) {
+        self.ctx.deadline = if self.fuel_yield.is_some() { 0 } else { self.deadline };
+    }
+
+    /// Returns whether the deadline is reached.
+    pub fn is_due(&self) -> bool {
+        self.engine.record().epoch.load(Ordering::Relaxed) >= self.deadline
+    }
+
+    /// Returns whether a guest is to be suspended at this poll because of the fuel that it has consumed, and sets the next time.
+    #[cfg(feature = "async")]
+    pub fn fuel_yield_is_due(&mut self) -> bool {
+        let fuel = self.ctx.fuel;
+        let Some(FuelYield { interval, next }) = self.fuel_yield.as_mut().filter(|fuel_yield| fuel <= fuel_yield.next) else {
+            return false;
+        };
+        *next = next.saturating_sub((*next - fuel) / *interval * *interval + *interval);
+        true
+    }
+
+    /// From now on, synchronous invocations are refused.
+    #[cfg(feature = "async")]
+    pub fn require_async(&mut self) {
+        self.needs_async = true;
+        self.invocations |= ASYNC_ONLY;
+    }
+
+    /// Returns whether no invocation of the guest is on the stacks.
+    #[cfg(feature = "async")]
+    pub fn is_at_rest(&self) -> bool {
+        self.invocations & !ASYNC_ONLY == 0
     }
 
     /// Adds to what the store holds of the engine's limits.
@@ -180,32 +270,61 @@ impl StoreRecord {
         Ok(())
     }
 
+    /// Returns the store's limiter, if it has one, to be asked by code on this fiber, or on none.
+    ///
+    /// # Safety
+    /// The store is live, and nothing else uses its limiter as long as the result is used. Of its other data, references to none are
+    /// held while the limiter is asked, if there is a fiber.
+    pub unsafe fn asked<'s>(store: *mut StoreRecord, fiber: *mut Fiber) -> Option<Asked<'s>> {
+        // SAFETY: the caller's promise.
+        let (limiter, data) = unsafe { (&mut (*store).limiter, (*store).data) };
+        limiter.as_mut().map(|limiter| Asked { limiter, data, fiber })
+    }
+
     /// Creates a memory in the store, which already holds it.
     ///
     /// # Errors
     /// The errors of [`MemoryRecord::new`]; or the store's limit is reached.
-    pub fn add_memory(&mut self, ty: MemoryType) -> Result<*mut MemoryRecord> {
-        self.check_counts(0, 1, 0)?;
-        let (config, engine) = (self.engine.config(), self.engine.record());
-        let (guard_regions, unguarded) = (config.guards_memory(), config.unguarded_reservation());
-        let plan = Plan { guard_regions, unguarded, max: engine.quota.memory_size() };
-        let memory = MemoryRecord::new(ty, plan, &engine.reservations, self.limiter.as_mut(), self.data)?;
-        let memory = Box::into_raw(Box::new(memory));
-        self.owned.memories.push(memory);
-        Ok(memory)
+    ///
+    /// # Safety
+    /// As for [`StoreRecord::asked`].
+    pub unsafe fn add_memory(store: *mut StoreRecord, ty: MemoryType, fiber: *mut Fiber) -> Result<*mut MemoryRecord> {
+        // SAFETY: the caller's promise. A store's engine does not change.
+        unsafe {
+            (*store).check_counts(0, 1, 0)?;
+            let engine = &(*store).engine;
+            let (config, engine) = (engine.config(), engine.record());
+            let (guard_regions, unguarded) = (config.guards_memory(), config.unguarded_reservation());
+            let plan = Plan { guard_regions, unguarded, max: engine.quota.memory_size() };
+            let memory = MemoryRecord::new(ty, plan, &engine.reservations, StoreRecord::asked(store, fiber))?;
+            let memory = Box::into_raw(Box::new(memory));
+            (*store).owned.memories.push(memory);
+            Ok(memory)
+        }
     }
 
     /// Creates a table filled with a reference, which the store already holds. A concrete element type is given by its engine-wide identity.
     ///
     /// # Errors
     /// The errors of [`TableRecord::new`]; or the store's limit is reached.
-    pub fn add_table(&mut self, ty: TableType, reference: u64) -> Result<*mut TableRecord> {
-        self.check_counts(0, 0, 1)?;
-        let max = self.engine.record().quota.table_elements();
-        let table = TableRecord::new(ty, reference, max, self.limiter.as_mut(), self.data)?;
-        let table = Box::into_raw(Box::new(table));
-        self.owned.tables.push(table);
-        Ok(table)
+    ///
+    /// # Safety
+    /// As for [`StoreRecord::asked`].
+    pub unsafe fn add_table(
+        store: *mut StoreRecord,
+        ty: TableType,
+        reference: u64,
+        fiber: *mut Fiber,
+    ) -> Result<*mut TableRecord> {
+        // SAFETY: the caller's promise.
+        unsafe {
+            (*store).check_counts(0, 0, 1)?;
+            let max = (*store).engine.record().quota.table_elements();
+            let table = TableRecord::new(ty, reference, max, StoreRecord::asked(store, fiber))?;
+            let table = Box::into_raw(Box::new(table));
+            (*store).owned.tables.push(table);
+            Ok(table)
+        }
     }
 
     /// Adds a tag.
@@ -234,14 +353,16 @@ impl StoreRecord {
         }
     }
 
-    /// Asks the limiter for the memory of an object of this many words. To it, the heap is a memory that grows by 64 KiB or more.
+    /// Asks the limiter for the memory of an object of this many words. To it, the heap is a memory that grows by 64 KiB or more. An
+    /// asynchronous limiter must answer at once, because exceptions are thrown where no guest can be suspended.
     ///
     /// # Errors
     /// It refuses.
     pub fn ask_for_objects(&mut self, words: usize) -> Result<()> {
         let Some(Range { start, end }) = self.heap.wanted(words) else { return Ok(()) };
-        if let Some(limiter) = &mut self.limiter
-            && !limiter.memory_growing(self.data, start, end, None)?
+        let asked = self.limiter.as_mut().map(|limiter| Asked { limiter, data: self.data, fiber: ptr::null_mut() });
+        if let Some(mut asked) = asked
+            && !asked.memory_growing_at_once(start, end)?
         {
             return Err(Error::msg("the store's limit of memory does not allow another reference"));
         }

@@ -1,6 +1,6 @@
 //! Tables: growable arrays of references. Each element also holds the fields that `call_indirect` reads.
 
-use crate::records::limiter::Limiter;
+use crate::records::limiter::Asked;
 use crate::{Error, Result};
 use std::ptr;
 use weir_bytecode::Trap;
@@ -27,12 +27,12 @@ impl TableRecord {
     ///
     /// # Errors
     /// The size exceeds `max`, [`MAX_TABLE_ELEMENTS`] or the store's limits.
-    pub fn new(ty: TableType, reference: u64, max: u64, limiter: Option<&mut Limiter>, data: *mut ()) -> Result<TableRecord> {
+    pub fn new(ty: TableType, reference: u64, max: u64, limiter: Option<Asked<'_>>) -> Result<TableRecord> {
         let ctx = TableCtx { entries: ptr::dangling_mut(), len: 0 };
         let mut table = TableRecord { ctx, ty, entries: Vec::new(), max: max.min(MAX_TABLE_ELEMENTS) };
         let min = ty.limits.min;
-        if let Some(limiter) = limiter
-            && !limiter.table_growing(data, 0, min as usize, ty.limits.max.map(|max| max as usize))?
+        if let Some(mut limiter) = limiter
+            && !limiter.table_growing(0, min as usize, ty.limits.max.map(|max| max as usize))?
         {
             return Err(Error::msg(format!("a table of {min} elements exceeds the store's limits")));
         }
@@ -110,14 +110,14 @@ impl TableRecord {
     ///
     /// # Errors
     /// The error of the limiter.
-    pub fn grow(&mut self, delta: u64, reference: u64, limiter: Option<&mut Limiter>, data: *mut ()) -> Result<Option<u64>> {
+    pub fn grow(&mut self, delta: u64, reference: u64, limiter: Option<Asked<'_>>) -> Result<Option<u64>> {
         let old = self.ctx.len;
         let max = self.ty.limits.max.unwrap_or(u64::MAX).min(self.max);
         let len = old.checked_add(delta).filter(|&len| len <= max);
         let maximum = self.ty.limits.max.map(|max| max as usize);
-        let Some(limiter) = limiter else { return Ok(len.and_then(|len| self.resize(len, reference)).map(|()| old)) };
+        let Some(mut limiter) = limiter else { return Ok(len.and_then(|len| self.resize(len, reference)).map(|()| old)) };
         let grown = match len {
-            Some(len) if !limiter.table_growing(data, old as usize, len as usize, maximum)? => return Ok(None),
+            Some(len) if !limiter.table_growing(old as usize, len as usize, maximum)? => return Ok(None),
             Some(len) => self.resize(len, reference),
             None => None,
         };
@@ -125,7 +125,7 @@ impl TableRecord {
             Some(()) => Ok(Some(old)),
             None => {
                 let error = Error::msg(format!("a table of {old} elements cannot grow by {delta}"));
-                limiter.table_grow_failed(data, error).map(|()| None)
+                limiter.table_grow_failed(error).map(|()| None)
             }
         }
     }
@@ -177,7 +177,6 @@ unsafe fn func_entry(func: *const FuncRef) -> TableEntry {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::ptr::null_mut;
     use weir_bytecode::types::RefType;
 
     fn externs(min: u64, max: Option<u64>) -> TableType {
@@ -186,7 +185,7 @@ mod tests {
 
     #[test]
     fn bounds_are_checked_before_anything_is_written() {
-        let mut table = TableRecord::new(externs(3, None), 0, u64::MAX, None, null_mut()).unwrap();
+        let mut table = TableRecord::new(externs(3, None), 0, u64::MAX, None).unwrap();
         assert_eq!(table.fill(1, 9, 3), Err(Trap::TableOutOfBounds));
         assert_eq!(table.write(2, [9, 9].into_iter()), Err(Trap::TableOutOfBounds));
         assert_eq!(table.fill(u64::MAX, 9, 2), Err(Trap::TableOutOfBounds));
@@ -197,21 +196,21 @@ mod tests {
 
     #[test]
     fn grows_up_to_its_maximum() {
-        let mut table = TableRecord::new(externs(1, Some(4)), 5, u64::MAX, None, null_mut()).unwrap();
-        assert_eq!(table.grow(4, 6, None, null_mut()).unwrap(), None);
-        assert_eq!(table.grow(3, 6, None, null_mut()).unwrap(), Some(1));
+        let mut table = TableRecord::new(externs(1, Some(4)), 5, u64::MAX, None).unwrap();
+        assert_eq!(table.grow(4, 6, None).unwrap(), None);
+        assert_eq!(table.grow(3, 6, None).unwrap(), Some(1));
         assert_eq!((table.get(0), table.get(3), table.ctx.len), (Ok(5), Ok(6), 4));
-        let mut open = TableRecord::new(externs(0, None), 0, u64::MAX, None, null_mut()).unwrap();
-        assert_eq!(open.grow(0xFFFF_FFF0, 0, None, null_mut()).unwrap(), None);
-        assert_eq!(open.grow(u64::MAX, 0, None, null_mut()).unwrap(), None);
-        assert!(TableRecord::new(externs(u64::from(u32::MAX), None), 0, u64::MAX, None, null_mut()).is_err());
+        let mut open = TableRecord::new(externs(0, None), 0, u64::MAX, None).unwrap();
+        assert_eq!(open.grow(0xFFFF_FFF0, 0, None).unwrap(), None);
+        assert_eq!(open.grow(u64::MAX, 0, None).unwrap(), None);
+        assert!(TableRecord::new(externs(u64::from(u32::MAX), None), 0, u64::MAX, None).is_err());
     }
 
     #[test]
     fn functions_are_copied_beside_their_references() {
         let func = FuncRef { entry: ptr::null(), sig: 7, index: 1, instance: ptr::dangling_mut() };
         let ty = TableType { element: RefType::FUNCREF, ..externs(2, None) };
-        let mut table = TableRecord::new(ty, 0, u64::MAX, None, null_mut()).unwrap();
+        let mut table = TableRecord::new(ty, 0, u64::MAX, None).unwrap();
         table.set(1, &raw const func as u64).unwrap();
         let entries = table.range(0, 2).unwrap();
         // SAFETY: the table has two elements.

@@ -10,7 +10,7 @@
 use crate::records::backtrace::WasmBacktrace;
 use crate::records::catches::Catch;
 use crate::records::collect::collect_before_throw;
-use crate::records::deadline::deadline_reached;
+use crate::records::deadline::deadline_reached_in_search;
 use crate::records::engines::NativeSite;
 use crate::records::error::Error;
 use crate::records::exceptions::{CatchingFrame, Clause, ExnRecord, InFlight, Landing, Place, Site, TagRecord};
@@ -97,7 +97,7 @@ impl Search {
         // SAFETY: the caller's promise.
         unsafe { collect_before_throw(store) };
         // SAFETY: as above.
-        let (tag, polls) = unsafe { ((*store).in_flight.tag, (*store).engine.config().epoch_interruption) };
+        let (tag, polls) = unsafe { ((*store).in_flight.tag, (*store).engine.config().polls()) };
         let poll_at = if polls { FRAMES_PER_POLL } else { u64::MAX };
         let progress = NativeSearch { left: 0, poll_at, freed: 0, unwound: Unwound::default() };
         let mut search = Search { store, tag, tested: 0, handler: ptr::null(), stopped: None };
@@ -344,7 +344,7 @@ unsafe fn poll(store: *mut StoreRecord) -> Result<(), Failure> {
         // The callback may call the guest, which uses the overflow slots.
         object(store)?;
         let in_flight = (*store).in_flight;
-        let polled = deadline_reached(store);
+        let polled = deadline_reached_in_search(store);
         (*store).in_flight = in_flight;
         polled
     }

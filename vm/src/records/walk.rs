@@ -14,12 +14,16 @@
 //! Both kinds of link lie on the native stack, which grows downwards: of two links the one at the lower address is the inner one.
 //! So the walker merges the chains by address, and no link refers to the other kind.
 //!
+//! A store may have frames on several native stacks, of which each has its own chains: see [`fiber`](super::fiber). The walker goes
+//! through all of them; the search for a handler ends at the innermost call by Rust, and so on the stack on which it begins.
+//!
 //! Only the thread that runs the guest can walk, from any Rust code: a host function, a helper that may grow a memory
 //! or table, a callback at the deadline, or at a trap. Signal handlers and other threads cannot.
 
 use crate::records::backtrace::WasmBacktrace;
 use crate::records::body::Body;
 use crate::records::engines::NativeSite;
+use crate::records::fiber::Links;
 use crate::records::header::{Header, header};
 use crate::records::instance::instance_of;
 use crate::records::module::{Module, ModuleRecord};
@@ -199,45 +203,72 @@ pub(crate) enum Segment<'a> {
     Immediate { position: &'a Position, exit_fp: usize },
 }
 
-/// Calls `visit` with the segments of the stack of `store`, innermost first, until it breaks. The last one is that before the first
-/// link at the address `end` or above, on the native stack.
+/// Calls `visit` with the segments of the stack of `store` that runs, innermost first, until it breaks. The last one is that before the
+/// first link at the address `end` or above, on the native stack.
 ///
 /// # Safety
 /// This thread runs no guest of the live store, or is in Rust code called by its guest from a place that records the
 /// guest's position: a stub that sets `exit_fp`, or the interpreter after [`record_position`]. The helpers for bulk
 /// operations do neither.
-pub(crate) unsafe fn segments(store: *mut StoreRecord, end: usize, mut visit: impl FnMut(Segment<'_>) -> ControlFlow<()>) {
+pub(crate) unsafe fn segments(store: *mut StoreRecord, end: usize, visit: impl FnMut(Segment<'_>) -> ControlFlow<()>) {
     // SAFETY: the caller's promise: both chains are those of frames that are still there.
     unsafe {
         let stack = &raw const (*(*store).stack).ctx;
-        let StackCtx { activation, mut boundary, mut exit_fp, .. } = *stack;
+        let _ = segments_from(stack, Links::of(&*stack), end, visit);
+    }
+}
+
+/// Calls `visit` with the segments of all stacks of `store`, innermost first, until it breaks.
+///
+/// # Safety
+/// As for [`segments`].
+pub(crate) unsafe fn all_segments(store: *mut StoreRecord, mut visit: impl FnMut(Segment<'_>) -> ControlFlow<()>) {
+    // SAFETY: the caller's promise: the links outside a fiber are those of frames that are still there.
+    unsafe {
+        let stack = &raw const (*(*store).stack).ctx;
+        let (mut links, mut fiber) = (Links::of(&*stack), (*store).fiber);
+        while segments_from(stack, links, ALL_FRAMES, &mut visit).is_continue() && !fiber.is_null() {
+            let outer = &(*fiber).outer;
+            (links, fiber) = (outer.links, outer.fiber);
+        }
+    }
+}
+
+/// Calls `visit` with the segments of one native stack, whose innermost links these are, as [`segments`] does.
+///
+/// # Safety
+/// The links are those of frames that are still there, of the store with this stack record.
+pub(crate) unsafe fn segments_from(
+    stack: *const StackCtx,
+    links: Links,
+    end: usize,
+    mut visit: impl FnMut(Segment<'_>) -> ControlFlow<()>,
+) -> ControlFlow<()> {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let Links { activation, mut boundary, mut exit_fp } = links;
         let mut activation = activation.cast::<Activation>();
         loop {
-            let flow = if !activation.is_null() && (boundary == 0 || activation.addr() < boundary) {
+            if !activation.is_null() && (boundary == 0 || activation.addr() < boundary) {
                 if activation.addr() >= end {
-                    return;
+                    return ControlFlow::Continue(());
                 }
                 let innermost = &*activation;
                 activation = innermost.prev.cast();
                 // An activation that has called nothing yet has no position and no frame to show.
-                match innermost.position.get().as_ref() {
-                    Some(position) => visit(Segment::Activation { activation: ptr::from_ref(innermost).cast(), position }),
-                    None => ControlFlow::Continue(()),
+                if let Some(position) = innermost.position.get().as_ref() {
+                    visit(Segment::Activation { activation: ptr::from_ref(innermost).cast(), position })?;
                 }
             } else if boundary != 0 && boundary < end {
-                let mut flow = visit(Segment::Native { exit_fp, boundary });
+                visit(Segment::Native { exit_fp, boundary })?;
                 let at = ptr::with_exposed_provenance::<Boundary>(boundary);
                 let of: *const StackCtx;
                 Boundary { prev: boundary, stack: of, exit_fp } = ptr::read(at);
-                if flow.is_continue() && !ptr::eq(of, stack) {
-                    flow = visit(Segment::Immediate { position: &*at.add(1).cast::<Position>(), exit_fp });
+                if !ptr::eq(of, stack) {
+                    visit(Segment::Immediate { position: &*at.add(1).cast::<Position>(), exit_fp })?;
                 }
-                flow
             } else {
-                return;
-            };
-            if flow.is_break() {
-                return;
+                return ControlFlow::Continue(());
             }
         }
     }
@@ -250,7 +281,7 @@ pub(crate) unsafe fn segments(store: *mut StoreRecord, end: usize, mut visit: im
 pub(crate) unsafe fn walk(store: *mut StoreRecord, mut visit: impl FnMut(Frame<'_>) -> ControlFlow<()>) {
     // SAFETY: the caller's promise.
     unsafe {
-        segments(store, ALL_FRAMES, |segment| match segment {
+        all_segments(store, |segment| match segment {
             Segment::Native { exit_fp, .. } => {
                 let mut flow = ControlFlow::Continue(());
                 (*store).engine.record().engines.native_frames(exit_fp, &mut |NativeSite { module, func, pc, .. }| {

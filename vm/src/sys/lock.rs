@@ -7,7 +7,7 @@
 //! Entries
 //!   ├ Installed
 //!   ├ Shapes ─ CodeMemory
-//!   └ Retired ─ Words
+//!   └ Retired ─ Words ─ Suspended
 //! ```
 //!
 //! Other locks have no rank. Three of them are held while another lock without a rank is taken:
@@ -37,6 +37,8 @@ pub(crate) enum Rank {
     Retired,
     /// The quiescence words of an engine's stores: `Domain::words`.
     Words,
+    /// The suspended stacks of a store: `State::suspended` of `records::quiescence`.
+    Suspended,
 }
 
 impl Rank {
@@ -48,6 +50,7 @@ impl Rank {
             Rank::Installed | Rank::Shapes | Rank::Retired => &[Rank::Entries],
             Rank::CodeMemory => &[Rank::Entries, Rank::Shapes],
             Rank::Words => &[Rank::Entries, Rank::Retired],
+            Rank::Suspended => &[Rank::Entries, Rank::Retired, Rank::Words],
         }
     }
 }

@@ -11,6 +11,8 @@ pub(crate) mod barrier;
 mod call_table;
 mod calls;
 pub(crate) mod clock;
+#[cfg(feature = "async")]
+pub(crate) mod coroutine;
 #[cfg(feature = "fault-injection")]
 pub mod fault_injection;
 #[cfg(feature = "fault-injection")]

@@ -40,6 +40,12 @@ pub(crate) fn run_on_all(threads: usize, run: &(impl Fn() + Sync)) {
     });
 }
 
+/// Returns whether this thread is unwinding.
+#[cfg(feature = "async")]
+pub(crate) fn is_panicking() -> bool {
+    std::thread::panicking()
+}
+
 /// Returns the number of threads that can run at the same time. It is found once, because that takes some twenty system calls.
 ///
 /// # Errors

@@ -16,6 +16,7 @@ use super::publish::withdraw;
 use super::state::{Body, EngineState, engine_of, state_of};
 use crate::code::RetiredCode;
 use crate::records::module::ModuleRecord;
+use crate::records::quiescence::Suspended;
 use crate::sys::barrier;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
@@ -61,8 +62,13 @@ fn has_heavy_fence() -> bool {
 fn reclaim(engine: &EngineState) -> usize {
     let Ok(space) = engine.space() else { return 0 };
     engine.retired_bytes.store(0, Ordering::Relaxed);
+    // SAFETY: the reclaimer holds the lock without which the stack is not resumed.
+    let walk = |stack: &Suspended, visit: &mut dyn FnMut(usize)| unsafe {
+        space.return_addresses(stack.boundary, stack.exit_fp, visit);
+    };
+    let free = engine.reclaimer.reclaim(heavy_fence, RetiredCode::range, walk);
     // SAFETY: the theorem of `super::reclaim`; nothing else refers to code.
-    engine.reclaimer.reclaim(heavy_fence).into_iter().map(|code| unsafe { code.reclaim(space) }).sum()
+    free.into_iter().map(|code| unsafe { code.reclaim(space) }).sum()
 }
 
 /// Reports retired code to statistics and listeners. The caller holds no lock.

@@ -38,6 +38,26 @@
 //! every thread of the process at some point between its own beginning and end. If that point is before E2 on a given thread, E4
 //! sees what preceded H; if it is after E2, what follows H sees E2.
 //!
+//! # Suspended stacks
+//!
+//! A guest on a stack of its own may be suspended within its section: nothing of it runs until it is resumed, perhaps on another thread.
+//! Meanwhile its word is 0, if nothing else of the store runs, and the stack is in the store's list, which has a lock:
+//!
+//! ```text
+//!   S1  take the list's lock                        R4' for each store, take its list's lock; read its word; walk
+//!   S2  add the stack, with the word's value e          each stack of the list of which e < since for some code;
+//!   S3  word = 0 (release)                              it keeps the code to which it returns, and no other;
+//!   S4  release the lock                                then e = the greatest epoch at which it keeps nothing
+//!         … suspended …                             R5' c is free if no word is in 1 .. since, and no stack keeps it
+//!   T1  take the list's lock
+//!   T2  remove the stack; word = e (release)
+//!   T3  release the lock
+//! ```
+//!
+//! [`suspend`] is S1 to S4, [`resume`] is T1 to T3. A stack is walked only if code has been retired since it was walked last. If other
+//! stacks of the store are in use, the word keeps the lesser value at T2, and S3 is left out. R2 advances the epoch under the lock of
+//! the retired code, so that all code with an epoch up to that which R4' gives to a stack is known to R4'.
+//!
 //! # Theorem
 //!
 //! When R6 removes c from the list, every section that read c from a table has ended, all its actions happen before R6, and no
@@ -59,7 +79,15 @@
 //! 5. R4 reads a write earlier than A's E2. The code c was in the list when R3 executed, so R1 happens before R3. Had E4 not seen
 //!    R1, then neither side of the asymmetric fence E3, R3 would have been seen by the other, which it excludes. So by step 1 A
 //!    does not read c.
-//! 6. Steps 3 to 5 are all the cases. ∎
+//! 6. Steps 3 to 5 are all the cases of a section that was not suspended before R4. ∎
+//!
+//! Let A be suspended and perhaps resumed before R4' takes the lock of its store.
+//!
+//! 7. A is suspended then. Its frames return to code that R4' finds by walking, or to code retired at e or earlier. The latter is not c:
+//!    for the first e, by step 4; for one that R4' gave, because that walk did not find c, and a suspended stack does not change. What A
+//!    reads from a table after T1 is ordered after R1 by the lock. So R5' keeps c if A returns to it, and A does not reach it otherwise.
+//! 8. A is resumed. The lock orders T2 before R4', which reads that value e or a later one of A, or one after A's end, as in step 3.
+//!    If it reads e, the proof is that of step 4 with this e: A can have c, or can return to it, only if e < since.
 //!
 //! Each step names one section and one reclaiming thread. None uses an order between the E3 of one store and the E3 of
 //! another, which membarrier(2) does not provide.
@@ -93,20 +121,48 @@
 //! The lock of a module's entries, under which tables are written, is taken before the lock of the retired code, and that before the
 //! lock of the words. `sys::lock` has the order of all locks, and debug builds check it.
 
-use crate::records::quiescence::{Domain, QUIESCENT, Word};
+#[cfg(feature = "async")]
+use crate::records::quiescence::State;
+use crate::records::quiescence::{Domain, QUIESCENT, Suspended, Word};
 use crate::records::sync::{Arc, Guard, Lock, Ordering, Rank, light_fence};
+use std::ops::Range;
 
 /// A section of a store begins.
 #[inline]
 pub(crate) fn enter(word: &Word) {
-    word.word.store(word.epoch().load(Ordering::Acquire), Ordering::Release);
+    word.state.word.store(word.epoch().load(Ordering::Acquire), Ordering::Release);
     light_fence();
 }
 
 /// The section of a store ends.
 #[inline]
 pub(crate) fn leave(word: &Word) {
-    word.word.store(QUIESCENT, Ordering::Release);
+    word.state.word.store(QUIESCENT, Ordering::Release);
+}
+
+/// A stack of a store is suspended, whose innermost boundary and exit are given; `at_rest` if nothing else of the store runs.
+#[cfg(feature = "async")]
+pub(crate) fn suspend(word: &Word, fiber: usize, (boundary, exit_fp): (usize, usize), at_rest: bool) {
+    let State { word, suspended } = &*word.state;
+    let mut suspended = suspended.lock();
+    suspended.push(Suspended { fiber, boundary, exit_fp, epoch: word.load(Ordering::Relaxed) });
+    if at_rest {
+        word.store(QUIESCENT, Ordering::Release);
+    }
+}
+
+/// A suspended stack of a store is resumed.
+#[cfg(feature = "async")]
+pub(crate) fn resume(word: &Word, fiber: usize) {
+    let State { word, suspended } = &*word.state;
+    let mut suspended = suspended.lock();
+    let at = suspended.iter().position(|stack| stack.fiber == fiber).expect("a suspended stack is in its store's list");
+    let stack = suspended.swap_remove(at);
+    let epoch = match word.load(Ordering::Relaxed) {
+        QUIESCENT => stack.epoch,
+        begun => begun.min(stack.epoch),
+    };
+    word.store(epoch, Ordering::Release);
 }
 
 /// The retired code of an engine. `T` owns the code's memory.
@@ -137,20 +193,56 @@ impl<T> Reclaimer<T> {
     /// are written; that lock is held until this returns.
     pub fn retire(&self, unlink: impl FnOnce() -> Option<T>) {
         let Some(code) = unlink() else { return };
+        let mut retired = self.retired();
         let since = self.domain.epoch.fetch_add(1, Ordering::SeqCst) + 1;
-        self.retired().push(Retired { since, code });
+        retired.push(Retired { since, code });
     }
 
     /// Returns the retired code that no store runs in, returns to or can reach. `heavy_fence` is called if anything is retired;
-    /// it returns whether all threads have passed the fence, and if not, nothing is reclaimed.
-    pub fn reclaim(&self, heavy_fence: impl FnOnce() -> bool) -> Vec<T> {
+    /// it returns whether all threads have passed the fence, and if not, nothing is reclaimed. `walk` calls a function with the return
+    /// addresses of a suspended stack; `range` returns the addresses of code.
+    pub fn reclaim(
+        &self,
+        heavy_fence: impl FnOnce() -> bool,
+        range: impl Fn(&T) -> Range<usize>,
+        mut walk: impl FnMut(&Suspended, &mut dyn FnMut(usize)),
+    ) -> Vec<T> {
         let mut retired = self.retired();
-        if retired.is_empty() || !heavy_fence() {
+        let Some(newest) = retired.last().map(|retired| retired.since) else { return Vec::new() };
+        if !heavy_fence() {
             return Vec::new();
         }
-        let begun = |since: u64| if since == QUIESCENT { u64::MAX } else { since };
-        let oldest = self.domain.min_of(|word| begun(word.load(Ordering::Acquire))).unwrap_or(u64::MAX);
-        retired.extract_if(.., |retired| retired.since <= oldest).map(|retired| retired.code).collect()
+        // By address, with its epoch and whether a suspended stack keeps it.
+        let mut places: Vec<(Range<usize>, u64, bool)> =
+            retired.iter().map(|retired| (range(&retired.code), retired.since, false)).collect();
+        places.sort_unstable_by_key(|(range, ..)| range.start);
+        let mut oldest = u64::MAX;
+        self.domain.visit(|state| {
+            let mut suspended = state.suspended.lock();
+            match state.word.load(Ordering::Acquire) {
+                QUIESCENT => {}
+                begun => oldest = oldest.min(begun),
+            }
+            for stack in suspended.iter_mut().filter(|stack| stack.epoch < newest) {
+                let (epoch, mut unused) = (stack.epoch, newest);
+                walk(stack, &mut |address| {
+                    let at = places.partition_point(|(range, ..)| range.start <= address);
+                    let Some((_, since, kept)) = places[..at].last_mut().filter(|(range, ..)| range.contains(&address)) else {
+                        return;
+                    };
+                    if *since > epoch {
+                        *kept = true;
+                        unused = unused.min(*since - 1);
+                    }
+                });
+                stack.epoch = unused;
+            }
+        });
+        let kept = |code: &T| {
+            let start = range(code).start;
+            places.binary_search_by_key(&start, |(range, ..)| range.start).is_ok_and(|at| places[at].2)
+        };
+        retired.extract_if(.., |retired| retired.since <= oldest && !kept(&retired.code)).map(|retired| retired.code).collect()
     }
 
     /// Removes the retired code that `which` chooses, whether or not stores are in the guest: the caller knows that none is in

@@ -27,6 +27,8 @@
 //! ```
 
 mod args;
+#[cfg(feature = "async")]
+mod asynchronous;
 mod clock;
 mod clocks;
 mod ctx;
@@ -53,6 +55,8 @@ mod sys;
 #[cfg(feature = "fault-injection")]
 pub use sys::fault_injection;
 
+#[cfg(feature = "async")]
+pub use asynchronous::add_to_linker_async;
 pub use ctx::{Access, NulError, WasiCtx, WasiCtxBuilder};
 pub use outcome::{BrokenPipe, I32Exit, Nondeterminism};
 pub use stream::OutputBuffer;
@@ -118,6 +122,22 @@ pub fn add_to_linker<T: 'static>(
     linker: &mut Linker<T>,
     get: impl Fn(&mut T) -> &mut WasiCtx + Copy + Send + Sync + 'static,
 ) -> weir::Result<()> {
+    define_others(linker, get)?;
+    define! { linker, get;
+        fd_read(fd: u32, buffers: u32, count: u32, read: u32) = file::fd_read;
+        poll_oneoff(subscriptions: u32, events: u32, count: u32, ready: u32) = poll::poll_oneoff;
+        sched_yield() = process::sched_yield;
+        sock_accept(fd: u32, flags: u32, accepted: u32) = sock::sock_accept;
+        sock_recv(fd: u32, buffers: u32, count: u32, flags: u32, received: u32, out_flags: u32) = sock::sock_recv;
+    }
+    Ok(())
+}
+
+/// Defines the functions that do not wait.
+fn define_others<T: 'static>(
+    linker: &mut Linker<T>,
+    get: impl Fn(&mut T) -> &mut WasiCtx + Copy + Send + Sync + 'static,
+) -> weir::Result<()> {
     define! { linker, get;
         args_get(pointers: u32, bytes: u32) = args::args_get;
         args_sizes_get(count: u32, size: u32) = args::args_sizes_get;
@@ -139,7 +159,6 @@ pub fn add_to_linker<T: 'static>(
         fd_prestat_dir_name(fd: u32, name: u32, len: u32) = dir::fd_prestat_dir_name;
         fd_prestat_get(fd: u32, prestat: u32) = dir::fd_prestat_get;
         fd_pwrite(fd: u32, buffers: u32, count: u32, at: u64, written: u32) = file::fd_pwrite;
-        fd_read(fd: u32, buffers: u32, count: u32, read: u32) = file::fd_read;
         fd_readdir(fd: u32, into: u32, len: u32, cookie: u64, used: u32) = dir::fd_readdir;
         fd_renumber(from: u32, to: u32) = fd::fd_renumber;
         fd_seek(fd: u32, by: i64, whence: u32, at: u32) = file::fd_seek;
@@ -162,12 +181,8 @@ pub fn add_to_linker<T: 'static>(
         path_rename(fd: u32, path: u32, len: u32, new_fd: u32, new_path: u32, new_len: u32) = path::path_rename;
         path_symlink(target: u32, target_len: u32, fd: u32, path: u32, len: u32) = path::path_symlink;
         path_unlink_file(fd: u32, path: u32, len: u32) = path::path_unlink_file;
-        poll_oneoff(subscriptions: u32, events: u32, count: u32, ready: u32) = poll::poll_oneoff;
         proc_raise(signal: u32) = process::proc_raise;
         random_get(at: u32, len: u32) = random::random_get;
-        sched_yield() = process::sched_yield;
-        sock_accept(fd: u32, flags: u32, accepted: u32) = sock::sock_accept;
-        sock_recv(fd: u32, buffers: u32, count: u32, flags: u32, received: u32, out_flags: u32) = sock::sock_recv;
         sock_send(fd: u32, buffers: u32, count: u32, flags: u32, sent: u32) = sock::sock_send;
         sock_shutdown(fd: u32, how: u32) = sock::sock_shutdown;
     }

@@ -2,14 +2,19 @@
 
 use crate::clocks::{Clocks, MONOTONIC};
 use crate::ctx::WasiCtx;
+#[cfg(feature = "async")]
+use crate::descriptor::flags;
 use crate::descriptor::{Object, Table};
 use crate::errno::Errno;
 use crate::guest::{Buffer, Guest, element, offset};
-use crate::outcome::Outcome;
+use crate::outcome::{Failure, Outcome};
 use crate::rights;
 use crate::sys::file;
-use crate::sys::poll::{self, Waited};
+use crate::sys::poll::{self, Interest, Waited};
+#[cfg(feature = "async")]
+use crate::sys::waiter::Wait;
 use std::io::{self, SeekFrom};
+use std::os::fd::BorrowedFd;
 use std::time::Duration;
 
 const SUBSCRIPTION_SIZE: u32 = 48;
@@ -54,35 +59,92 @@ pub(crate) fn poll_oneoff(
     count: u32,
     ready: u32,
 ) -> Outcome {
-    if count == 0 {
-        return Err(Errno::Inval.into());
+    let polling = Polling::begin(ctx, guest, subscriptions, events, count, ready)?;
+    while let Some(time) = polling.look(ctx, guest)? {
+        wait(&ctx.table, &polling.waiting, &mut ctx.clocks, time)?;
     }
-    // Checked before anything is allocated in proportion to `count`.
-    let bytes = |size: u32| count.checked_mul(size).ok_or(Errno::Fault);
-    guest.slice(Buffer { at: subscriptions, len: bytes(SUBSCRIPTION_SIZE)? })?;
-    guest.slice(Buffer { at: events, len: bytes(EVENT_SIZE)? })?;
+    Ok(())
+}
 
-    let start = ctx.clocks.now(MONOTONIC)?;
-    let at = |i| subscriptions + i * SUBSCRIPTION_SIZE;
-    let subscriptions = (0..count).map(|i| subscription(guest, &mut ctx.clocks, at(i), start));
-    let waiting: Vec<Subscription> = subscriptions.collect::<Result<_, _>>()?;
-    if waiting.iter().any(|subscription| subscription.kind == CLOCK) {
-        ctx.nondeterministic("poll_oneoff")?;
+/// A call of `poll_oneoff`.
+pub(crate) struct Polling {
+    waiting: Vec<Subscription>,
+    events: u32,
+    ready: u32,
+}
+
+impl Polling {
+    /// Reads the subscriptions.
+    pub fn begin(
+        ctx: &mut WasiCtx,
+        guest: &mut Guest<'_>,
+        subscriptions: u32,
+        events: u32,
+        count: u32,
+        ready: u32,
+    ) -> Result<Polling, Failure> {
+        if count == 0 {
+            return Err(Errno::Inval.into());
+        }
+        // Checked before anything is allocated in proportion to `count`.
+        let bytes = |size: u32| count.checked_mul(size).ok_or(Errno::Fault);
+        guest.slice(Buffer { at: subscriptions, len: bytes(SUBSCRIPTION_SIZE)? })?;
+        guest.slice(Buffer { at: events, len: bytes(EVENT_SIZE)? })?;
+
+        let clocks = &mut ctx.clocks;
+        let start = clocks.now(MONOTONIC)?;
+        let at = |i| subscriptions + i * SUBSCRIPTION_SIZE;
+        let subscriptions = (0..count).map(|i| subscription(guest, clocks, at(i), start));
+        let waiting: Vec<Subscription> = subscriptions.collect::<Result<_, _>>()?;
+        if waiting.iter().any(|subscription| subscription.kind == CLOCK) {
+            ctx.nondeterministic("poll_oneoff")?;
+        }
+        Ok(Polling { waiting, events, ready })
     }
-    let (mut happened, clocks) = (0, &mut ctx.clocks);
-    loop {
+
+    /// Writes the events that have happened. If there are none, returns the time at which that was so.
+    pub fn look(&self, ctx: &mut WasiCtx, guest: &mut Guest<'_>) -> Result<Option<u64>, Failure> {
+        let (clocks, mut happened) = (&mut ctx.clocks, 0);
         let time = clocks.now(MONOTONIC)?;
-        for subscription in &waiting {
+        for subscription in &self.waiting {
             if let Some(event) = event(&ctx.table, subscription, time, clocks.are_virtual())? {
-                guest.write(element(events, happened, EVENT_SIZE)?, &event)?;
+                guest.write(element(self.events, happened, EVENT_SIZE)?, &event)?;
                 happened += 1;
             }
         }
-        if happened > 0 {
-            return Ok(guest.write_u32(ready, happened)?);
+        if happened == 0 {
+            return Ok(Some(time));
         }
-        wait(&ctx.table, &waiting, clocks, time)?;
+        guest.write_u32(self.ready, happened)?;
+        Ok(None)
     }
+
+    /// Begins to wait, at this time, until an event may have happened. `None` if there is nothing to wait for, because the clocks are
+    /// virtual.
+    #[cfg(feature = "async")]
+    pub fn wait(&self, ctx: &mut WasiCtx, time: u64) -> Result<Option<Wait>, Failure> {
+        let (fds, timeout) = match awaited(&ctx.table, &self.waiting, &mut ctx.clocks, time)? {
+            Some(awaited) => awaited,
+            None => return Ok(None),
+        };
+        Ok(Some(Wait::new(&fds, timeout).map_err(Errno::from)?))
+    }
+}
+
+/// Begins to wait until a read of this many bytes does not block, if it would now. What is wrong with the call is found by the call.
+#[cfg(feature = "async")]
+pub(crate) fn until_readable(ctx: &WasiCtx, fd: u32, right: u64) -> Result<Option<Wait>, Failure> {
+    let Some(descriptor) = ctx.table.get(fd).ok().filter(|descriptor| descriptor.require(right).is_ok()) else { return Ok(None) };
+    let (Some(host), Ok(interest)) = (descriptor.object.waited_for(), descriptor.object.interest(true)) else { return Ok(None) };
+    if descriptor.flags & flags::NONBLOCK != 0 || ctx.clocks.are_virtual() {
+        return Ok(None);
+    }
+    let mut waited = Waited::new(host, interest);
+    wait_for(std::slice::from_mut(&mut waited), Some(Duration::ZERO)).map_err(Errno::from)?;
+    if waited.happened() {
+        return Ok(None);
+    }
+    Ok(Some(Wait::new(&[(host, interest)], None).map_err(Errno::from)?))
 }
 
 fn subscription(guest: &Guest<'_>, clocks: &mut Clocks, at: u32, start: u64) -> Result<Subscription, Errno> {
@@ -190,8 +252,11 @@ fn buffered(object: &Object) -> Result<u64, Errno> {
     })
 }
 
-/// Waits until an event may have happened.
-fn wait(table: &Table, waiting: &[Subscription], clocks: &mut Clocks, time: u64) -> Result<(), Errno> {
+/// Descriptors to wait for, and a timeout.
+type Awaited<'t> = (Vec<(BorrowedFd<'t>, Interest)>, Option<Duration>);
+
+/// Returns what to wait for until an event may have happened. `None` if the clocks are virtual, which then skip to the first deadline.
+fn awaited<'t>(table: &'t Table, waiting: &[Subscription], clocks: &mut Clocks, time: u64) -> Result<Option<Awaited<'t>>, Errno> {
     let mut earliest: Option<u64> = None;
     let mut fds = Vec::new();
     for subscription in waiting {
@@ -200,15 +265,22 @@ fn wait(table: &Table, waiting: &[Subscription], clocks: &mut Clocks, time: u64)
             What::Readable(fd) | What::Writable(fd) => {
                 let object = object(table, fd)?;
                 let interest = object.interest(subscription.reads())?;
-                fds.extend(object.waited_for().map(|host| Waited::new(host, interest)));
+                fds.extend(object.waited_for().map(|host| (host, interest)));
             }
             What::Wrong(_) => {}
         }
     }
     if clocks.skip_to(earliest.unwrap_or(0)) {
-        return Ok(());
+        return Ok(None);
     }
     let timeout = earliest.map(|deadline| Duration::from_nanos(deadline.saturating_sub(time)));
+    Ok(Some((fds, timeout)))
+}
+
+/// Waits until an event may have happened.
+fn wait(table: &Table, waiting: &[Subscription], clocks: &mut Clocks, time: u64) -> Result<(), Errno> {
+    let Some((fds, timeout)) = awaited(table, waiting, clocks, time)? else { return Ok(()) };
+    let mut fds: Vec<Waited<'_>> = fds.into_iter().map(|(fd, interest)| Waited::new(fd, interest)).collect();
     Ok(wait_for(&mut fds, timeout)?)
 }
 

@@ -192,8 +192,6 @@ without_function! {
     guard_before_linear_memory(bool);
     /// Relaxed vector instructions are deterministic with and without this setting.
     relaxed_simd_deterministic(bool);
-    /// Futures are supported by methods with their own names, in wasmtime too.
-    async_support(bool);
     /// There are no collected objects yet.
     collector(Collector);
     /// There are no collected objects yet.

@@ -58,6 +58,23 @@ impl Config {
         self
     }
 
+    /// Lets guests yield after fuel ([`Store::fuel_async_yield_interval`](crate::Store::fuel_async_yield_interval)) in an engine that
+    /// consumes fuel: its code then polls, as with [`Config::epoch_interruption`], which takes some instructions in each loop. Nothing
+    /// else that is asynchronous needs it. Default: off.
+    pub fn async_support(&mut self, enable: bool) -> &mut Config {
+        self.async_support = enable;
+        self
+    }
+
+    /// Sets the size in bytes of the native stacks on which guests run that are called asynchronously. It must not be less than
+    /// [`Config::max_wasm_stack`]. The rest, of which at least [`NATIVE_STACK_RESERVE`](weir_contract::NATIVE_STACK_RESERVE) (128 KiB)
+    /// is kept, is for host functions. Address space is reserved; memory is used only where it is touched. Default: 2 MiB, or more if
+    /// [`Config::max_wasm_stack`] asks for it.
+    pub fn async_stack_size(&mut self, bytes: usize) -> &mut Config {
+        self.async_stack_size = Some(bytes);
+        self
+    }
+
     /// Sets the size in bytes of a store's value stack, which holds the frames of interpreted functions. Its address
     /// space is reserved; memory is used only where it is touched. Default: 4 MiB.
     pub fn value_stack_size(&mut self, bytes: usize) -> &mut Config {

@@ -107,6 +107,8 @@ impl Config {
         let without = |one, other| self.proposals.contains(one) && !self.proposals.contains(other);
         let contradiction = if self.max_wasm_stack == 0 {
             Some("max_wasm_stack size cannot be zero")
+        } else if self.async_stack_size.is_some_and(|bytes| bytes < self.max_wasm_stack) {
+            Some("max_wasm_stack cannot be more than async_stack_size")
         } else if without(Proposal::RelaxedSimd, Proposal::Simd) {
             Some("cannot disable the simd proposal but enable the relaxed simd proposal")
         } else {

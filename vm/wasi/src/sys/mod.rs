@@ -19,3 +19,5 @@ mod retry;
 pub(crate) mod socket;
 pub(crate) mod stdio;
 pub(crate) mod thread;
+#[cfg(feature = "async")]
+pub(crate) mod waiter;
