@@ -137,6 +137,17 @@ pub struct Table {
 #[derive(Clone, PartialEq, Debug)]
 pub struct ConstExpr(pub SmallVec<[ConstOp; 1]>);
 
+impl ConstExpr {
+    /// Returns the value of an address or an index, if it does not depend on the instance.
+    pub fn address(&self) -> Option<u64> {
+        match *self.0 {
+            [ConstOp::I32(value)] => Some(u64::from(value as u32)),
+            [ConstOp::I64(value)] => Some(value as u64),
+            _ => None,
+        }
+    }
+}
+
 /// An instruction of a constant expression.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum ConstOp {

@@ -86,6 +86,29 @@ fn ten_thousand_instances_cost_what_they_write_and_five_mappings_each() {
     assert_eq!(read(&mut store, first, 0x400000), 0x400001 + 5, "no instance writes for another");
 }
 
+/// Data without zeros between it: an instance has none of its pages before it writes them.
+#[test]
+fn an_instance_with_dense_data_costs_what_it_writes() {
+    const COUNT: usize = 50;
+    let _alone = ALONE.lock();
+    let engine = default_engine();
+    let wat = format!(
+        r#"(module (memory (export "memory") 48) (data (i32.const 0) "{}")
+            (func (export "write") (param $at i32) (i32.store (local.get $at) (i32.const -5))))"#,
+        "x".repeat(2 << 20)
+    );
+    let pre: InstancePre<()> = Linker::new(&engine).instantiate_pre(&Module::new(&engine, wat).unwrap()).unwrap();
+    let mut store = Store::new(&engine, ());
+    pre.instantiate(&mut store).unwrap();
+    let anonymous = resident("RssAnon:");
+    for _ in 0..COUNT {
+        let instance = pre.instantiate(&mut store).unwrap();
+        instance.get_typed_func::<i32, ()>(&mut store, "write").unwrap().call(&mut store, 0x100000).unwrap();
+    }
+    let each = (resident("RssAnon:") - anonymous) / COUNT;
+    assert!(each < 64 << 10, "{each} bytes for each instance, which writes a page");
+}
+
 /// Instances in stores of their own, one after the other, reuse address space.
 #[test]
 fn a_store_gives_its_mappings_back() {

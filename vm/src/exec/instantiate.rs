@@ -271,12 +271,15 @@ unsafe fn write_data(instance: &InstanceRecord) -> Result<()> {
         // SAFETY: memories that were made for this instance, of the minimal size or more.
         unsafe { image.map(|memory| (*instance.memory(memory)).ctx.base)? };
     }
-    // SAFETY: as `instantiate`.
-    unsafe { populate(instance) };
+    let is_mapped = |memory: u32| image.is_some_and(|image| image.has(memory));
+    if !is_mapped(0) {
+        // SAFETY: as `instantiate`.
+        unsafe { populate(instance) };
+    }
     for (i, DataSegment { range, active }) in bytecode.data.iter().enumerate() {
         let segment = i as u32;
         let Some((memory, offset)) = active else { continue };
-        if image.is_none_or(|image| !image.has(*memory)) {
+        if !is_mapped(*memory) {
             // SAFETY: as `instantiate`.
             unsafe {
                 let offset = address(bytecode.memories[*memory as usize].memory64, evaluate(instance, offset));
@@ -298,9 +301,9 @@ unsafe fn populate(instance: &InstanceRecord) {
     let (mut first, mut end, mut len) = (usize::MAX, 0, 0);
     for DataSegment { range, active } in &bytecode.data {
         if let Some((0, offset)) = active
-            && let [ConstOp::I32(at)] = *offset.0
+            && let Some(at) = offset.address()
         {
-            let at = at as u32 as usize;
+            let at = at as usize;
             (first, end, len) = (first.min(at), end.max(at + range.len()), len + range.len());
         }
     }

@@ -21,7 +21,6 @@ use std::ops::Range;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 use weir_bytecode::Module as Bytecode;
-use weir_bytecode::module::{ConstExpr, ConstOp};
 
 /// Less data than this in a memory is copied: mapping costs a system call and a fault for each page touched, copying a fault for each page.
 const MIN_BYTES: usize = 16 << 10;
@@ -188,7 +187,7 @@ fn data(bytecode: &Bytecode) -> Vec<Data<'_>> {
         let bytes = &bytecode.bytes[segment.range.start as usize..segment.range.end as usize];
         let ty = &bytecode.memories[*memory as usize];
         let size = byte_len(ty, ty.limits.min).unwrap_or(0) as u128;
-        let fits = constant(offset).filter(|at| u128::from(*at) + bytes.len() as u128 <= size);
+        let fits = offset.address().filter(|at| u128::from(*at) + bytes.len() as u128 <= size);
         match (fits, memory.checked_sub(first)) {
             (Some(at), Some(own)) if !may_fail && !bytes.is_empty() => data[own as usize].segments.push((at as usize, bytes)),
             (Some(_), Some(_)) if bytes.is_empty() => {}
@@ -201,15 +200,6 @@ fn data(bytecode: &Bytecode) -> Vec<Data<'_>> {
     }
     data.retain(|data| data.len > 0 && data.bytes() >= MIN_BYTES);
     data
-}
-
-/// Returns the value of an offset that does not depend on the instance.
-fn constant(offset: &ConstExpr) -> Option<u64> {
-    match *offset.0 {
-        [ConstOp::I32(value)] => Some(u64::from(value as u32)),
-        [ConstOp::I64(value)] => Some(value as u64),
-        _ => None,
-    }
 }
 
 /// Zeros that parts can leave out, in the memory with this place in the list.

@@ -288,7 +288,7 @@ fn elements(
         let is_kept = match &segment.mode {
             ElemMode::Passive => state.elem_live[i],
             ElemMode::Declared => true,
-            ElemMode::Active { table, offset } => apply(segment, table - module.imported_tables, &offset.0, &mut tables),
+            ElemMode::Active { table, offset } => apply(segment, table - module.imported_tables, offset, &mut tables),
         };
         if is_kept {
             section.raw(&raw[range]);
@@ -315,12 +315,8 @@ fn elements(
 }
 
 /// Writes the elements of an active segment that can stay as it is, because it depends on no import, to `tables`. Returns whether it can.
-fn apply(segment: &ElemSegment, table: u32, offset: &[ConstOp], tables: &mut [Vec<Value>]) -> bool {
-    let start = match *offset {
-        [ConstOp::I32(start)] => u64::from(start as u32),
-        [ConstOp::I64(start)] => start as u64,
-        _ => return false,
-    };
+fn apply(segment: &ElemSegment, table: u32, offset: &weir_bytecode::module::ConstExpr, tables: &mut [Vec<Value>]) -> bool {
+    let Some(start) = offset.address() else { return false };
     let constant = |ops: &[ConstOp]| match *ops {
         [ConstOp::RefNull] => Some(Value::Null),
         [ConstOp::RefFunc(func)] => Some(Value::Func(func)),
