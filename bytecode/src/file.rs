@@ -1,4 +1,4 @@
-//! Finds what must be read of a module's file: not the contents that only debuggers read. They may be most of the file.
+//! Finds the bytes of a module's file that must be read. The contents of sections that only debuggers read may be most of the file.
 
 use std::io;
 use std::ops::Range;
@@ -19,9 +19,9 @@ const NUMBER: usize = 5;
 /// Maximum length of a section's id and size, the length of a custom section's name, and [`DEBUG`].
 const HEAD: usize = 1 + 2 * NUMBER + DEBUG.len();
 
-/// Returns which bytes of a file of `len` bytes, which may be a module, must be read: ascending ranges, not empty and with a gap between them.
-/// All others may be zero instead. Only the contents of custom sections with debugging information are in no range, because neither validation nor execution needs
-/// them. `read` fills a buffer with the bytes from an offset on; of each section it is asked for the head.
+/// Returns the bytes of a file of `len` bytes that must be read if it is a module: ascending ranges, not empty and with a gap between them.
+/// The contents of custom sections with debugging information are in no range. Neither validation nor execution needs them, and a copy of
+/// the file may have zeros in their place. `read` fills a buffer with the bytes from an offset on. It is called for the head of each section.
 ///
 /// # Errors
 /// Those of `read`.
@@ -151,7 +151,7 @@ mod tests {
         let second = first + 5000 + name(&long_name);
         let third = second + 5000 + name(".debug_");
         assert_eq!(needed, [0..first, first + 5000..second, second + 5000..third, third + 5000..file.len()]);
-        // What is not needed may be zero, and is not needed then either.
+        // A copy with zeros in place of the other bytes needs the same ranges.
         let mut zeroed = vec![0; file.len()];
         needed.iter().for_each(|range| zeroed[range.clone()].copy_from_slice(&file[range.clone()]));
         assert_eq!(needed_of(&zeroed), needed);

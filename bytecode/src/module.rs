@@ -9,6 +9,7 @@ use crate::validate::{InvalidModule, Unvalidated, bodies};
 use smallvec::SmallVec;
 use std::fmt;
 use std::ops::Range;
+use std::sync::Arc;
 use wasmparser::{Parser, Payload};
 
 /// A validated module. All indices are in range, and the code of validated bodies is well typed.
@@ -46,7 +47,7 @@ pub struct Module {
     /// The state needed to validate the bodies, if the module was parsed with [`lazy`](crate::validate::Options::lazy).
     pub unvalidated: Option<Unvalidated>,
     /// Where the results of an earlier validation are, of a module whose bodies are not validated.
-    pub results: Option<Box<dyn Results>>,
+    pub results: Option<Arc<dyn Results>>,
     /// See [`Module::accepted_bytes`]; of bodies that were not left for later.
     pub accepted: u64,
     /// Number of imported functions.
@@ -276,8 +277,8 @@ impl Module {
         }))
     }
 
-    /// Returns the name and the contents of each custom section, in order. The contents of debugging
-    /// information are zero if only what is [needed](crate::file::needed) of the module's file was read.
+    /// Returns the name and the contents of each custom section, in order. Sections with debugging
+    /// information have zeros as contents if only the [needed](crate::file::needed) bytes of the module's file were read.
     pub fn custom_sections(&self) -> impl Iterator<Item = (&str, &[u8])> {
         let payloads = Parser::new(0).parse_all(&self.bytes).map_while(Result::ok);
         payloads.filter_map(|payload| {

@@ -64,6 +64,13 @@ pub trait Stored: Sized {
     fn read(from: &mut Reader<'_>) -> Result<Self, Damaged>;
 }
 
+/// Returns the bytes of an item.
+pub fn to_bytes<T: Stored>(item: &T) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    item.write(&mut bytes);
+    bytes
+}
+
 /// Reads an item that takes all of the bytes.
 ///
 /// # Errors

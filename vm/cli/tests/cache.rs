@@ -177,7 +177,7 @@ fn damaged_entries_change_no_output() {
     }
 }
 
-/// What is damaged is compiled again, and added to the entry.
+/// Functions whose code is damaged are compiled again, and their code is added to the entry.
 #[test]
 fn damaged_code_is_repaired() {
     let caches = fresh("cache-repaired");

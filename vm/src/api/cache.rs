@@ -8,7 +8,7 @@ use crate::records::events::ProfilingStrategy;
 use crate::records::loading::{self, Hash, Kind};
 use crate::records::module::Module;
 use crate::records::precompiled::cache::{Cached, Directory, Entry};
-use crate::records::precompiled::shelf::Shelf;
+use crate::records::precompiled::format::Identity;
 use crate::sys::file::Opened;
 use crate::sys::private_dir::Listed;
 use crate::sys::thread;
@@ -21,7 +21,7 @@ use weir_bytecode::file;
 /// Default of [`CacheConfig::with_files_total_size_soft_limit`].
 const LIMIT: u64 = 512 << 20;
 
-/// Modules of so many bytes are hashed by a thread of its own, while they run.
+/// The bytes from which a module is hashed by a thread of its own, beside its instantiation.
 const LARGE: usize = 256 << 10;
 
 /// The settings of a [`Cache`].
@@ -180,6 +180,8 @@ impl Module {
 pub(crate) struct Lookup<'e> {
     engine: &'e Engine,
     directory: &'e Arc<Directory>,
+    /// What the engine's code depends on.
+    identity: Identity,
 }
 
 impl<'e> Lookup<'e> {
@@ -188,14 +190,17 @@ impl<'e> Lookup<'e> {
         let config = engine.config();
         let directory = config.cache.as_ref()?;
         let wanted = config.deterministic || config.keep_profiles || config.profile.is_some() || config.lazy_validation;
-        (!wanted && config.profiler == ProfilingStrategy::None).then_some(Lookup { engine, directory })
+        if wanted || config.profiler != ProfilingStrategy::None {
+            return None;
+        }
+        Some(Lookup { engine, directory, identity: identity_of(engine).ok()? })
     }
 
     /// Loads a module from its bytes.
     pub fn module(&self, bytes: Box<[u8]>) -> Result<Module> {
         let kind = Kind::Bytes;
-        let hash =
-            self.may_have(bytes.len()).then(|| loading::hash(kind, &bytes, &loading::all(bytes.len()), loading::threads()));
+        let hash = (!self.directory.misses(bytes.len()))
+            .then(|| loading::hash(kind, &bytes, &loading::all(bytes.len()), loading::threads()));
         self.load(kind, bytes, hash)
     }
 
@@ -209,29 +214,20 @@ impl<'e> Lookup<'e> {
             return Ok(None);
         }
         let read = |into: &mut [u8], at: usize| file.read_at(into, at as u64);
-        let (bytes, hash) = loading::read(len, &file::needed(len, read)?, self.may_have(len), read)?;
+        let (bytes, hash) = loading::read(len, &file::needed(len, read)?, !self.directory.misses(len), read)?;
         self.load(Kind::File, bytes, hash).map(Some)
     }
 
-    /// Returns whether modules of this length are looked for. If not, nothing is hashed before the module runs.
-    fn may_have(&self, len: usize) -> bool {
-        identity_of(self.engine).is_ok() && !self.directory.misses(len)
-    }
-
-    /// Loads a module, whose hash is this if it is looked for.
+    /// Loads a module, whose hash is this; `None` if no entry is of its length, so that nothing is hashed before it runs.
     fn load(&self, kind: Kind, bytes: Box<[u8]>, hash: Option<Hash>) -> Result<Module> {
-        let Ok(identity) = identity_of(self.engine) else { return Module::loaded(self.engine, bytes, None) };
-        let cached = |entry, reason| Cached::missed(self.directory.clone(), identity, kind, entry, reason);
-        let Some(hash) = hash else { return Module::loaded(self.engine, bytes, Some(cached(None, "miss".into()))) };
-        let entry = Entry::new(identity, hash, bytes.len());
-        match self.directory.find(&entry) {
-            Ok(found) => {
-                let hit = Cached::hit(self.directory.clone(), kind, entry, found.clone());
-                let module = Module::of_artifact(self.engine, &found, bytes, Shelf::new(Some(found.clone()), true), Some(hit))?;
-                let anew = |bytes| Module::loaded(self.engine, bytes, Some(cached(Some(entry), "refused: it is damaged".into())));
-                module.or_else(anew)
+        let entry = hash.map(|hash| Entry::new(self.identity, hash, bytes.len()));
+        let cached = |found: String| Some(Cached::new(self.directory.clone(), self.identity, kind, entry, found));
+        match entry.map_or_else(|| Err("miss".into()), |entry| self.directory.find(&entry)) {
+            Ok(artifact) => {
+                let module = Module::of_artifact(self.engine, bytes, artifact, cached("hit".into()))?;
+                module.or_else(|bytes| Module::loaded(self.engine, bytes, cached("refused: it is damaged".into())))
             }
-            Err(reason) => Module::loaded(self.engine, bytes, Some(cached(Some(entry), reason))),
+            Err(reason) => Module::loaded(self.engine, bytes, cached(reason)),
         }
     }
 }
@@ -239,7 +235,7 @@ impl<'e> Lookup<'e> {
 /// Begins to hash a large module for the cache, beside its instantiation.
 pub(crate) fn hash_early(module: &Module) {
     let record = module.record();
-    if record.cached.is_some() && record.bytecode.bytes.len() >= LARGE {
+    if record.cached.as_ref().is_some_and(|cached| !cached.is_hashed()) && record.bytecode.bytes.len() >= LARGE {
         let record = record.clone();
         // Otherwise it is hashed at the end.
         let _ = thread::spawn("weir-cache", move || record.cached.iter().for_each(|cached| cached.hash(&record.bytecode)));

@@ -13,7 +13,7 @@ use crate::records::image::Images;
 use crate::records::kept_profile::KeptProfile;
 use crate::records::loading;
 use crate::records::module::{Module, ModuleRecord};
-use crate::records::precompiled::artifact::{Artifact, Validated};
+use crate::records::precompiled::artifact::Artifact;
 use crate::records::precompiled::cache::Cached;
 use crate::records::precompiled::shelf::Shelf;
 use crate::records::stats::Stats;
@@ -99,15 +99,15 @@ impl Module {
         if engine.config().round_trip { module.again() } else { Ok(module) }
     }
 
-    /// Makes a module from its bytes, which are validated except for its bodies. Their results are the artifact's, whose code is in the shelf.
+    /// Makes a module from its bytes, which are validated except for its bodies. Their results and code are the artifact's. Code that is
+    /// compiled is kept if the module is `cached`.
     ///
     /// # Errors
     /// As [`Module::new`]. If the artifact does not fit, the inner result is the bytes.
     pub(crate) fn of_artifact(
         engine: &Engine,
-        artifact: &Arc<Artifact>,
         bytes: Box<[u8]>,
-        shelf: Shelf,
+        artifact: Arc<Artifact>,
         cached: Option<Cached>,
     ) -> Result<Result<Module, Box<[u8]>>> {
         let started = Instant::now();
@@ -117,7 +117,8 @@ impl Module {
             return Ok(Err(bytecode.bytes));
         }
         (bytecode.foreign_tail_calls, bytecode.accepted) = (part.foreign_tail_calls, part.accepted);
-        bytecode.results = Some(Box::new(Validated::new(artifact.clone())));
+        bytecode.results = Some(artifact.clone());
+        let shelf = Shelf::new(Some(artifact), cached.is_some());
         Module::from_validated(engine, bytecode, Some(shelf), cached, started).map(Ok)
     }
 

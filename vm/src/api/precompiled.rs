@@ -6,7 +6,7 @@ use crate::records::error::{Context, Error, Result};
 use crate::records::module::Module;
 use crate::records::precompiled::artifact::{Artifact, Source};
 use crate::records::precompiled::format::{Builder, Identity, MAGIC, ModulePart, Unusable};
-use crate::records::precompiled::shelf::{CodeMap, Shelf};
+use crate::records::precompiled::shelf::CodeMap;
 use crate::records::stats::Fallback;
 use crate::sys;
 #[cfg(all(feature = "jit", target_arch = "x86_64", target_os = "linux"))]
@@ -14,8 +14,8 @@ use crate::tier::{ahead::compile_all, stored::identity};
 use std::io::Cursor;
 use std::path::Path;
 use std::sync::Arc;
-use weir_bytecode::module::Body;
-use weir_bytecode::stored::Stored;
+use weir_bytecode::FuncBody;
+use weir_bytecode::stored::to_bytes;
 
 /// The kind of a precompiled artifact: see [`Engine::detect_precompiled`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -106,12 +106,8 @@ impl Module {
         let mut builder = Builder::new(Cursor::new(Vec::new()))?;
         builder.module(ModulePart::of(&record.bytecode));
         builder.bytes(&record.bytecode.bytes)?;
-        let result = |(body, valid): (usize, &Body)| {
-            let mut bytes = Vec::new();
-            valid.write(&mut bytes);
-            (body as u32, bytes)
-        };
-        builder.results(&record.bytecode.bodies.iter().enumerate().map(result).collect::<Vec<_>>())?;
+        let results = (0..).zip(&record.bytecode.bodies).map(|(index, body)| (index, to_bytes::<FuncBody>(body)));
+        builder.results(&results.collect::<Vec<_>>())?;
         for (&(func, grade), code) in &code {
             builder.code(func, grade, code)?;
         }
@@ -162,10 +158,9 @@ impl Module {
 fn deserialize(engine: &Engine, source: Box<dyn Source>) -> Result<Module> {
     let artifact = Artifact::open(source, &identity_of(engine)?).map_err(Error::new)?;
     let artifact = Arc::new(artifact);
-    let shelf = Shelf::new(Some(artifact.clone()), false);
     let damaged = || Error::new(Unusable::Damaged);
     let bytes = artifact.module_bytes().ok_or_else(damaged)?;
-    Module::of_artifact(engine, &artifact, bytes, shelf, None)?.map_err(|_| damaged())
+    Module::of_artifact(engine, bytes, artifact, None)?.map_err(|_| damaged())
 }
 
 /// Returns the identity of an engine's code.

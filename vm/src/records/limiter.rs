@@ -73,19 +73,22 @@ pub trait ResourceLimiter {
 
     /// Returns the maximum number of instances of the store.
     fn instances(&self) -> usize {
-        10_000
+        MAX_ITEMS
     }
 
     /// Returns the maximum number of tables of the store.
     fn tables(&self) -> usize {
-        10_000
+        MAX_ITEMS
     }
 
     /// Returns the maximum number of memories of the store.
     fn memories(&self) -> usize {
-        10_000
+        MAX_ITEMS
     }
 }
+
+/// The maximum number of instances, of tables and of memories of a store, if a limiter says nothing else.
+pub(crate) const MAX_ITEMS: usize = 10_000;
 
 /// Limits the memories, tables and instances of a store as [`ResourceLimiter`] does, with answers that the guest waits for; see
 /// [`Store::limiter_async`](crate::Store::limiter_async).
@@ -183,17 +186,17 @@ pub trait ResourceLimiterAsync: Send {
 
     /// Returns the maximum number of instances of the store.
     fn instances(&self) -> usize {
-        10_000
+        MAX_ITEMS
     }
 
     /// Returns the maximum number of tables of the store.
     fn tables(&self) -> usize {
-        10_000
+        MAX_ITEMS
     }
 
     /// Returns the maximum number of memories of the store.
     fn memories(&self) -> usize {
-        10_000
+        MAX_ITEMS
     }
 }
 

@@ -14,16 +14,17 @@ pub(crate) type Hash = [u8; 32];
 /// Bytes of a piece, at most: what stays in a core's cache between being read and being hashed.
 const PIECE: usize = 256 << 10;
 
-/// From so many pieces on, several threads read them: starting a thread takes as long as reading one.
+/// The number of pieces from which several threads read them: starting a thread takes as long as reading one piece.
 const MANY: usize = 8;
 
 /// The most threads that read a module.
 const THREADS: usize = 4;
 
-/// What is hashed. A file without its debugging information is not the module with zeros in its place, although both are loaded the same.
+/// The kind of bytes that a hash is of. A file with debugging information, which is not read, has another hash than a module with zeros in
+/// its place.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Kind {
-    /// A file, without what is not needed of it.
+    /// The bytes of a file that are [needed](weir_bytecode::file::needed).
     File,
     /// The bytes of a module that was not a file, or whose file was in the text format.
     Bytes,
@@ -39,8 +40,8 @@ impl Kind {
     }
 }
 
-/// Reads these ranges of a file of `len` bytes; all other bytes are zero. Also returns the hash of what was read, if that is wanted. `read_at`
-/// fills a buffer with the bytes from an offset on.
+/// Reads these ranges of a file of `len` bytes; all other bytes are zero. With `wants_hash`, also returns the hash of the bytes that were
+/// read. `read_at` fills a buffer with the bytes from an offset on.
 ///
 /// # Errors
 /// Those of `read_at`.
@@ -50,17 +51,33 @@ pub(crate) fn read(
     wants_hash: bool,
     read_at: impl Fn(&mut [u8], usize) -> io::Result<()> + Sync,
 ) -> io::Result<(Box<[u8]>, Option<Hash>)> {
-    // A page of zeros takes no memory until it is written.
-    let mut bytes = vec![0; len].into_boxed_slice();
-    mapping::prefer_large_pages(&mut bytes);
     let places = pieces(ranges);
-    let parts = split(&mut bytes, &places).expect("the ranges ascend and are within the file");
-    let hashes = on_all(threads(), parts.into_iter().zip(&places).collect(), |(into, place): (&mut [u8], &Range<usize>)| {
-        mapping::populate(into);
-        read_at(into, place.start)?;
+    let (bytes, hashes) = fill(len, &places, |piece, into| {
+        read_at(into, places[piece].start)?;
         Ok(if wants_hash { *blake3::hash(into).as_bytes() } else { Hash::default() })
     })?;
     Ok((bytes, wants_hash.then(|| combine(Kind::File, len, &places, &hashes))))
+}
+
+/// Returns `len` bytes of which `write` writes these places, given their number; all others are zero. Also returns its results. Several
+/// threads do this if there are many places.
+///
+/// # Errors
+/// Those of `write`; the places do not ascend, or are not within the bytes.
+pub(crate) fn fill<R: Default + Clone + Send>(
+    len: usize,
+    places: &[Range<usize>],
+    write: impl Fn(usize, &mut [u8]) -> io::Result<R> + Sync,
+) -> io::Result<(Box<[u8]>, Vec<R>)> {
+    // A page of zeros takes no memory until it is written.
+    let mut bytes = vec![0; len].into_boxed_slice();
+    mapping::prefer_large_pages(&mut bytes);
+    let parts = split(&mut bytes, places).ok_or(io::ErrorKind::InvalidData)?;
+    let results = on_all(threads(), parts.into_iter().enumerate().collect(), |(place, into): (usize, &mut [u8])| {
+        mapping::populate(into);
+        write(place, into)
+    })?;
+    Ok((bytes, results))
 }
 
 /// Returns the hash of a module, of which only these ranges count. `threads` threads make it.
@@ -88,7 +105,7 @@ fn pieces(ranges: &[Range<usize>]) -> Vec<Range<usize>> {
 }
 
 /// Returns these places of `bytes`, if they ascend and are within.
-pub(crate) fn split<'b>(bytes: &'b mut [u8], places: &[Range<usize>]) -> Option<Vec<&'b mut [u8]>> {
+fn split<'b>(bytes: &'b mut [u8], places: &[Range<usize>]) -> Option<Vec<&'b mut [u8]>> {
     let (mut parts, mut rest, mut at) = (Vec::with_capacity(places.len()), bytes, 0);
     for Range { start, end } in places {
         let (part, after) = rest.split_at_mut_checked(end.checked_sub(at)?)?;
@@ -102,7 +119,7 @@ pub(crate) fn split<'b>(bytes: &'b mut [u8], places: &[Range<usize>]) -> Option<
 ///
 /// # Errors
 /// One of those of `work`; the items after it may be left out.
-pub(crate) fn on_all<T: Send, R: Default + Clone + Send>(
+fn on_all<T: Send, R: Default + Clone + Send>(
     threads: usize,
     items: Vec<T>,
     work: impl Fn(T) -> io::Result<R> + Sync,

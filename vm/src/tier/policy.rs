@@ -45,6 +45,13 @@ struct Price {
     publish: f64,
 }
 
+impl Price {
+    /// Returns the price of a function with `bytes` of code.
+    fn of(self, bytes: u32) -> f64 {
+        self.per_byte * f64::from(bytes) + self.publish
+    }
+}
+
 /// The price of baseline code, and of the optimiser's. In a large module a byte of baseline code takes only 24 to 30 ns; most programs have
 /// so little code that the first use of each stencil weighs.
 const BASELINE_PRICE: Price = Price { per_byte: 57.0, publish: 6_000.0 };
@@ -137,7 +144,7 @@ const BASELINE_HERE: u32 = 28 << 10;
 /// for all. A loop counts four times, because it is running now and the function may not be called again.
 pub(crate) fn value(bytes: u32, entry: Entry) -> f64 {
     let weight = if entry == Entry::Call { 1.0 } else { 4.0 };
-    weight / (OPTIMISED_PRICE.per_byte * f64::from(bytes) + OPTIMISED_PRICE.publish)
+    weight / OPTIMISED_PRICE.of(bytes)
 }
 
 /// The number of later processes that are expected to load a module from the cache. The price of optimising a function while nothing else
@@ -146,8 +153,7 @@ const PROCESSES: f64 = 1_000.0;
 
 /// Returns whether optimising a function with `bytes` of code pays in later processes, if each executes so many bytes of it in baseline code.
 pub(crate) fn pays_later(bytes: u32, executed: u64) -> bool {
-    let price = OPTIMISED_PRICE.per_byte * f64::from(bytes) + OPTIMISED_PRICE.publish;
-    executed as f64 * (BASELINE_NS - OPTIMISED_NS) * PROCESSES >= price
+    executed as f64 * (BASELINE_NS - OPTIMISED_NS) * PROCESSES >= OPTIMISED_PRICE.of(bytes)
 }
 
 /// The bytes of functions that a process leaves to the next one to optimise, about at most: what takes some 50 ms.

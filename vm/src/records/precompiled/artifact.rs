@@ -4,13 +4,12 @@ use super::format::{
     Builder, CodePlace, Grade, Group, HEADER, Header, Identity, Index, ModulePart, Piece, Place, Unusable, checksum,
 };
 use super::work::Work;
-use crate::records::loading::{Hash, on_all, split, threads};
+use crate::records::loading::{Hash, fill};
 use crate::sys::file::Opened;
-use crate::sys::mapping;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::io::{self, Seek, Write};
-use std::sync::{Arc, OnceLock};
+use std::sync::OnceLock;
 use weir_bytecode::FuncBody;
 use weir_bytecode::module::Results;
 use weir_bytecode::stored::read_all;
@@ -52,6 +51,10 @@ pub(crate) struct Artifact {
     source: Box<dyn Source>,
     header: Header,
     index: Index,
+    /// Each body with a result, with its group and its position there, ascending.
+    bodies: Vec<(u32, usize, usize)>,
+    /// Copies of the groups of results that were read, unless they are damaged.
+    groups: Box<[OnceLock<Option<Vec<u8>>>]>,
 }
 
 impl Artifact {
@@ -66,7 +69,14 @@ impl Artifact {
         source.read_at(&mut first[..some], 0).map_err(|_| Unusable::Damaged)?;
         let header = Header::read(&first[..some], len, identity)?;
         let index = Index::read(&read(&*source, header.index).ok_or(Unusable::Damaged)?)?;
-        Ok(Artifact { source, header, index })
+        let groups = &index.module.results;
+        let bodies = groups.iter().enumerate().flat_map(|(group, Group { bodies, .. })| {
+            bodies.iter().enumerate().map(move |(position, body)| (*body, group, position))
+        });
+        let mut bodies: Vec<_> = bodies.collect();
+        bodies.sort_unstable();
+        let groups = groups.iter().map(|_| OnceLock::new()).collect();
+        Ok(Artifact { source, header, index, bodies, groups })
     }
 
     /// Returns the hash of the module.
@@ -99,18 +109,14 @@ impl Artifact {
 
     /// Returns the module's bytes, if the container has them and they are not damaged.
     pub fn module_bytes(&self) -> Option<Box<[u8]>> {
-        let part = self.module();
-        let mut bytes = vec![0; part.len as usize].into_boxed_slice();
-        mapping::prefer_large_pages(&mut bytes);
-        let places: Vec<_> = part.pieces.iter().map(|piece| piece.range()).collect();
-        let parts = split(&mut bytes, &places)?.into_iter().zip(&part.pieces);
-        on_all(threads(), parts.collect(), |(into, Piece { place, .. }): (&mut [u8], &Piece)| {
-            mapping::populate(into);
-            self.source.read_at(into, place.at)?;
-            if checksum(into) == place.sum { Ok(()) } else { Err(io::ErrorKind::InvalidData.into()) }
-        })
-        .ok()?;
-        Some(bytes)
+        let ModulePart { len, pieces, .. } = self.module();
+        let places: Vec<_> = pieces.iter().map(Piece::range).collect();
+        let check = |piece: usize, into: &mut [u8]| {
+            let Place { at, sum, .. } = pieces[piece].place;
+            self.source.read_at(into, at)?;
+            if checksum(into) == sum { Ok(()) } else { Err(io::ErrorKind::InvalidData.into()) }
+        };
+        Some(fill(*len as usize, &places, check).ok()?.0)
     }
 
     /// Returns whether the container has the work of functions that are still to be optimised.
@@ -122,6 +128,28 @@ impl Artifact {
     pub fn work(&self) -> Vec<Work> {
         let read = |place| read_all(&self.part(place)?).ok();
         self.index.work.and_then(read).unwrap_or_default()
+    }
+
+    /// Returns whether there is a result of validation of the body with this index.
+    pub fn has_result(&self, body: u32) -> bool {
+        self.bodies.binary_search_by_key(&body, |found| found.0).is_ok()
+    }
+
+    /// Returns all results that are not damaged, as bytes, by body.
+    pub fn results(&self) -> BTreeMap<u32, Vec<u8>> {
+        self.bodies.iter().filter_map(|&(body, ..)| Some((body, self.result(body)?.to_vec()))).collect()
+    }
+
+    /// Returns the result of a body as bytes.
+    fn result(&self, body: u32) -> Option<&[u8]> {
+        let found = self.bodies.binary_search_by_key(&body, |found| found.0).ok()?;
+        let (_, group, position) = self.bodies[found];
+        let Group { bodies, place } = &self.module().results[group];
+        let bytes = self.groups[group].get_or_init(|| self.part(*place)).as_deref()?;
+        let (ends, results) = bytes.split_at_checked(size_of::<u32>() * bodies.len())?;
+        let end = |position: usize| Some(u32::from_le_bytes(*ends.as_chunks().0.get(position)?) as usize);
+        let start = position.checked_sub(1).map_or(Some(0), end)?;
+        results.get(start..end(position)?)
     }
 
     /// Returns a copy of a part, if it is not damaged.
@@ -145,59 +173,8 @@ fn read(source: &dyn Source, Place { at, len, sum }: Place) -> Option<Vec<u8>> {
     (checksum(&bytes) == sum).then_some(bytes)
 }
 
-/// The results of validation in an artifact.
-#[derive(Debug)]
-pub(crate) struct Validated {
-    artifact: Arc<Artifact>,
-    /// Each body with its group and its position there, ascending.
-    bodies: Vec<(u32, usize, usize)>,
-    /// Copies of the groups that were read, unless they are damaged.
-    groups: Box<[OnceLock<Option<Vec<u8>>>]>,
-}
-
-impl Validated {
-    /// Those that the artifact has.
-    pub fn new(artifact: Arc<Artifact>) -> Validated {
-        let groups = &artifact.module().results;
-        let bodies = groups.iter().enumerate().flat_map(|(group, Group { bodies, .. })| {
-            bodies.iter().enumerate().map(move |(position, body)| (*body, group, position))
-        });
-        let mut bodies: Vec<_> = bodies.collect();
-        bodies.sort_unstable();
-        let groups = groups.iter().map(|_| OnceLock::new()).collect();
-        Validated { artifact, bodies, groups }
-    }
-
-    /// Returns the artifact.
-    pub fn artifact(&self) -> &Artifact {
-        &self.artifact
-    }
-
-    /// Returns whether there is a result of the body with this index.
-    pub fn has(&self, body: u32) -> bool {
-        self.bodies.binary_search_by_key(&body, |found| found.0).is_ok()
-    }
-
-    /// Returns all that are not damaged, as bytes, by body.
-    pub fn all(&self) -> BTreeMap<u32, Vec<u8>> {
-        self.bodies.iter().filter_map(|&(body, ..)| Some((body, self.bytes(body)?.to_vec()))).collect()
-    }
-
-    /// Returns the result of a body as bytes.
-    fn bytes(&self, body: u32) -> Option<&[u8]> {
-        let found = self.bodies.binary_search_by_key(&body, |found| found.0).ok()?;
-        let (_, group, position) = self.bodies[found];
-        let Group { bodies, place } = &self.artifact.module().results[group];
-        let bytes = self.groups[group].get_or_init(|| self.artifact.part(*place)).as_deref()?;
-        let (ends, results) = bytes.split_at_checked(size_of::<u32>() * bodies.len())?;
-        let end = |position: usize| Some(u32::from_le_bytes(*ends.as_chunks().0.get(position)?) as usize);
-        let start = position.checked_sub(1).map_or(Some(0), end)?;
-        results.get(start..end(position)?)
-    }
-}
-
-impl Results for Validated {
+impl Results for Artifact {
     fn body(&self, index: u32) -> Option<FuncBody> {
-        read_all(self.bytes(index)?).ok()
+        read_all(self.result(index)?).ok()
     }
 }

@@ -1,13 +1,13 @@
-//! The cache: a directory with a file for each module that was loaded. It has the results of validation of the bodies that were called, and
-//! code; not the module, which whoever looks for an entry has read and hashed.
+//! The cache: a directory with a file for each module that was loaded. The file has code, and the results of validation of the bodies that
+//! were called. It does not have the module, because a process reads and hashes the module before it looks for the entry.
 //!
 //! The name of an entry is a hash of everything that it depends on: the module's bytes, the build of Weir, the settings and the
-//! processor. Nothing in an entry depends on where the module was, its name or its time. What there is more is appended to
-//! the file; it is replaced when less than half of it is used.
+//! processor. Nothing in an entry depends on where the module was, its name or its time. Later processes append what they
+//! add; the file is replaced when less than half of it is used.
 //!
 //! A cache that cannot be used is as if it were empty.
 
-use super::artifact::{Artifact, Source, Validated};
+use super::artifact::{Artifact, Source};
 use super::format::{Builder, Grade, Identity, ModulePart, Unusable};
 use super::shelf::{CodeMap, Shelf};
 use super::work::Work;
@@ -19,7 +19,7 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
-use weir_bytecode::stored::Stored;
+use weir_bytecode::stored::to_bytes;
 use weir_bytecode::{Module as Bytecode, file};
 
 /// How long an entry may wait for other processes, before it is left as it is.
@@ -82,15 +82,15 @@ pub(crate) struct Addition {
 
 impl Addition {
     /// Adds what is there already.
-    fn merge(&mut self, there: Arc<Artifact>) {
+    fn merge(&mut self, there: &Artifact) {
         let code = there.code().iter().map(|code| ((code.func, code.grade), code.place));
         for (key, place) in code {
             if let btree_map::Entry::Vacant(entry) = self.code.entry(key) {
                 there.part(place).map(|bytes| entry.insert(bytes.into()));
             }
         }
-        self.merge_work(&there);
-        self.results.extend(Validated::new(there).all());
+        self.merge_work(there);
+        self.results.extend(there.results());
     }
 
     /// Adds the work that is there already.
@@ -101,14 +101,13 @@ impl Addition {
     }
 
     /// Leaves out what is there already. What was there when this process `found` the entry and is added nevertheless is damaged there.
-    fn subtract(&mut self, there: &Arc<Artifact>, found: Option<&Artifact>) {
+    fn subtract(&mut self, there: &Artifact, found: Option<&Artifact>) {
         self.merge_work(there);
         self.work.retain(|func, _| there.find(*func, Grade::Optimised).is_none());
         let is_known = |func, grade| found.is_some_and(|found| found.find(func, grade).is_some());
         let is_new = |func, grade| there.find(func, grade).is_some() && !is_known(func, grade);
         self.code.retain(|&(func, grade), _| !is_new(func, grade) && !is_new(func, Grade::Optimised));
-        let results = Validated::new(there.clone());
-        self.results.retain(|body, _| !results.has(*body));
+        self.results.retain(|body, _| !there.has_result(*body));
     }
 
     /// Writes an entry, or adds to one.
@@ -190,7 +189,7 @@ impl Directory {
                 addition.write(there.resume(file)?, entry)?;
             }
             there => {
-                there.into_iter().for_each(|there| addition.merge(there));
+                there.iter().for_each(|there| addition.merge(there));
                 dir.write(&name, |file| {
                     let mut builder = Builder::new(BufWriter::with_capacity(BUFFER, file))?;
                     builder.module(addition.module.clone());
@@ -226,13 +225,19 @@ impl Directory {
     /// # Errors
     /// The system's error, or other processes change them.
     pub fn list(&self) -> io::Result<Vec<Listed>> {
-        let dir = match PrivateDir::open(&self.path, false) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-            dir => dir?,
-        };
-        let mut files = dir.list(&dir.lock(Duration::from_secs(1))?)?;
+        let mut files = self.files()?.map_or_else(Vec::new, |(_, files)| files);
         files.sort_by(|a, b| a.name.cmp(&b.name));
         Ok(files)
+    }
+
+    /// Returns the directory and its files; `None` if it does not exist.
+    fn files(&self) -> io::Result<Option<(PrivateDir, Vec<Listed>)>> {
+        let dir = match PrivateDir::open(&self.path, false) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            dir => dir?,
+        };
+        let files = dir.list(&dir.lock(Duration::from_secs(1))?)?;
+        Ok(Some((dir, files)))
     }
 
     /// Removes all entries. Returns their number and their bytes.
@@ -240,11 +245,7 @@ impl Directory {
     /// # Errors
     /// The system's error, or other processes change them.
     pub fn clear(&self) -> io::Result<(usize, u64)> {
-        let dir = match PrivateDir::open(&self.path, false) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok((0, 0)),
-            dir => dir?,
-        };
-        let files = dir.list(&dir.lock(Duration::from_secs(1))?)?;
+        let Some((dir, files)) = self.files()? else { return Ok((0, 0)) };
         files.iter().try_for_each(|file| dir.remove(&file.name))?;
         Ok((files.len(), files.iter().map(|file| file.len).sum()))
     }
@@ -259,8 +260,6 @@ pub(crate) struct Cached {
     entry: OnceLock<Entry>,
     /// The result of looking for it.
     pub found: String,
-    /// What the entry has, if it was found.
-    there: Option<Validated>,
     /// Held while the entry is written; whether it was.
     written: Mutex<bool>,
 }
@@ -269,16 +268,15 @@ pub(crate) struct Cached {
 const NEW_BYTES: usize = 16 << 10;
 
 impl Cached {
-    /// A module that was found.
-    pub fn hit(directory: Arc<Directory>, kind: Kind, entry: Entry, there: Arc<Artifact>) -> Cached {
-        let cached = Cached::missed(directory, entry.identity, kind, Some(entry), "hit".into());
-        Cached { there: Some(Validated::new(there)), ..cached }
+    /// A module that was looked for, with this result, if `entry` is its entry; or is in no entry.
+    pub fn new(directory: Arc<Directory>, identity: Identity, kind: Kind, entry: Option<Entry>, found: String) -> Cached {
+        let entry = entry.map_or_else(OnceLock::new, Into::into);
+        Cached { directory, identity, kind, entry, found, written: Mutex::new(false) }
     }
 
-    /// A module that was not found, for a reason.
-    pub fn missed(directory: Arc<Directory>, identity: Identity, kind: Kind, entry: Option<Entry>, reason: String) -> Cached {
-        let entry = entry.map_or_else(OnceLock::new, Into::into);
-        Cached { directory, identity, kind, entry, found: reason, there: None, written: Mutex::new(false) }
+    /// Returns whether the module was hashed.
+    pub fn is_hashed(&self) -> bool {
+        self.entry.get().is_some()
     }
 
     /// The entry of `module`, which this is. Its bytes are hashed if that was not done.
@@ -302,18 +300,15 @@ impl Cached {
     /// the bodies that were `called`, and the work of functions that were not optimised. What is little is not worth writing.
     pub fn update(&self, module: &Bytecode, shelf: &Shelf, called: &dyn Fn(u32) -> bool, work: &dyn Fn() -> Vec<Work>) {
         let mut written = self.written.lock().unwrap_or_else(PoisonError::into_inner);
-        let is_new = |body: &u32| called(*body) && !self.there.as_ref().is_some_and(|there| there.has(*body));
+        let found = shelf.artifact();
+        let is_new = |body: &u32| called(*body) && !found.is_some_and(|found| found.has_result(*body));
         let bodies: Vec<u32> = (0..module.bodies.len() as u32).filter(is_new).collect();
         let bytes: usize = bodies.iter().map(|&body| module.bodies[body as usize].range().len()).sum();
-        let is_missing = self.there.is_none() && !*written;
+        let is_missing = found.is_none() && !*written;
         if !(is_missing || shelf.has_kept() || bytes >= NEW_BYTES && !*written) {
             return;
         }
-        let result = |body: u32| {
-            let mut bytes = Vec::new();
-            module.bodies[body as usize].get()?.write(&mut bytes);
-            Some((body, bytes))
-        };
+        let result = |body: u32| Some((body, to_bytes(module.bodies[body as usize].get()?)));
         let addition = Addition {
             module: ModulePart::of(module),
             results: bodies.into_iter().filter_map(result).collect(),
@@ -321,7 +316,6 @@ impl Cached {
             code: shelf.take_kept(),
         };
         // Without that the next process validates and compiles again.
-        let found = self.there.as_ref().map(|there| there.artifact());
         let _ = self.directory.add(self.entry(module), found, addition);
         *written = true;
     }

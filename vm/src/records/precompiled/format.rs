@@ -11,7 +11,7 @@ use std::io::{self, Seek, SeekFrom, Write};
 use std::ops::Range;
 use twox_hash::XxHash3_64;
 use weir_bytecode::stored;
-use weir_bytecode::stored::{Damaged, Reader, Stored, read_all};
+use weir_bytecode::stored::{Damaged, Reader, Stored, read_all, to_bytes};
 
 /// The first bytes of a container. No text and no WebAssembly module begins so.
 pub(crate) const MAGIC: [u8; 8] = *b"\xffweir\r\n\0";
@@ -350,15 +350,12 @@ impl<W: Write + Seek> Builder<W> {
 
     /// Sets the work of functions that are still to be optimised.
     pub fn work(&mut self, work: &Vec<Work>) -> io::Result<()> {
-        let mut bytes = Vec::new();
-        work.write(&mut bytes);
-        self.index.work = if work.is_empty() { None } else { Some(self.part(&bytes)?) };
+        self.index.work = if work.is_empty() { None } else { Some(self.part(&to_bytes(work))?) };
         Ok(())
     }
 
     /// Ends the container, of the module with this hash.
     pub fn finish(mut self, identity: Identity, module: Hash) -> io::Result<W> {
-        let mut bytes = Vec::new();
         // Of each function the best code is used, and of several with that tier the last: the others may be damaged.
         let code = &mut self.index.code;
         code.sort_unstable_by_key(|code| (code.func, code.grade, code.place.at));
@@ -369,8 +366,7 @@ impl<W: Write + Seek> Builder<W> {
             }
             same
         });
-        self.index.write(&mut bytes);
-        let index = self.part(&bytes)?;
+        let index = self.part(&to_bytes(&self.index))?;
         let header = Header { identity, module, len: self.len, index };
         self.to.seek(SeekFrom::Start(0))?;
         self.to.write_all(&header.write())?;

@@ -31,6 +31,11 @@ impl Shelf {
         Shelf { artifact, keeps, ..Shelf::default() }
     }
 
+    /// Returns the artifact.
+    pub fn artifact(&self) -> Option<&Artifact> {
+        self.artifact.as_deref()
+    }
+
     /// Returns whether there is code of a function in the artifact.
     pub fn has(&self, func: u32, grade: Grade) -> bool {
         let found = self.artifact.as_ref().is_some_and(|artifact| artifact.find(func, grade).is_some());
@@ -98,9 +103,7 @@ impl Shelf {
             lock(&self.kept).insert((func, grade), bytes.into());
         }
     }
-}
 
-impl Shelf {
     /// Returns whether code was kept since the last time that it was taken.
     pub fn has_kept(&self) -> bool {
         !lock(&self.kept).is_empty()
