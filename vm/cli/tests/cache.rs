@@ -51,13 +51,15 @@ fn the_second_run_validates_and_compiles_less() {
     assert_eq!(first["stored"]["cache"], "miss");
     assert_eq!(fs::metadata(caches.join("weir")).unwrap().permissions().mode() & 0o777, 0o700);
     assert_eq!(entries(&caches).len(), 1, "{:?}", entries(&caches));
-    let mut stored = 0;
+    let mut optimised = 0;
     for _ in 0..3 {
         let (again, output) = stats(&caches, &args);
-        assert_eq!((&again["stored"]["cache"], &output, &again["stored"]["damaged"]), (&"hit".into(), &expected, &0.into()));
-        let now = again["stored"]["optimised"].as_u64().unwrap() + again["stored"]["baseline"].as_u64().unwrap();
-        assert!(now > 0 && now >= stored, "{again}");
-        stored = now;
+        let stored = &again["stored"];
+        assert_eq!((&stored["cache"], &output, &stored["damaged"]), (&"hit".into(), &expected, &0.into()));
+        let now = stored["optimised"].as_u64().unwrap();
+        // Baseline code is not counted where this process has optimised the function before its first call.
+        assert!(now >= optimised && now + stored["baseline"].as_u64().unwrap() > 0, "{again}");
+        optimised = now;
     }
     let say = |flags: &[&str]| stderr(&run(&caches, &[flags, &["-v"], &args].concat()));
     assert_eq!(say(&[]), format!("weir: {}: cache: hit\n", args[0]));
