@@ -43,6 +43,11 @@ impl<'b> Reader<'b> {
         self.take(N)?.try_into().map_err(|_| Damaged)
     }
 
+    /// Takes all bytes that are left.
+    pub fn rest(self) -> &'b [u8] {
+        self.0
+    }
+
     /// Ends reading.
     ///
     /// # Errors

@@ -14,6 +14,14 @@ macro_rules! traps {
             /// Every trap.
             pub const ALL: &'static [Trap] = &[$(Trap::$name,)*];
 
+            /// The trap with this discriminant.
+            pub const fn from_code(code: u8) -> Option<Trap> {
+                match code {
+                    $($code => Some(Trap::$name),)*
+                    _ => None,
+                }
+            }
+
             /// The standard message, as the specification's tests expect it.
             pub const fn message(self) -> &'static str {
                 match self {
@@ -72,10 +80,3 @@ impl std::fmt::Display for Trap {
 }
 
 impl std::error::Error for Trap {}
-
-impl Trap {
-    /// The trap with this discriminant.
-    pub fn from_code(code: u8) -> Option<Trap> {
-        Trap::ALL.iter().copied().find(|trap| *trap as u8 == code)
-    }
-}

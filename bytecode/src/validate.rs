@@ -45,7 +45,7 @@ use crate::module::Module;
 use options::FEATURES;
 use signatures::Signatures;
 use threads::Unfinished;
-use wasmparser::{Parser, Payload, ValidPayload, Validator};
+use wasmparser::{Chunk, Parser, Payload, ValidPayload, Validator};
 
 /// Decodes and validates a module from its own private bytes, on this thread. It may use every proposal, the legacy instructions of
 /// exception handling included.
@@ -83,8 +83,12 @@ fn sections(bytes: Box<[u8]>, options: Options, code: &mut dyn FnMut(usize)) -> 
     let mut sections = sections::Sections::default();
     let mut resources = None;
     let mut bodies = Vec::new();
-    for payload in parser.parse_all(&bytes) {
-        let payload = payload?;
+    let mut at = 0;
+    loop {
+        let Chunk::Parsed { consumed, payload } = parser.parse(&bytes[at..], true)? else {
+            unreachable!("there are no more bytes")
+        };
+        at += consumed;
         if let Payload::DataSection(section) = &payload
             && sections.read_plain(section, &bytes)
         {
@@ -97,10 +101,19 @@ fn sections(bytes: Box<[u8]>, options: Options, code: &mut dyn FnMut(usize)) -> 
                 bodies.push(body.range().start as u32..body.range().end as u32);
             }
             (_, Payload::CodeSectionStart { count, size, .. }) => {
-                // Each body takes a byte, so this is bounded by the section's size, which is within the file.
-                bodies.reserve_exact(count.min(size) as usize);
                 code(size as usize);
+                // Its number of bodies is before them.
+                let section = at..at.saturating_add(size as usize);
+                if let Some((all, first)) = sections::bodies(&bytes, count, section.clone()) {
+                    (bodies, at) = (all, section.end);
+                    resources = Some(validator.code_section_entry(&first)?.resources);
+                    parser.skip_section();
+                } else {
+                    // Each body takes a byte, so this is bounded by the section's size, which is within the file.
+                    bodies.reserve_exact(count.min(size) as usize);
+                }
             }
+            (_, Payload::End(_)) => break,
             (_, payload) => sections.read(payload)?,
         }
     }
