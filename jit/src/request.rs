@@ -3,7 +3,6 @@
 use crate::ir::Entry;
 use crate::settings::{PropagationLimits, Refinements};
 use weir_bytecode::Module;
-use weir_contract::code::UnplacedCode;
 pub use weir_contract::code::{
     Backend, FrameLayout, FunctionText, InlinedCall, Inlining, Landing, PadAt, Padding, Reloc, RelocTarget, Roots, Stripe,
     TextForm, TrapEntry,
@@ -143,15 +142,6 @@ pub struct Compiled {
     pub lines: Vec<(u32, u32)>,
     /// Counts and times of the compilation.
     pub stats: CompileStats,
-}
-
-impl Compiled {
-    /// The code with the tables that are needed to place it.
-    pub fn unplaced(&self) -> UnplacedCode<'_> {
-        let Compiled { backend, code, relocs, traps, calls, headers, landings, frame, roots, inlining, lines: _, stats: _ } =
-            self;
-        UnplacedCode { backend: *backend, code, relocs, traps, calls, headers, landings, frame: *frame, roots, inlining }
-    }
 }
 
 /// Counts and times of one compilation.

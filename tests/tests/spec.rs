@@ -1,6 +1,6 @@
 //! The specification suite on every tier that compiles. The tests of `weir-vm` run it on the interpreter.
 
-use weir::{Config, Engine, Tier};
+use weir::{Config, Engine, Stats, Tier};
 use weir_spec::{Summary, run};
 use weir_tests::engines::engine;
 use weir_tests::pass_sets::PassSet;
@@ -42,6 +42,16 @@ fn all_native(summary: &Summary) {
     assert_eq!((native, summary.interpreted, refused), (summary.called, 0, 0), "{:?}", summary.stats);
     assert!(native > 7_000, "{native} functions");
     assert_eq!(summary.count(|stats| stats.functions.cranelift), 0, "{:?}", summary.stats);
+}
+
+/// Every module is stored, and made again from the bytes.
+#[test]
+fn native_from_stored_code() {
+    let summary = suite(Config::new().tier(Tier::Native).round_trip(true), None);
+    let [stored, native] =
+        [|stats: &Stats| stats.stored.optimised, |stats: &Stats| stats.functions.native].map(|of| summary.count(of));
+    assert!(stored > 7_000 && native == 0, "{stored} functions from stored code, {native} compiled");
+    assert_eq!((summary.count(|stats| stats.stored.damaged), summary.interpreted), (0, 0), "{:?}", summary.stats);
 }
 
 /// The reason for which Cranelift refuses functions.

@@ -71,7 +71,8 @@ fn ten_thousand_instances_cost_what_they_write_and_five_mappings_each() {
         instances.push(instance);
     }
     let mappings = mappings() - mappings_before;
-    assert!(mappings <= 5 * INSTANCES, "{mappings} mappings");
+    // The allocator makes some for all of them.
+    assert!(mappings <= 5 * INSTANCES + 16, "{mappings} mappings");
     let each = (resident("RssAnon:") - anonymous) / INSTANCES;
     assert!((4096..2 * 4096).contains(&each), "{each} bytes for each instance, which writes a page");
     // The page that is written is mapped with its neighbours, which all instances share.

@@ -37,31 +37,6 @@ pub enum PadAt {
     Jump,
 }
 
-/// Machine code that is not placed in memory yet. Position-independent except for its relocations.
-#[derive(Clone, Copy, Debug)]
-pub struct UnplacedCode<'a> {
-    /// The back end that made it.
-    pub backend: Backend,
-    /// The code, entered by calls at its first byte and at loops by [`UnplacedCode::headers`]; 16-byte alignment is assumed.
-    pub code: &'a [u8],
-    /// Fields to patch, ascending.
-    pub relocs: &'a [Reloc],
-    /// Trap sites, ascending by offset.
-    pub traps: &'a [TrapEntry],
-    /// Return offsets of calls, ascending, with the pc of the call: for backtraces.
-    pub calls: &'a [(u32, u32)],
-    /// Entries at loops, in the convention of OSR bodies: the index of the loop and the offset in the code, ascending.
-    pub headers: &'a [(u32, u32)],
-    /// The landings of handlers, ascending: see [`Landing`].
-    pub landings: &'a [Landing],
-    /// The layout of the native frame.
-    pub frame: FrameLayout,
-    /// The places of roots in the frame.
-    pub roots: &'a Roots,
-    /// The traps and calls that are in code of inlined functions.
-    pub inlining: &'a Inlining,
-}
-
 /// The roots in the frames of optimised code: at each call, the places of the references into the collected heap that live across it.
 /// Baseline code has none: it has such references in the slots of the interpreter's frame.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
@@ -87,23 +62,6 @@ impl Roots {
             roots.calls.push((call, list));
         }
         roots
-    }
-
-    /// Whether every call has a list, of places in a frame of this layout.
-    pub fn is_within(&self, frame: &FrameLayout) -> bool {
-        let is_place = |&word: &u16| word > 0 && 8 * u32::from(word) <= frame.bytes;
-        self.calls.iter().all(|&(_, list)| {
-            let list = self.places.get(list as usize..).and_then(<[u16]>::split_first);
-            let places = list.and_then(|(&count, rest)| rest.get(..count as usize));
-            places.is_some_and(|places| places.iter().all(is_place))
-        })
-    }
-
-    /// The places of the roots at the call with this return offset.
-    pub fn at(&self, call: u32) -> &[u16] {
-        let Ok(found) = self.calls.binary_search_by_key(&call, |of| of.0) else { return &[] };
-        let list = &self.places[self.calls[found].1 as usize..];
-        &list[1..=list[0] as usize]
     }
 }
 
@@ -194,14 +152,14 @@ pub struct TrapEntry {
     pub pc: u32,
 }
 
-/// The traps and calls of [`UnplacedCode`] that are in code of inlined functions. The pc of such an entry is an instruction of
+/// The traps and calls of code that are in code of inlined functions. The pc of such an entry is an instruction of
 /// the innermost inlined function; the chain says which calls were inlined around it. No pass inlines calls yet, so this is
 /// empty.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Inlining {
-    /// Index in [`UnplacedCode::traps`] and index of the chain's innermost link in `links`, ascending.
+    /// Index in [`Tables::traps`](crate::tables::Tables::traps) and index of the chain's innermost link in `links`, ascending.
     pub traps: Vec<(u32, u32)>,
-    /// Index in [`UnplacedCode::calls`] and index of the chain's innermost link in `links`, ascending.
+    /// Index in [`Tables::calls`](crate::tables::Tables::calls) and index of the chain's innermost link in `links`, ascending.
     pub calls: Vec<(u32, u32)>,
     /// The links of all chains. Entries share the outer links that they have in common.
     pub links: Vec<InlinedCall>,
@@ -252,6 +210,14 @@ impl Inlining {
         let traps = entries(&mut traps.iter().map(|trap| trap.pc));
         let calls = entries(&mut calls.iter().map(|call| call.1));
         Inlining { traps, calls, links }
+    }
+
+    /// Whether every chain ends.
+    pub(crate) fn has_chains(&self) -> bool {
+        let Inlining { traps, calls, links } = self;
+        let is_link = |&(_, link): &(u32, u32)| (link as usize) < links.len();
+        let mut outer = (0..).zip(links);
+        outer.all(|(index, link)| link.outer.is_none_or(|outer| outer < index)) && traps.iter().chain(calls).all(is_link)
     }
 
     /// The innermost link of the trap with this index.

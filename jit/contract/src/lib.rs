@@ -79,7 +79,7 @@
 //! # OSR entry
 //!
 //! An OSR body is optimised code for (function, loop header). Baseline code of a function has an entry for each loop header, in
-//! the same convention ([`code::UnplacedCode::headers`]). Both are entered with `rdi` = the interpreter frame's `fp` and `r15` as
+//! the same convention ([`tables::Tables::header`]). Both are entered with `rdi` = the interpreter frame's `fp` and `r15` as
 //! usual, and return the function's results like any call. An OSR body reads its live locals and operands from the frame in its
 //! entry block before anything that traps, calls or charges; baseline code continues to use the frame. The first instruction is
 //! the `loop` opcode: the header's fuel has *not* been charged and its poll has not been done.
@@ -175,6 +175,8 @@ pub mod profile;
 pub mod profile_text;
 pub mod stats;
 mod stored;
+pub mod tables;
+pub mod unplaced;
 
 use std::sync::atomic::AtomicU64;
 use weir_bytecode::module::Module;

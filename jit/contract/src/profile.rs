@@ -6,8 +6,8 @@
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::fmt;
-use weir_bytecode::Instr;
 use weir_bytecode::opcodes::{CallKind, Control, Effect};
+use weir_bytecode::{FuncBody, Instr};
 
 /// The profile of a function. Counts saturate at [`u32::MAX`]; concurrent increments may be lost.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -46,6 +46,22 @@ impl Counted {
             Control::TryTable | Control::Try | Control::Catch | Control::CatchAll | Control::Delegate => None,
             Control::Throw | Control::ThrowRef | Control::Rethrow => None,
         }
+    }
+}
+
+/// The numbers of the items of a function that have counters.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct CounterCounts {
+    /// The entries of its side table.
+    pub entries: u32,
+    /// The instructions for which [`Counted::of`] returns [`Counted::Call`].
+    pub calls: u32,
+}
+
+impl CounterCounts {
+    /// Those of a function.
+    pub fn of(body: &FuncBody) -> CounterCounts {
+        CounterCounts { entries: body.branches.len() as u32, calls: body.indirect_calls }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use crate::TrapSite;
 use crate::code::{Backend, FrameLayout, InlinedCall, Inlining, Landing, Reloc, RelocTarget, Roots, Stripe, TrapEntry};
-use crate::profile::{BranchProfile, CallProfile, Profile};
+use crate::profile::{BranchProfile, CallProfile, CounterCounts, Profile};
 use weir_bytecode::stored::{Damaged, Reader, Stored};
 use weir_bytecode::{Trap, stored};
 
@@ -16,6 +16,7 @@ stored! {
     InlinedCall { func, pc, outer }
     Profile { branches, calls }
     BranchProfile { pc, counts }
+    CounterCounts { entries, calls }
     CallProfile { pc, targets, others }
 }
 
@@ -51,14 +52,22 @@ impl Stored for RelocTarget {
     }
 
     fn read(from: &mut Reader<'_>) -> Result<RelocTarget, Damaged> {
-        Ok(match u8::read(from)? {
+        RelocTarget::of(u8::read(from)?).ok_or(Damaged)
+    }
+}
+
+impl RelocTarget {
+    /// The target that is stored as this byte.
+    #[inline]
+    pub(crate) fn of(byte: u8) -> Option<RelocTarget> {
+        Some(match byte {
             0 => RelocTarget::Cell,
             1 => RelocTarget::Ticks(Stripe::First),
             2 => RelocTarget::Ticks(Stripe::Any),
             3 => RelocTarget::Counters(Stripe::First),
             4 => RelocTarget::Counters(Stripe::Any),
             5 => RelocTarget::Signature,
-            _ => return Err(Damaged),
+            _ => return None,
         })
     }
 }
@@ -75,9 +84,17 @@ impl Stored for TrapSite {
     }
 
     fn read(from: &mut Reader<'_>) -> Result<TrapSite, Damaged> {
-        match u8::read(from)? {
-            STORED => Ok(TrapSite::Stored),
-            code => Trap::from_code(code).map(TrapSite::Trap).ok_or(Damaged),
+        TrapSite::of(u8::read(from)?).ok_or(Damaged)
+    }
+}
+
+impl TrapSite {
+    /// The trap that is stored as this byte.
+    #[inline]
+    pub(crate) fn of(byte: u8) -> Option<TrapSite> {
+        match byte {
+            STORED => Some(TrapSite::Stored),
+            code => Trap::from_code(code).map(TrapSite::Trap),
         }
     }
 }

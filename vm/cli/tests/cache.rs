@@ -9,7 +9,7 @@ use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// A folder for caches, which does not exist.
 fn fresh(name: &str) -> PathBuf {
@@ -145,37 +145,76 @@ fn entries_are_files_of_the_user_alone() {
     check("hit");
 }
 
+/// Returns numbers below its argument, from a seed.
+fn random(mut seed: u64) -> impl FnMut(usize) -> usize {
+    move |bound| {
+        seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (seed >> 33) as usize % bound
+    }
+}
+
+/// Truncates a file, or flips bits of it.
+fn damage(path: &Path, round: usize, random: &mut impl FnMut(usize) -> usize) {
+    let mut bytes = fs::read(path).unwrap();
+    if bytes.is_empty() {
+        return;
+    }
+    match round % 3 {
+        0 => bytes.truncate(random(bytes.len())),
+        _ => {
+            for _ in 0..=round % 3 * 4 {
+                let at = random(bytes.len());
+                bytes[at] ^= 1 << random(8);
+            }
+        }
+    }
+    fs::write(path, bytes).unwrap();
+}
+
 /// Damage of any file, at seeded places.
 #[test]
 fn damaged_entries_change_no_output() {
     let caches = fresh("cache-damaged");
     let args = [&*module(), "3"];
     let (_, expected) = stats(&caches, &args);
-    let mut seed = 1_u64;
-    let mut random = |bound: usize| {
-        seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (seed >> 33) as usize % bound
-    };
+    let mut random = random(1);
     for round in 0..60 {
-        for path in entries(&caches) {
-            let mut bytes = fs::read(&path).unwrap();
-            match round % 3 {
-                0 => bytes.truncate(random(bytes.len())),
-                _ => {
-                    for _ in 0..=round % 3 * 4 {
-                        let at = random(bytes.len());
-                        bytes[at] ^= 1 << random(8);
-                    }
-                }
-            }
-            fs::write(&path, bytes).unwrap();
-        }
+        entries(&caches).iter().for_each(|path| damage(path, round, &mut random));
         let output = run(&caches, &args);
         assert_eq!(
             (stdout(&output), stderr(&output), output.status.code()),
             (expected.clone(), String::new(), Some(0)),
             "{round}"
         );
+    }
+}
+
+/// The same for a large entry, as often before a run as while it runs. `DAMAGES` is how often.
+#[test]
+#[ignore = "needs programs/fetch.py python-wasi, and takes ten minutes with --release"]
+fn damages_of_a_large_entry_change_no_output() {
+    let caches = fresh("cache-large");
+    let module = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../programs/real/python-wasi.wasm");
+    let args = [module.to_str().unwrap(), "-c", "print(sum(range(10)))"];
+    for _ in 0..4 {
+        run(&caches, &args);
+    }
+    let path = entries(&caches).pop().unwrap();
+    let (intact, mut random) = (fs::read(&path).unwrap(), random(2));
+    let rounds = std::env::var("DAMAGES").map_or(10_000, |rounds| rounds.parse().unwrap());
+    for round in 0..rounds {
+        fs::write(&path, &intact).unwrap();
+        let output = if round % 2 == 0 {
+            damage(&path, round, &mut random);
+            run(&caches, &args)
+        } else {
+            let process = begin(&caches, &args);
+            std::thread::sleep(Duration::from_micros(random(50_000) as u64));
+            // The process may have replaced the file.
+            damage(&path, round, &mut random);
+            process.finish()
+        };
+        assert_eq!((&*stdout(&output), &*stderr(&output), output.status.code()), ("45\n", "", Some(0)), "{round}");
     }
 }
 

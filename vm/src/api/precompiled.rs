@@ -94,6 +94,11 @@ impl Module {
     /// # Ok::<(), weir::Error>(())
     /// ```
     pub fn serialize(&self) -> Result<Vec<u8>> {
+        self.store(true)
+    }
+
+    /// The same, without the module's own bytes unless they are wanted.
+    fn store(&self, wants_bytes: bool) -> Result<Vec<u8>> {
         let record = self.record();
         let identity = identity_of(self.engine())?;
         for func in record.bytecode.imported_funcs..record.bytecode.funcs.len() as u32 {
@@ -105,7 +110,9 @@ impl Module {
         record.refusals.lock().unwrap_or_else(std::sync::PoisonError::into_inner).extend(refusals);
         let mut builder = Builder::new(Cursor::new(Vec::new()))?;
         builder.module(ModulePart::of(&record.bytecode));
-        builder.bytes(&record.bytecode.bytes)?;
+        if wants_bytes {
+            builder.bytes(&record.bytecode.bytes)?;
+        }
         let results = (0..).zip(&record.bytecode.bodies).map(|(index, body)| (index, to_bytes::<FuncBody>(body)));
         builder.results(&results.collect::<Vec<_>>())?;
         for (&(func, grade), code) in &code {
@@ -147,11 +154,19 @@ impl Module {
     /// Makes the module again from its bytes, if it can be serialised: see [`Config::round_trip`](crate::Config::round_trip).
     pub(crate) fn again(self) -> Result<Module> {
         let engine = self.engine();
-        match self.serialize() {
-            Ok(bytes) => deserialize(engine, Box::new(bytes.into_boxed_slice())),
-            Err(error) if error.is::<Unavailable>() => Ok(self),
-            Err(error) => Err(error),
+        let bytes = &self.bytecode().bytes;
+        // One half of the modules has its code installed at first calls, and the other before them.
+        let is_entry = bytes.len().is_multiple_of(2);
+        let stored = match self.store(!is_entry) {
+            Ok(stored) => Box::new(stored.into_boxed_slice()),
+            Err(error) if error.is::<Unavailable>() => return Ok(self),
+            Err(error) => return Err(error),
+        };
+        if !is_entry {
+            return deserialize(engine, stored);
         }
+        let artifact = Arc::new(Artifact::open(stored, &identity_of(engine)?).map_err(Error::new)?);
+        Module::of_artifact(engine, bytes.clone(), artifact, None)?.map_err(|_| Error::new(Unusable::Damaged))
     }
 }
 

@@ -1,8 +1,9 @@
 //! The record of published code: the function that it belongs to, and the meaning of its traps and calls.
 
 use super::map::Regions;
-use weir_contract::Entry;
-use weir_contract::code::{Backend, FrameLayout, Inlining, Landing, Roots, TrapEntry};
+use weir_contract::code::{Backend, FrameLayout, Inlining, Landing};
+use weir_contract::tables::Tables;
+use weir_contract::{Entry, TrapSite};
 
 /// Tag of regions that hold stubs.
 pub(super) const STUB: usize = 1;
@@ -34,8 +35,8 @@ pub(crate) struct NativeFrame {
     pub landings: *const [Landing],
     /// The layout of the frame.
     pub layout: FrameLayout,
-    /// The places of roots in frames of the code. They live as long as it.
-    pub roots: *const Roots,
+    /// The tables of the code. They live as long as it.
+    pub tables: *const Tables,
 }
 
 /// The tables of a published function. The tag of the code's region is the address of this record. What a throw reads of each frame
@@ -59,29 +60,20 @@ pub(super) struct CodeInfo {
     pub(super) counting_entry: usize,
     /// The address of the function's cell.
     pub(super) cell: usize,
-    /// Ascending by offset.
-    pub(super) traps: Box<[TrapEntry]>,
-    /// Return offset and pc of calls, ascending.
-    pub(super) calls: Box<[(u32, u32)]>,
-    /// Loop and offset of the entries at loops, ascending.
-    pub(super) headers: Box<[(u32, u32)]>,
-    pub(super) roots: Roots,
+    pub(super) tables: Tables,
 }
 
 impl CodeInfo {
-    /// Returns the index of the trap site at exactly this offset.
-    pub(super) fn trap_at(&self, offset: usize) -> Option<usize> {
-        self.traps.binary_search_by_key(&offset, |trap| trap.offset as usize).ok()
-    }
-
-    /// Returns the index of the call that returns to exactly this offset.
-    pub(super) fn call_at(&self, offset: usize) -> Option<usize> {
-        self.calls.binary_search_by_key(&offset, |&(offset, _)| offset as usize).ok()
+    /// Returns the trap at exactly this offset, and the functions that are active there, innermost first.
+    pub(super) fn trap_at(&self, offset: usize) -> Option<(TrapSite, impl Iterator<Item = Site> + '_)> {
+        let index = self.tables.trap_at(offset)?;
+        let trap = self.tables.traps().get(index)?;
+        Some((trap.site, self.sites(trap.pc, self.inlining.of_trap(index))))
     }
 
     /// Returns the functions that are active at an entry of either table with this pc, innermost first. `link` is that
     /// of [`Inlining::expand`].
-    pub(super) fn sites(&self, pc: u32, link: Option<u32>) -> impl Iterator<Item = Site> + '_ {
+    fn sites(&self, pc: u32, link: Option<u32>) -> impl Iterator<Item = Site> + '_ {
         let site = |(func, pc)| Site { module: self.module, func, entry: self.entry, backend: self.backend, pc };
         self.inlining.expand(self.func, pc, link).map(site)
     }
@@ -150,8 +142,8 @@ impl CallSite<'_> {
     /// The functions that are active at the call, innermost first.
     pub fn sites(&self) -> impl Iterator<Item = Site> + '_ {
         let CallSite { info, offset, .. } = *self;
-        let at = |index: usize| info.sites(info.calls[index].1, info.inlining.of_call(index));
-        info.call_at(offset).map(at).into_iter().flatten()
+        let at = |index: usize| Some(info.sites(info.tables.calls().get(index)?.1, info.inlining.of_call(index)));
+        info.tables.call_at(offset).and_then(at).into_iter().flatten()
     }
 
     /// The frame with this frame pointer that makes the call.
@@ -163,7 +155,7 @@ impl CallSite<'_> {
             call: offset as u32,
             landings: &raw const *info.landings,
             layout: info.frame,
-            roots: &raw const info.roots,
+            tables: &raw const info.tables,
         }
     }
 }

@@ -20,7 +20,7 @@
 
 use crate::sys::barrier;
 use crate::sys::lock::{Guard, Lock, Rank};
-use crate::sys::mapping::{Access, Mapping};
+use crate::sys::mapping::{self, Access, Mapping};
 use crate::sys::memory_file::{MemoryFile, Purpose};
 use std::collections::BTreeMap;
 use std::io;
@@ -224,32 +224,51 @@ impl CodeArena {
     ///
     /// # Errors
     /// [`CodeError::Full`].
-    pub fn publish(&self, len: usize, tag: usize, write: impl FnOnce(&mut [u8], usize)) -> Result<NonNull<u8>, CodeError> {
-        debug_assert!(tag != 0);
-        let units = len.div_ceil(UNIT).max(1);
-        let (unit, used_before) = {
+    pub fn publish(&self, len: usize, tag: usize, write: impl Fn(&mut [u8], usize)) -> Result<NonNull<u8>, CodeError> {
+        Ok(self.publish_all(&[(len, tag)], |_, bytes, address| write(bytes, address))?[0])
+    }
+
+    /// The same for several regions, each with its length and tag, which are adjacent. `write` gets the index of the region, too.
+    pub fn publish_all(
+        &self,
+        regions: &[(usize, usize)],
+        mut write: impl FnMut(usize, &mut [u8], usize),
+    ) -> Result<Vec<NonNull<u8>>, CodeError> {
+        let units_of = |len: usize| len.div_ceil(UNIT).max(1);
+        let all = regions.iter().map(|&(len, _)| units_of(len)).sum();
+        let (first, used_before) = {
             let mut free = self.lock();
-            let unit = free.code.alloc(units).ok_or(CodeError::Full)?;
+            let unit = free.code.alloc(all).ok_or(CodeError::Full)?;
             let used_before = unit < free.untouched;
-            free.untouched = free.untouched.max(unit + units);
+            free.untouched = free.untouched.max(unit + all);
             (unit, used_before)
         };
-        let address = self.base() + unit * UNIT;
         // SAFETY: the units are within the writable view and belong to this call alone; nothing runs in them yet.
-        let bytes = unsafe { std::slice::from_raw_parts_mut(self.writable.as_mut_ptr().add(unit * UNIT), units * UNIT) };
-        bytes[len..].fill(INT3);
-        write(&mut bytes[..len], address);
+        let mut rest = unsafe { std::slice::from_raw_parts_mut(self.writable.as_mut_ptr().add(first * UNIT), all * UNIT) };
+        mapping::populate(rest);
+        let (mut unit, mut units) = (first, Vec::with_capacity(regions.len()));
+        for (index, &(len, tag)) in regions.iter().enumerate() {
+            debug_assert!(tag != 0);
+            let (bytes, after) = rest.split_at_mut(units_of(len) * UNIT);
+            bytes[len..].fill(INT3);
+            write(index, &mut bytes[..len], self.base() + unit * UNIT);
+            units.push(unit);
+            (rest, unit) = (after, unit + units_of(len));
+        }
         if used_before {
             // No thread that learns the address may execute bytes that it fetched earlier. Systems without this barrier
             // rely on the processor's own detection of modified code.
             barrier::all_threads();
         }
-        // Orders the code before the stores that publish its address.
-        self.tag(unit).store(tag, Ordering::Release);
-        let (word, bit) = self.start(unit);
-        word.fetch_or(bit, Ordering::Release);
-        // SAFETY: within the view, which is not at address 0.
-        Ok(unsafe { NonNull::new_unchecked(self.view.as_mut_ptr().add(DATA_LEN + unit * UNIT)) })
+        let publish = |(&unit, &(_, tag)): (&usize, &(usize, usize))| {
+            // Orders the code before the stores that publish its address.
+            self.tag(unit).store(tag, Ordering::Release);
+            let (word, bit) = self.start(unit);
+            word.fetch_or(bit, Ordering::Release);
+            // SAFETY: within the view, which is not at address 0.
+            unsafe { NonNull::new_unchecked(self.view.as_mut_ptr().add(DATA_LEN + unit * UNIT)) }
+        };
+        Ok(units.iter().zip(regions).map(publish).collect())
     }
 
     /// Frees a published region.

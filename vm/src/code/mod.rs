@@ -27,7 +27,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
 use stubs::{FUNC_STUBS, STUB, Shape, THUNK};
 use weir_bytecode::{FuncType, Module};
-use weir_contract::code::{RelocTarget, Stripe, UnplacedCode};
+use weir_contract::code::{Reloc, RelocTarget, Stripe};
+use weir_contract::tables::Tables;
+use weir_contract::unplaced::UnplacedCode;
 use weir_contract::{Boundary, Entry, Helper, HelperAddress, STRIPES, TrapSite};
 
 /// The number of counters of a function's ticks in a stripe: those that are left, and those that were given.
@@ -256,9 +258,8 @@ impl CodeSpace {
     pub unsafe fn trap_at(&self, pc: usize) -> Option<(Site, TrapSite)> {
         // SAFETY: the caller's promise.
         let (info, offset) = unsafe { self.info_at(pc)? };
-        let index = info.trap_at(offset)?;
-        let trap = &info.traps[index];
-        Some((info.sites(trap.pc, info.inlining.of_trap(index)).next()?, trap.site))
+        let (trap, mut sites) = info.trap_at(offset)?;
+        Some((sites.next()?, trap))
     }
 
     /// Calls `visit` with the functions that are active in the frame that traps at native address `pc`, innermost
@@ -269,8 +270,8 @@ impl CodeSpace {
     pub unsafe fn trap_frames(&self, pc: usize, visit: impl FnMut(Site)) {
         // SAFETY: the caller's promise.
         let Some((info, offset)) = (unsafe { self.info_at(pc) }) else { return };
-        if let Some(index) = info.trap_at(offset) {
-            info.sites(info.traps[index].pc, info.inlining.of_trap(index)).for_each(visit);
+        if let Some((_, sites)) = info.trap_at(offset) {
+            sites.for_each(visit);
         }
     }
 
@@ -368,6 +369,23 @@ pub(crate) struct ModuleCode {
     freed: Arc<AtomicU64>,
 }
 
+/// The code of an entry of a function, to be placed in memory.
+#[derive(Debug)]
+pub(crate) struct Unplaced<'b> {
+    pub func: u32,
+    pub entry: Entry,
+    /// The offset in a stripe of the function's branch counters, if the code counts.
+    pub counters: Option<u32>,
+    pub code: UnplacedCode<'b>,
+}
+
+/// Appends bytes, and returns where they begin.
+fn add(to: &mut Vec<u8>, bytes: &[u8]) -> usize {
+    let start = to.len();
+    to.extend_from_slice(bytes);
+    start
+}
+
 /// A published function.
 #[derive(Debug)]
 struct Installed {
@@ -440,80 +458,78 @@ impl ModuleCode {
         self.space.arena.alloc_counters(count)
     }
 
-    /// Places the code of an entry in memory and returns the address at which it is entered. No cell and no table holds that
-    /// address yet. `counters` is the offset in a stripe of the function's branch counters, if the code counts.
+    /// Places the code of entries in memory and returns the addresses at which they are entered. No cell and no table holds these
+    /// addresses yet.
     ///
     /// # Errors
-    /// [`CodeError::Full`].
-    pub fn install(
-        &self,
-        func: u32,
-        entry: Entry,
-        counters: Option<u32>,
-        unplaced: UnplacedCode<'_>,
-    ) -> Result<*const u8, CodeError> {
-        let UnplacedCode { backend, code, relocs, traps, calls, headers, landings, frame, roots, inlining } = unplaced;
-        let counting = self.space.crossings.as_ref().filter(|_| entry == Entry::Call).map(|&(_, stub)| stub);
-        let before = if counting.is_some() { COUNTING_ENTRY } else { 0 };
-        let info = CodeInfo {
-            module: self.key,
-            func,
-            entry,
-            backend,
-            len: before + code.len(),
-            before,
-            counting_entry: 0,
-            cell: self.cell(func).as_ptr() as usize,
-            traps: traps.into(),
-            calls: calls.into(),
-            headers: headers.into(),
-            landings: landings.into(),
-            frame,
-            roots: roots.clone(),
-            inlining: inlining.clone(),
-        };
-        let info = NonNull::from(Box::leak(Box::new(info)));
-        let placed = self.space.arena.publish(before + code.len(), info.as_ptr() as usize, |bytes, address| {
-            let (entry, bytes) = bytes.split_at_mut(before);
-            if let Some(stub) = counting {
-                stubs::write_counting_entry(entry, address, info.as_ptr() as usize, stub);
-                // SAFETY: nothing else refers to the record yet.
-                unsafe { (*info.as_ptr()).counting_entry = address };
+    /// [`CodeError::Full`]: there is not room for all.
+    pub fn install(&self, all: Vec<Unplaced<'_>>) -> Result<Vec<*const u8>, CodeError> {
+        let counting = |entry: Entry| self.space.crossings.as_ref().filter(|_| entry == Entry::Call).map(|&(_, stub)| stub);
+        let mut tables = Vec::with_capacity(all.iter().map(|unplaced| unplaced.code.tables.len()).sum());
+        let starts: Vec<usize> = all.iter().map(|unplaced| add(&mut tables, unplaced.code.tables)).collect();
+        let tables = Arc::new(tables);
+        let (mut infos, mut bodies) = (Vec::with_capacity(all.len()), Vec::with_capacity(all.len()));
+        for (Unplaced { func, entry, counters, code }, start) in all.into_iter().zip(starts) {
+            let UnplacedCode { backend, code, relocs, landings, frame, inlining, counters: _, tables: _ } = code;
+            let before = if counting(entry).is_some() { COUNTING_ENTRY } else { 0 };
+            infos.push(Box::new(CodeInfo {
+                module: self.key,
+                func,
+                entry,
+                backend,
+                len: before + code.len(),
+                before,
+                counting_entry: 0,
+                cell: self.cell(func).as_ptr() as usize,
+                tables: Tables::at(tables.clone(), start).expect("unplaced code has tables"),
+                landings,
+                frame,
+                inlining,
+            }));
+            bodies.push((code, relocs, counters));
+        }
+        let regions: Vec<_> = infos.iter().map(|info| (info.len, ptr::from_ref(&**info).expose_provenance())).collect();
+        let placed = self.space.arena.publish_all(&regions, |index, bytes, address| {
+            let (info, (code, relocs, counters)) = (&mut infos[index], &bodies[index]);
+            let (entry, bytes) = bytes.split_at_mut(info.before);
+            if let Some(stub) = counting(info.entry) {
+                stubs::write_counting_entry(entry, address, regions[index].1, stub);
+                info.counting_entry = address;
             }
-            let address = address + before;
+            let address = address + info.before;
             bytes.copy_from_slice(code);
-            for reloc in relocs {
-                let field = reloc.offset as usize;
-                let relative = |target: *mut u8| (target as usize).wrapping_sub(address + field);
-                let of_stripe = |stripe: Stripe, offset: usize| match stripe {
-                    Stripe::First => relative(self.space.arena.first_stripe().wrapping_add(offset)),
-                    Stripe::Any => offset,
-                };
-                let target = match reloc.target {
-                    RelocTarget::Cell => relative(self.cell(reloc.index).as_ptr().cast()),
-                    RelocTarget::Ticks(stripe) => {
-                        let ticks = size_of::<[AtomicU32; TICKS]>() * self.index(reloc.index);
-                        of_stripe(stripe, self.ticks.offset() as usize + ticks)
-                    }
-                    RelocTarget::Counters(stripe) => {
-                        of_stripe(stripe, counters.expect("code that counts comes with its counters") as usize)
-                    }
-                    RelocTarget::Signature => self.sig_ids[reloc.index as usize] as usize,
-                };
-                let value = target.wrapping_add_signed(reloc.addend as isize);
-                bytes[field..field + 4].copy_from_slice(&(value as i32).to_le_bytes());
-            }
-        });
-        let code = match placed {
-            Ok(code) => code,
-            Err(error) => {
-                // SAFETY: leaked above, and no region has it as a tag.
-                drop(unsafe { Box::from_raw(info.as_ptr()) });
-                return Err(error);
-            }
+            relocs.iter().for_each(|reloc| self.relocate(bytes, address, reloc, *counters));
+        })?;
+        let mut installed = self.installed();
+        installed.reserve(placed.len());
+        let install = |(code, info): (NonNull<u8>, Box<CodeInfo>)| {
+            installed.insert(code.as_ptr() as usize, Installed { code, info: NonNull::from(Box::leak(info)) });
+            code.as_ptr().cast_const()
         };
-        self.installed().insert(code.as_ptr() as usize, Installed { code, info });
-        Ok(code.as_ptr())
+        Ok(placed.into_iter().zip(infos).map(install).collect())
+    }
+
+    /// Patches a field of code that will run at `address`. `counters` is where the branch counters of the function are in a stripe.
+    fn relocate(&self, code: &mut [u8], address: usize, reloc: Reloc, counters: Option<u32>) {
+        let field = reloc.offset as usize;
+        let relative = |target: *mut u8| (target as usize).wrapping_sub(address + field);
+        let of_stripe = |stripe: Stripe, offset: usize| match stripe {
+            Stripe::First => relative(self.space.arena.first_stripe().wrapping_add(offset)),
+            Stripe::Any => offset,
+        };
+        let target = match reloc.target {
+            RelocTarget::Cell => relative(self.cell(reloc.index).as_ptr().cast()),
+            RelocTarget::Ticks(stripe) => {
+                let ticks = size_of::<[AtomicU32; TICKS]>() * self.index(reloc.index);
+                of_stripe(stripe, self.ticks.offset() as usize + ticks)
+            }
+            RelocTarget::Counters(stripe) => {
+                of_stripe(stripe, counters.expect("code that counts comes with its counters") as usize)
+            }
+            RelocTarget::Signature => self.sig_ids[reloc.index as usize] as usize,
+        };
+        let value = target.wrapping_add_signed(reloc.addend as isize);
+        code[field..field + 4].copy_from_slice(&(value as i32).to_le_bytes());
     }
 
     fn installed(&self) -> Guard<'_, HashMap<usize, Installed>> {
@@ -534,8 +550,7 @@ impl ModuleCode {
     pub fn header(&self, address: *const u8, index: u32) -> Option<*const u8> {
         let installed = self.installed();
         let info = installed.get(&(address as usize))?.info();
-        let found = info.headers.binary_search_by_key(&index, |header| header.0).ok()?;
-        Some(address.wrapping_add(info.before + info.headers[found].1 as usize))
+        Some(address.wrapping_add(info.before + info.tables.header(index)? as usize))
     }
 
     /// Removes the code published at `address`, which the caller has removed from all tables. Returns `None` if the

@@ -98,7 +98,7 @@ fn resume_in_pad(fault: &mut Fault<'_>) -> bool {
     // SAFETY: the tag of a function's region is the address of its record, which lives as long as the region, and this
     // thread runs in the region.
     let info = unsafe { &*(tag as *const CodeInfo) };
-    if info.trap_at((pc - start).wrapping_sub(info.before)).is_none() {
+    if info.tables.trap_at((pc - start).wrapping_sub(info.before)).is_none() {
         return false;
     }
 

@@ -18,6 +18,7 @@ use std::ops::ControlFlow;
 use std::process::Command;
 use weir_bytecode::{FuncBody, Trap, ValType};
 use weir_contract::code::{Backend, FrameLayout, InlinedCall, Inlining, Reloc, RelocTarget, Roots, TrapEntry};
+use weir_contract::unplaced::UnplacedCode;
 use weir_contract::{
     Dispatch, HostCtx, INT_ARG_REGS, INT_RESULT_REGS, InstanceCtx, Outcome, Place, StackCtx, Status, param_places, result_places,
 };
@@ -208,7 +209,11 @@ trait Put {
 
 impl Put for ModuleCode {
     fn put(&self, func: u32, entry: Entry, compiled: &Compiled) -> Result<*const u8, CodeError> {
-        let code = self.install(func, entry, None, compiled.unplaced())?;
+        let bytes = compiled.pack(&FuncBody::default());
+        // A module with all functions and types to which these tests refer.
+        let module = module(vec![func_type(&[], &[]); 100], vec![0; 100], 0);
+        let code = UnplacedCode::read(&bytes, &module).expect("it is not damaged");
+        let code = self.install(vec![Unplaced { func, entry, counters: None, code }])?[0];
         if entry == Entry::Call {
             self.cell(func).store(code.cast_mut(), Ordering::Release);
         }

@@ -55,7 +55,7 @@ impl Record {
         }
         let Some(compiled) = compiled else { return };
         let with = self.compiled.entry((module.id, func)).or_insert_with(|| {
-            self.sums.bytecode_bytes_compiled += u64::from(module.bytecode.body(func).map_or(0, |body| body.len()));
+            self.sums.bytecode_bytes_compiled += u64::from(module.body(func).map_or(0, |body| body.len()));
             CompiledWith::default()
         });
         with.insert(compiled.backend);

@@ -25,7 +25,7 @@ pub(crate) fn request<'a>(
 pub(crate) fn counts(module: &ModuleRecord, func: u32, entry: Entry) -> Option<Cow<'_, Profile>> {
     let used = module.kept_profile.as_ref().and_then(|kept| kept.used(func, entry));
     used.map(Cow::Borrowed).or_else(|| {
-        let body = module.bytecode.body(func)?;
+        let body = module.body(func)?;
         let counts = module.func_code(func).profile(&module.bytecode, body);
         let earlier = module.shelf.as_ref().and_then(|shelf| shelf.earlier().get(&func));
         match (counts, earlier) {

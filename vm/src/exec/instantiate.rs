@@ -14,6 +14,7 @@ use crate::records::signatures::canonical_table;
 use crate::records::store::{StoreRecord, context};
 use crate::records::table::TableRecord;
 use crate::sys::mapping;
+use crate::sys::thread;
 use crate::{Module, Result};
 use std::alloc::{Layout as Allocation, alloc_zeroed, dealloc, handle_alloc_error};
 use std::cell::{Cell, OnceCell};
@@ -60,20 +61,16 @@ pub(crate) unsafe fn instantiate(
         let (memories, tables) = ((memories - imported.0) as u32, (tables - imported.1) as u32);
         (*store).hold(Share { instances: 1, memories, tables })?;
         let instance = adopt(store, module);
-        module.engine().record().engines.prepare_module(instance.ctx)?;
-        link_imports(store, instance, imports);
-        make_tags(store, instance);
-        make_memories(store, instance, fiber)?;
-        // A table's initial value may be an imported global, and a global's may be a function; neither needs the other.
-        make_tables(store, instance, fiber)?;
-        make_globals(instance);
-        let passive = |segment: &ElemSegment| match segment.mode {
-            ElemMode::Passive => references(instance, segment).map(Cell::new).collect(),
-            ElemMode::Active { .. } | ElemMode::Declared => Box::default(),
-        };
-        instance.elems.get_or_init(|| module.bytecode().elems.iter().map(passive).collect());
-        write_elems(instance)?;
-        write_data(instance)?;
+        let engines = &module.engine().record().engines;
+        let installs = engines.prepare_module(instance.ctx)?;
+        let install = || engines.install_ahead(module.record().clone());
+        let make = || make_items(store, instance, imports, fiber);
+        if installs && module.record().shelf.as_ref().is_some_and(|shelf| shelf.is_large()) {
+            thread::run_beside(&install, make)?;
+        } else {
+            installs.then(install);
+            make()?;
+        }
         if let Some(start) = module.bytecode().start {
             let start = instance.func_ref(start);
             if fiber.is_null() {
@@ -85,6 +82,30 @@ pub(crate) unsafe fn instantiate(
             }
         }
         Ok(NonNull::new_unchecked(instance.ctx))
+    }
+}
+
+/// Makes the items of an instance, and writes its segments.
+///
+/// # Errors
+/// # Safety
+/// As for [`instantiate`].
+unsafe fn make_items(store: *mut StoreRecord, instance: &InstanceRecord, imports: Vec<Import>, fiber: *mut Fiber) -> Result<()> {
+    // SAFETY: the caller's promise.
+    unsafe {
+        link_imports(store, instance, imports);
+        make_tags(store, instance);
+        make_memories(store, instance, fiber)?;
+        // A table's initial value may be an imported global, and a global's may be a function; neither needs the other.
+        make_tables(store, instance, fiber)?;
+        make_globals(instance);
+        let passive = |segment: &ElemSegment| match segment.mode {
+            ElemMode::Passive => references(instance, segment).map(Cell::new).collect(),
+            ElemMode::Active { .. } | ElemMode::Declared => Box::default(),
+        };
+        instance.elems.get_or_init(|| instance.module.bytecode().elems.iter().map(passive).collect());
+        write_elems(instance)?;
+        write_data(instance)
     }
 }
 

@@ -8,6 +8,7 @@ use crate::records::stats::Stats;
 use std::any::Any;
 use std::sync::atomic::AtomicU32;
 use weir_contract::InstanceCtx;
+use weir_contract::profile::CounterCounts;
 
 /// Makes no code. Begins the profiles of functions if the settings require them.
 #[derive(Debug)]
@@ -39,7 +40,7 @@ impl Engines for InterpreterOnly {
         if let Some(body) = module.bytecode.body(func)
             && self.profiles
         {
-            code.begin_profile(body, |_| None::<Box<[AtomicU32]>>);
+            code.begin_profile(CounterCounts::of(body), |_| None::<Box<[AtomicU32]>>);
         }
         code.reset_ticks(i32::MAX);
         Next::Interpret

@@ -59,6 +59,8 @@ pub(crate) unsafe fn resume(instance: *mut InstanceCtx, func: u32, index: u32, f
     unsafe {
         let scope = &raw const instance_of(instance).scope;
         let body = (*scope).bodies.add((func - (*scope).imported_funcs) as usize);
+        // Code of an earlier process may have run from the first call on.
+        lazy::prepare(instance_of(instance).module.record(), func);
         execute(instance, State::at_loop(scope, body, fp, index), Start::Segment, (*(*instance).stack).value_sp)
     }
 }

@@ -127,7 +127,7 @@ unsafe fn visit_native(store: *mut StoreRecord, collection: &mut Collection<'_>,
     // SAFETY: the caller's promise. Modules live while their code is on a stack.
     unsafe {
         if site.layout.value_sp == 0 {
-            return (*site.roots).at(site.call).iter().for_each(|&word| collection.visit(site.word(word).cast_mut().cast()));
+            return (*site.tables).roots(site.call).for_each(|word| collection.visit(site.word(word).cast_mut().cast()));
         }
         let fp = site.word((-LANDING_FP / 8) as u16).cast::<*mut u64>().read();
         let module = &*ptr::with_exposed_provenance::<ModuleRecord>(site.module);
@@ -145,7 +145,7 @@ unsafe fn visit_slots(
     (module, func, pc): (&ModuleRecord, u32, Pc),
     fp: *mut u64,
 ) {
-    let body = module.bytecode.body(func).expect("a function with a frame has a body");
+    let body = module.body(func).expect("a function with a frame has a body");
     let (locals, words) = (body.locals.len(), body.words());
     let end = match pc {
         Pc::At(pc) => pc + 1,

@@ -14,8 +14,10 @@ use std::any::Any;
 use std::fmt;
 use std::ops::ControlFlow;
 use std::ptr;
+use std::sync::Arc;
 use weir_bytecode::FuncType;
-use weir_contract::code::{FrameLayout, Landing, Roots};
+use weir_contract::code::{FrameLayout, Landing};
+use weir_contract::tables::Tables;
 use weir_contract::{Helper, HelperAddress, InstanceCtx};
 
 /// The interpreter's next step after [`Engines::tier_up`].
@@ -46,8 +48,8 @@ pub(crate) struct NativeSite {
     pub landings: *const [Landing],
     /// The layout of the frame.
     pub layout: FrameLayout,
-    /// The places of roots in frames of the code, which live as long as it.
-    pub roots: *const Roots,
+    /// The tables of the code, which live as long as it.
+    pub tables: *const Tables,
 }
 
 impl NativeSite {
@@ -66,16 +68,20 @@ pub(crate) trait Engines: Any + fmt::Debug + Send + Sync {
     /// Returns the ticks of a function with `bytes` of code before [`Engines::tier_up`] is called for it.
     fn first_ticks(&self, bytes: u32) -> i32;
 
-    /// Prepares native code of the instance's module, before the instance's first function runs.
+    /// Prepares native code of the instance's module, before the instance's first function runs. Returns whether [`Engines::install_ahead`] is
+    /// to be called before that, too.
     ///
     /// # Errors
     /// Native code cannot be made, and the settings do not allow interpreting instead.
     ///
     /// # Safety
     /// `instance` is an instance of a live store.
-    unsafe fn prepare_module(&self, _instance: *mut InstanceCtx) -> Result<()> {
-        Ok(())
+    unsafe fn prepare_module(&self, _instance: *mut InstanceCtx) -> Result<bool> {
+        Ok(false)
     }
+
+    /// Installs code of earlier processes. The argument is the record of a module for which [`Engines::prepare_module`] has returned true.
+    fn install_ahead(&self, _module: Arc<dyn Any + Send + Sync>) {}
 
     /// Decides about function `func` of `instance`, whose ticks ran out at a call of it (`at` is `None`) or at the
     /// `loop` opcode of its loop `at`. Resets the ticks. May compile, synchronously or by queueing.

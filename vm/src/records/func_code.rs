@@ -5,7 +5,7 @@ use std::mem;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicI32, AtomicPtr, AtomicU32, AtomicU64, Ordering};
 use weir_bytecode::{FuncBody, Module as Bytecode};
-use weir_contract::profile::Profile;
+use weir_contract::profile::{CounterCounts, Profile};
 use weir_contract::{InstanceCtx, StackCtx, Status};
 
 /// Enters code: calls `code` with the arguments in slots at `args`, and writes the results there. For native code it is
@@ -134,9 +134,9 @@ impl FuncCode {
         self.profile.get().map(|counters| &**counters)
     }
 
-    /// Begins the profile of the function, whose body is `body`, if it has not begun. `allocate` is for [`Counters::new`].
-    pub fn begin_profile<M: Memory + 'static>(&self, body: &FuncBody, allocate: impl FnOnce(usize) -> Option<M>) {
-        let counters = self.profile.get_or_init(|| Box::new(Counters::new(body, allocate)));
+    /// Begins the profile of the function, which has this number of counters, if it has not begun. `allocate` is for [`Counters::new`].
+    pub fn begin_profile<M: Memory + 'static>(&self, counts: CounterCounts, allocate: impl FnOnce(usize) -> Option<M>) {
+        let counters = self.profile.get_or_init(|| Box::new(Counters::new(counts, allocate)));
         self.directions.store(counters.directions().cast_mut(), Ordering::Release);
     }
 

@@ -12,9 +12,10 @@ use crate::records::precompiled::shelf::Shelf;
 use crate::records::stats::{Fallback, Stats};
 use crate::records::symbols::{FrameSymbol, Symbols};
 use std::any::Any;
+use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
-use weir_bytecode::Module as Bytecode;
 use weir_bytecode::module::ExternIndex;
+use weir_bytecode::{FuncBody, Module as Bytecode};
 use weir_contract::{Layout, call_words};
 
 /// A loaded and validated module. Cheap to clone; clones refer to the same module.
@@ -124,6 +125,17 @@ impl ModuleRecord {
         }
         let _ = (func, pc);
         Vec::new()
+    }
+
+    /// Returns the body of function `func`. Code of an earlier process may run before its body is validated, which this does. `None` if the
+    /// function is imported or, which no running function is, invalid.
+    pub fn body(&self, func: u32) -> Option<&FuncBody> {
+        self.bytecode.validated_body(func)?.ok()
+    }
+
+    /// Returns where the body of function `func`, which is defined in the module, is in its bytes.
+    pub fn body_range(&self, func: u32) -> Range<u32> {
+        self.bytecode.bodies[(func - self.bytecode.imported_funcs) as usize].range()
     }
 
     /// Adds to the module's cache, if it has one, what is missing there.

@@ -18,7 +18,7 @@ use weir_bytecode::instrs::{Instr, Instrs};
 use weir_bytecode::opcodes::{Control, Effect};
 use weir_bytecode::{FuncBody, Module as Bytecode, Opcode};
 use weir_contract::STRIPES;
-use weir_contract::profile::{BranchProfile, CallCounters, CallProfile, Counted, Profile};
+use weir_contract::profile::{BranchProfile, CallCounters, CallProfile, Counted, CounterCounts, Profile};
 
 /// A counter. The interpreter's increments saturate; those of baseline code wrap around.
 #[derive(Debug, Default)]
@@ -182,8 +182,8 @@ const _: () = assert!(size_of::<Target>() == CallCounters::TARGET as usize && of
 
 impl Counters {
     /// Creates the counters of a function, all 0, in what `allocate` returns for their number, or in memory of their own.
-    pub fn new<M: Memory + 'static>(body: &FuncBody, allocate: impl FnOnce(usize) -> Option<M>) -> Counters {
-        let (entries, calls) = (body.branches.len(), body.indirect_calls as usize);
+    pub fn new<M: Memory + 'static>(counts: CounterCounts, allocate: impl FnOnce(usize) -> Option<M>) -> Counters {
+        let (entries, calls) = (counts.entries as usize, counts.calls as usize);
         let count = DIRECTIONS * entries + CallCounters::WORDS * calls;
         let own = || -> Box<dyn Memory> { Box::new((0..count).map(|_| AtomicU32::new(0)).collect::<Box<[AtomicU32]>>()) };
         let memory = allocate(count).map_or_else(own, |memory| -> Box<dyn Memory> { Box::new(memory) });

@@ -27,7 +27,7 @@ impl RootMaps {
             self.maps.clear();
         }
         self.maps.entry((module.id, end)).or_insert_with(|| {
-            let body = module.bytecode.body(func).expect("a function with a frame has a body");
+            let body = module.body(func).expect("a function with a frame has a body");
             Walk::roots(&module.bytecode, body, end).into()
         })
     }

@@ -74,7 +74,7 @@ statistics! {
     FunctionStats {
         /// Functions that the modules define.
         total: u64, Count;
-        /// Functions that were called.
+        /// Functions that were called, without those that run in stored code from their first call on.
         called: u64, Count;
         /// Functions that were called, and neither compiled nor evaluated, nor any loop in them.
         interpreted: u64, Count;

@@ -131,7 +131,7 @@ mod dwarf {
         /// Whether the file that has been read has this function.
         fn has(&self, module: &Module, func: u32) -> bool {
             let Some(file) = &self.file else { return true };
-            let Some(body) = module.body(func) else { return false };
+            let Some(Ok(body)) = module.validated_body(func) else { return false };
             let range = body.entry as usize..body.end as usize;
             file.get(range.clone()) == module.bytes.get(range)
         }

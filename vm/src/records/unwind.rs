@@ -281,8 +281,8 @@ impl Search {
         unsafe {
             self.poll(progress)?;
             let landings = &*site.landings;
-            let bytecode = &(*(site.module as *const ModuleRecord)).bytecode;
-            let Some(source) = bytecode.body(site.func).filter(|_| !landings.is_empty()) else {
+            let module = &*(site.module as *const ModuleRecord);
+            let Some(source) = (!landings.is_empty()).then(|| module.body(site.func)).flatten() else {
                 return ControlFlow::Continue(());
             };
             let instance = site.word(site.layout.instance).cast::<*mut InstanceCtx>().read();
@@ -549,7 +549,7 @@ unsafe fn describe(object: *const ExnRecord) -> Box<str> {
             Some(instance) => {
                 let bytecode = instance.module.bytecode();
                 let func = bytecode.func_at(site.pc).unwrap_or_default();
-                let entry = bytecode.body(func).map_or(0, |body| body.entry);
+                let entry = instance.module.record().body(func).map_or(0, |body| body.entry);
                 let _ = match bytecode.func_name(func) {
                     Some(name) => write!(text, " thrown by {name}"),
                     None => write!(text, " thrown by function {func}"),

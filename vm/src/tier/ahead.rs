@@ -45,15 +45,12 @@ type Code = (Grade, Box<[u8]>);
 fn compile_one(module: &ModuleRecord, func: u32) -> (Option<Code>, Vec<Fallback>) {
     let mut refused = Vec::new();
     let baseline = module.engine.config().has_baseline().then(|| (Key::baseline(func), Backend::Baseline));
-    if module.bytecode.validated_body(func).is_none_or(|body| body.is_err()) {
-        return (None, refused);
-    }
+    let Some(body) = module.body(func) else { return (None, refused) };
     for (key, backend) in [(Key::top(func, Entry::Call), Backend::Native)].into_iter().chain(baseline) {
         let (compiled, mut refusals) = attempt(module, key, &[backend]);
         refused.append(&mut refusals);
-        let mut bytes = Vec::new();
-        if compiled.is_some_and(|compiled| compiled.write(&mut bytes)) {
-            return (Some((grade(key.level), bytes.into())), refused);
+        if let Some(compiled) = compiled {
+            return (Some((grade(key.level), compiled.pack(body).into())), refused);
         }
     }
     (None, refused)

@@ -1,10 +1,10 @@
 //! The tier's implementation of the trait through which the layers below see it.
 
-use super::fill;
 use super::publish::enter;
 use super::state::{EngineState, ModuleState, NativeModule, state_of};
 use super::tier_up::tier_up;
 use super::unwind::{native_site, search_segment, visit_functions};
+use super::{earlier, fill};
 use crate::code::Crossings;
 use crate::records::engines::{Engines, NativeSite, Next};
 use crate::records::error::{Error, Result};
@@ -17,8 +17,8 @@ use crate::records::stats::Stats;
 use std::any::Any;
 use std::ops::ControlFlow;
 use std::ptr;
-use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
+use std::sync::{Arc, PoisonError};
 use weir_bytecode::FuncType;
 use weir_contract::{Helper, HelperAddress, InstanceCtx};
 
@@ -36,18 +36,23 @@ impl Engines for EngineState {
         self.policy.first_ticks(bytes)
     }
 
-    unsafe fn prepare_module(&self, instance: *mut InstanceCtx) -> Result<()> {
+    unsafe fn prepare_module(&self, instance: *mut InstanceCtx) -> Result<bool> {
         // SAFETY: the caller's promise.
         let module = unsafe { instance_of(instance) }.module.record();
         let state = state_of(module);
         let Err(reason) = state.native(module) else {
-            fill::begin(module);
-            return Ok(());
+            return Ok(module.shelf.is_some() && !state.prepared.swap(true, Ordering::Relaxed));
         };
         if !state.no_native_reported.swap(true, Ordering::Relaxed) {
             self.listeners.report_no_native(module, reason);
         }
-        if self.policy.must_compile() { Err(Error::msg(format!("there is no native code: {reason}"))) } else { Ok(()) }
+        if self.policy.must_compile() { Err(Error::msg(format!("there is no native code: {reason}"))) } else { Ok(false) }
+    }
+
+    fn install_ahead(&self, module: Arc<dyn Any + Send + Sync>) {
+        let module = module.downcast().expect("the argument is a module's record");
+        earlier::install_ahead(&module);
+        fill::begin(&module);
     }
 
     unsafe fn tier_up(&self, instance: *mut InstanceCtx, func: u32, at: Option<u32>) -> Next {

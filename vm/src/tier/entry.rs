@@ -215,6 +215,11 @@ pub(super) struct Entries {
 }
 
 impl Entries {
+    /// Makes room for this number of entries.
+    pub fn reserve(&mut self, additional: usize) {
+        self.slots.reserve(additional);
+    }
+
     /// Returns a copy of the entry.
     pub fn get(&self, key: Key) -> Slot {
         self.slots.get(&key).copied().unwrap_or_default()
@@ -256,6 +261,13 @@ impl Entries {
     pub fn queued(&mut self, key: Key) {
         self.slot(key).queued();
         self.count_body(key);
+    }
+
+    /// The code of a function's call, of which nothing was decided, is in place.
+    pub fn ready_now(&mut self, key: Key, code: Code) {
+        let slot = Slot { state: State::Ready { code, used: false }, ..Slot::default() };
+        let before = self.slots.insert(key, slot);
+        debug_assert!(key.entry == Entry::Call && before.is_none_or(|slot| matches!(slot.state, State::Cold)), "{before:?}");
     }
 
     /// See [`Slot::refused`]. `decided` is set if the entry was not queued before.

@@ -96,6 +96,12 @@ pub(super) fn ready(module: &Arc<ModuleRecord>, key: Key) {
     }
 }
 
+/// Adds entries to the sweep whose functions have no other code.
+pub(super) fn ready_all(module: &Arc<ModuleRecord>, keys: impl Iterator<Item = Key>) {
+    let mut bodies = engine_of(module.engine.record()).bodies.lock().unwrap_or_else(PoisonError::into_inner);
+    bodies.extend(keys.map(|key| Body { module: Arc::downgrade(module), key }));
+}
+
 /// Retires the code of an entry, if it has some, because the function will be compiled again for it. Without the heavy
 /// fence the code stays.
 pub(super) fn replace(module: &Arc<ModuleRecord>, key: Key) {

@@ -1,21 +1,25 @@
-//! Optimises, while nothing else is to be compiled, functions of modules in the cache that earlier processes executed in baseline code, or
-//! this one does, so that later ones have optimised code of them.
+//! Optimises, while nothing else is to be compiled, functions of modules in the cache that earlier processes called, or this one does, so
+//! that later ones have optimised code of them before they are called.
 
-use super::entry::Key;
+use super::entry::{Key, Level};
 use super::install::compile_and_install;
 use super::queue::Job;
 use super::state::{engine_of, state_of};
-use super::{policy, stored};
+use super::{policy, publish, stored};
 use crate::compilation::request::counts;
+use crate::records::func_code::FuncCode;
 use crate::records::module::ModuleRecord;
+use crate::records::precompiled::format::Grade;
 use crate::records::precompiled::work::Work;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
+use std::time::{Duration, Instant};
 use weir_contract::Entry;
 use weir_jit::Backend;
 
-/// Begins with the functions that earlier processes executed, because this one will probably execute them, too. Does nothing if that was begun.
+/// Begins with the functions that earlier processes executed, because this one will probably execute them, too.
 pub(super) fn begin(module: &Arc<ModuleRecord>) {
+    state_of(module).began.get_or_init(Instant::now);
     if module.shelf.as_ref().is_some_and(|shelf| shelf.has_work()) {
         start(module, Source::Earlier);
     }
@@ -31,35 +35,44 @@ fn start(module: &Arc<ModuleRecord>, source: Source) {
     let keeps = module.shelf.as_ref().is_some_and(|shelf| shelf.keeps());
     if keeps && engine.policy.fills() && !state_of(module).filling.swap(true, Ordering::Relaxed) {
         // Without a thread nothing is optimised.
-        let _ = engine.queue.push(0.0, Box::new(Fill { module: Arc::downgrade(module), source, left: None }));
+        let _ = engine.queue.push(0.0, Box::new(Fill { module: Arc::downgrade(module), source, left: None, any: false }));
     }
 }
 
-/// A function whose optimised code pays in later processes.
+/// A function whose code of some level pays in later processes.
 struct Candidate {
-    func: u32,
+    key: Key,
     bytes: u32,
     executed: u64,
-    /// The gain of optimising it for the time that this takes.
+    /// See [`policy::value_later`].
     value: f64,
 }
 
 impl Candidate {
     /// A function of `module` of which so many bytes were executed.
     fn new(module: &ModuleRecord, func: u32, executed: u64) -> Option<Candidate> {
-        let bytes = module.bytecode.validated_body(func)?.ok()?.len();
-        Some(Candidate { func, bytes, executed, value: policy::value(bytes, Entry::Call) * executed as f64 })
+        let (shelf, bytes) = (module.shelf.as_ref()?, module.body(func)?.len());
+        let simple = Key::baseline(func);
+        let prepared = shelf.has(func, Grade::Baseline) || shelf.has_kept(func, Grade::Baseline);
+        let key = if !prepared && module.engine.config().has_baseline() && state_of(module).entries().is_cold(simple) {
+            simple
+        } else {
+            Key::top(func, Entry::Call)
+        };
+        let value = policy::value_later(bytes, key.level, prepared, executed);
+        (value >= 1.0).then_some(Candidate { key, bytes, executed, value })
     }
 }
 
-/// Returns the functions that this process has executed and whose optimised code pays in later ones, the best first.
+/// Returns the functions that this process has called and whose code pays in later ones, the best first.
 fn candidates(module: &ModuleRecord) -> Vec<Candidate> {
     let (Some(shelf), Ok(native)) = (&module.shelf, state_of(module).native(module)) else { return Vec::new() };
-    let executed = |func: u32| {
-        let executed = module.func_code(func).executed(native.code.ticks(func));
-        Candidate::new(module, func, executed).filter(|candidate| policy::pays_later(candidate.bytes, executed))
+    let is_optimised = |func| shelf.has(func, Grade::Optimised) || shelf.has_kept(func, Grade::Optimised);
+    let candidate = |(func, code): (u32, &FuncCode)| {
+        let executed = code.executed(native.code.ticks(func));
+        if executed > 0 && !is_optimised(func) { Candidate::new(module, func, executed) } else { None }
     };
-    best_first(shelf.unoptimised().into_iter().filter_map(executed).collect())
+    best_first((module.bytecode.imported_funcs..).zip(&module.code).filter_map(candidate).collect())
 }
 
 fn best_first(mut candidates: Vec<Candidate>) -> Vec<Candidate> {
@@ -67,22 +80,19 @@ fn best_first(mut candidates: Vec<Candidate>) -> Vec<Candidate> {
     candidates
 }
 
-/// Returns the work of those functions that the next process may have time to optimise.
+/// Returns the work of those functions that the next process may have time to compile.
 pub(super) fn work(module: &ModuleRecord) -> Vec<Work> {
-    let mut bytes = 0;
-    let fits = |candidate: &Candidate| {
-        let fits = bytes < policy::NEXT_BYTES;
-        bytes += candidate.bytes;
-        fits
-    };
-    let work = |Candidate { func, executed, .. }| {
+    let ran = state_of(module).began.get().map_or(Duration::ZERO, Instant::elapsed);
+    let mut before = 0.0;
+    let fits = |candidate: &Candidate| policy::leaves(candidate.bytes, candidate.key.level, &mut before, ran);
+    let work = |Candidate { key: Key { func, .. }, executed, .. }| {
         let profile = counts(module, func, Entry::Call).unwrap_or_default().into_owned();
         Work { func, executed, profile }
     };
-    candidates(module).into_iter().take_while(fits).map(work).collect()
+    candidates(module).into_iter().filter(fits).map(work).collect()
 }
 
-/// The processes whose functions are optimised.
+/// The processes whose functions are compiled.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Source {
     /// Earlier ones.
@@ -91,27 +101,30 @@ enum Source {
     This,
 }
 
-/// A request to optimise one of the functions of a module after another. It does not keep the module alive.
+/// A request to compile one of the functions of a module after another. It does not keep the module alive.
 struct Fill {
     module: Weak<ModuleRecord>,
     source: Source,
-    /// The functions that are left, the best last. They are found when the job first runs.
-    left: Option<Vec<u32>>,
+    /// The entries that are left, the best last. They are found when the job first runs.
+    left: Option<Vec<Key>>,
+    /// Whether any was compiled.
+    any: bool,
 }
 
 impl Fill {
-    /// Returns the functions, the best last.
-    fn find(&self, module: &ModuleRecord) -> Vec<u32> {
+    /// Returns the entries, the best last.
+    fn find(&self, module: &ModuleRecord) -> Vec<Key> {
         let best = match (self.source, &module.shelf) {
             (Source::Earlier, Some(shelf)) => {
                 let earlier = shelf.earlier().values();
                 best_first(earlier.filter_map(|work| Candidate::new(module, work.func, work.executed)).collect())
             }
             (Source::Earlier, None) => Vec::new(),
-            // A large one is left to the next process: other functions of this one may become hot meanwhile.
-            (Source::This, _) => candidates(module).into_iter().filter(|best| best.bytes <= policy::FILL_BYTES).collect(),
+            (Source::This, _) => {
+                candidates(module).into_iter().filter(|best| policy::is_short(best.bytes, best.key.level)).collect()
+            }
         };
-        best.iter().rev().map(|candidate| candidate.func).collect()
+        best.iter().rev().map(|candidate| candidate.key).collect()
     }
 }
 
@@ -130,19 +143,26 @@ impl Job for Fill {
         let Some(module) = self.module.upgrade() else { return };
         let mut left = self.left.take().unwrap_or_else(|| self.find(&module));
         let (engine, state) = (engine_of(module.engine.record()), state_of(&module));
-        let Some(func) = left.pop() else {
+        let Some(key) = left.pop() else {
             state.filling.store(false, Ordering::Relaxed);
-            if self.source == Source::Earlier {
+            // What has baseline code now may be optimised.
+            if self.any || self.source == Source::Earlier {
                 again(&module);
             }
             return;
         };
-        let key = Key::top(func, Entry::Call);
         let mut entries = state.entries();
         if !stored::has(&module, key) && entries.is_cold(key) {
             entries.queued(key);
             drop(entries);
-            compile_and_install(&module, key, Backend::Native, false);
+            let backend = match key.level {
+                Level::Baseline => {
+                    publish::arm_baseline(&module, key.func);
+                    Backend::Baseline
+                }
+                Level::Top => Backend::Native,
+            };
+            self.any |= compile_and_install(&module, key, backend, false).is_some();
         }
         self.left = Some(left);
         // Other requests, which have come meanwhile, precede it.

@@ -4,7 +4,7 @@ use super::entry::{Code, Key, Level};
 use super::state::{NativeModule, begin_profile, engine_of, state_of};
 use super::{evict, policy};
 use super::{publish, stored};
-use crate::code::CodeError;
+use crate::code::{CodeError, Unplaced};
 use crate::compilation::request::{back_ends, counts, request};
 use crate::records::module::ModuleRecord;
 use crate::records::profile::Counters;
@@ -13,12 +13,13 @@ use std::any::Any;
 use std::borrow::Cow;
 use std::cell::RefCell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::ptr;
 use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
+use std::{ptr, slice};
 use weir_contract::Entry;
 use weir_contract::code::RelocTarget;
-use weir_contract::profile::Profile;
+use weir_contract::profile::{CounterCounts, Profile};
+use weir_contract::unplaced::UnplacedCode;
 use weir_jit::compile::{Context, Options};
 use weir_jit::{Backend, Compiled};
 
@@ -35,8 +36,6 @@ struct Attempt<'m> {
     panics: Vec<String>,
     /// Time spent in attempts that failed.
     refused: Duration,
-    /// Whether an earlier process compiled it.
-    is_stored: bool,
 }
 
 /// Compiles a queued entry and publishes its code. `wanted` says whether a thread waits for the code. Returns `None` if
@@ -48,7 +47,7 @@ pub(super) fn compile_and_install(module: &Arc<ModuleRecord>, key: Key, backend:
     let (mut options, mut counters) = (&engine.options, None);
     if backend == Backend::Baseline && (options.counts || options.ticks) {
         if options.counts {
-            begin_profile(module, func, module.bytecode.body(func)?);
+            begin_profile(module, func, CounterCounts::of(module.body(func)?));
             counters = module.func_code(func).counters().and_then(Counters::offset);
         }
         let several = module.engine.record().stripes.are_several();
@@ -62,59 +61,124 @@ pub(super) fn compile_and_install(module: &Arc<ModuleRecord>, key: Key, backend:
         options = &engine.leaving;
     }
     let attempt = compile(module, key, back_ends(backend), options);
-    if let Some(compiled) = &attempt.compiled
+    let packed = attempt.compiled.as_ref().zip(module.body(func)).map(|(compiled, body)| compiled.pack(body));
+    if let (Some(compiled), Some(packed)) = (&attempt.compiled, &packed)
         && !ptr::eq(options, &engine.uncounted)
     {
-        stored::keep(module, key, compiled);
+        stored::keep(module, key, compiled, packed);
     }
-    install(module, key, attempt, counters, wanted)
+    install(module, key, attempt, packed.as_deref(), counters, wanted)
 }
 
 /// Places code of an earlier process in memory and publishes it. A thread waits for it. Returns `None` if there is no room.
-pub(super) fn install_stored(module: &Arc<ModuleRecord>, key: Key, compiled: Compiled) -> Option<Code> {
-    let counts = compiled.relocs.iter().any(|reloc| matches!(reloc.target, RelocTarget::Counters(_)));
-    let mut counters = None;
-    if counts {
-        begin_profile(module, key.func, module.bytecode.body(key.func)?);
-        counters = module.func_code(key.func).counters().and_then(Counters::offset);
-        if counters.is_none() {
-            // Its counters are out of reach.
-            state_of(module).entries().dropped(key);
-            return None;
-        }
-    }
-    install(module, key, Attempt { compiled: Some(compiled), is_stored: true, ..Attempt::default() }, counters, true)
+pub(super) fn install_stored(module: &Arc<ModuleRecord>, key: Key, code: UnplacedCode<'_>) -> Option<Code> {
+    let Some(counters) = counters_of(module, key.func, &code) else {
+        state_of(module).entries().dropped(key);
+        return None;
+    };
+    let (engine, state) = (engine_of(module.engine.record()), state_of(module));
+    let native = state.native(module).ok()?;
+    let (backend, len) = (code.backend, code.code.len());
+    let failures = state.entries().get(key).failures();
+    let unplaced = || vec![Unplaced { func: key.func, entry: key.entry, counters, code: code.clone() }];
+    let Ok(code) = place(module, native, &unplaced, len, failures) else {
+        state.entries().no_room(key, failures + 1, |count| engine.policy.backoff(count));
+        return None;
+    };
+    // SAFETY: the code is installed, the module lives, and only ready code can be retired.
+    unsafe { engine.listeners.report_stored(module, key.func, backend, slice::from_raw_parts(code.0, len)) };
+    ready(module, native, key, code, true);
+    Some(code)
 }
 
-/// Places the code of an attempt in memory and publishes it, and reports the attempt.
-fn install(module: &Arc<ModuleRecord>, key: Key, attempt: Attempt<'_>, counters: Option<u32>, wanted: bool) -> Option<Code> {
+/// Places code of an earlier process in memory and publishes it, for all of these entries, whose functions have no other code and are not
+/// being compiled. No thread waits for it. Returns whether there was room.
+pub(super) fn install_all(module: &Arc<ModuleRecord>, all: Vec<(Key, UnplacedCode<'_>)>) -> bool {
+    let (engine, state) = (engine_of(module.engine.record()), state_of(module));
+    let Ok(native) = state.native(module) else { return false };
+    let what: Vec<(Key, Backend, usize)> = all.iter().map(|(key, code)| (*key, code.backend, code.code.len())).collect();
+    let mut unplaced = Vec::with_capacity(all.len());
+    for (Key { func, entry, .. }, code) in all {
+        let Some(counters) = counters_of(module, func, &code) else { return false };
+        unplaced.push(Unplaced { func, entry, counters, code });
+    }
+    let Ok(placed) = native.code.install(unplaced) else { return false };
+    let mut entries = state.entries();
+    entries.reserve(what.len());
+    for (&(key, backend, len), &address) in what.iter().zip(&placed) {
+        // SAFETY: the code is installed, the module lives, and only ready code can be retired.
+        engine.listeners.report_stored(module, key.func, backend, unsafe { slice::from_raw_parts(address, len) });
+        publish::introduce(module, native, key.func);
+        entries.ready_now(key, Code(address));
+        if key.level == Level::Baseline {
+            let ticks = engine.policy.until_top(module.body_range(key.func).len() as u32, 0, || true);
+            let ticks = ticks.unwrap_or_else(|| engine.policy.next_ticks(Level::Top));
+            module.func_code(key.func).arm_baseline(native.code.ticks(key.func), ticks);
+        }
+        publish::publish(module, native, key, Code(address));
+    }
+    drop(entries);
+    evict::ready_all(module, what.iter().map(|(key, ..)| *key));
+    true
+}
+
+/// Returns where the counters are of a function with this code, if that counts; `None` if they are out of its reach.
+fn counters_of(module: &ModuleRecord, func: u32, code: &UnplacedCode<'_>) -> Option<Option<u32>> {
+    if !code.relocs.iter().any(|reloc| matches!(reloc.target, RelocTarget::Counters(_))) {
+        return Some(None);
+    }
+    begin_profile(module, func, code.counters);
+    module.func_code(func).counters().and_then(Counters::offset).map(Some)
+}
+
+/// Publishes the code of an entry.
+fn ready(module: &Arc<ModuleRecord>, native: &NativeModule, key: Key, code: Code, wanted: bool) {
+    let mut entries = state_of(module).entries();
+    publish::introduce(module, native, key.func);
+    entries.installed(key, code, wanted);
+    if key.entry == Entry::Call {
+        publish::publish(module, native, key, code);
+    }
+    drop(entries);
+    evict::ready(module, key);
+}
+
+/// Places the code of an attempt, which is `packed`, in memory and publishes it, and reports the attempt.
+fn install(
+    module: &Arc<ModuleRecord>,
+    key: Key,
+    attempt: Attempt<'_>,
+    packed: Option<&[u8]>,
+    counters: Option<u32>,
+    wanted: bool,
+) -> Option<Code> {
     let Key { func, entry, .. } = key;
     let (engine, state) = (engine_of(module.engine.record()), state_of(module));
     let policy = &engine.policy;
     let native = state.native(module).ok()?;
     let slot = state.entries().get(key);
-    let Attempt { profile, compiled, mut refusals, panics, refused, is_stored } = attempt;
+    let Attempt { profile, compiled, mut refusals, panics, refused } = attempt;
     // An entry that does not fit is reported only the first time.
     let again = slot.backoffs() > 0;
     let mut full = false;
-    let installed = compiled.and_then(|compiled| match place(module, native, key, counters, &compiled, slot.failures()) {
-        Ok(code) => Some((code, compiled)),
-        Err(error) => {
-            full = true;
-            refusals.push(Fallback::new(func, RefusedBy::CodeMemory, error.to_string()));
-            None
+    let installed = compiled.zip(packed).and_then(|(compiled, packed)| {
+        let unplaced = || {
+            let code = UnplacedCode::read(packed, &module.bytecode).expect("the compiler's tables are within code and module");
+            vec![Unplaced { func, entry, counters, code }]
+        };
+        match place(module, native, &unplaced, compiled.code.len(), slot.failures()) {
+            Ok(code) => Some((code, compiled)),
+            Err(error) => {
+                full = true;
+                refusals.push(Fallback::new(func, RefusedBy::CodeMemory, error.to_string()));
+                None
+            }
         }
     });
     if let (Some(kept), Some(_), Level::Top) = (&module.kept_profile, &installed, key.level) {
         kept.compiled(func, entry, profile.map_or_else(Profile::default, Cow::into_owned));
     }
-    if is_stored && !full {
-        // SAFETY: the code is installed, the module lives, and only ready code can be retired.
-        unsafe {
-            let code = installed.as_ref().map(|(code, compiled)| (*code, compiled));
-            engine.listeners.report_stored(module, func, entry, code);
-        }
-    } else if !(again && full) {
+    if !(again && full) {
         for record in [&state.record, &engine.record] {
             let mut record = record.lock().unwrap_or_else(PoisonError::into_inner);
             record.add(module, func, entry, installed.as_ref().map(|(_, compiled)| compiled), again, &refusals);
@@ -130,38 +194,27 @@ fn install(module: &Arc<ModuleRecord>, key: Key, attempt: Attempt<'_>, counters:
         }
     }
     let code = installed.map(|(code, _)| code);
-    let mut entries = state.entries();
     match code {
-        None if full => entries.no_room(key, slot.failures() + 1, |count| policy.backoff(count)),
-        None => entries.refused(key, false),
-        Some(code) => {
-            publish::introduce(module, native, func);
-            entries.installed(key, code, wanted);
-            if entry == Entry::Call {
-                publish::publish(module, native, key, code);
-            }
-            drop(entries);
-            evict::ready(module, key);
-        }
+        None if full => state.entries().no_room(key, slot.failures() + 1, |count| policy.backoff(count)),
+        None => state.entries().refused(key, false),
+        Some(code) => ready(module, native, key, code, wanted),
     }
     code
 }
 
-/// Places code in memory, evicting other code if necessary. `counters` is for [`ModuleCode::install`](crate::code::ModuleCode::install),
-/// `failures` the number of times in a row that the code did not fit.
-fn place(
+/// Places `len` bytes of code in memory, evicting other code if necessary. `failures` is the number of times in a row that it did not fit.
+fn place<'b>(
     module: &Arc<ModuleRecord>,
     native: &NativeModule,
-    Key { func, entry, .. }: Key,
-    counters: Option<u32>,
-    compiled: &Compiled,
+    unplaced: &dyn Fn() -> Vec<Unplaced<'b>>,
+    len: usize,
     failures: u32,
 ) -> Result<Code, CodeError> {
-    let mut placed = native.code.install(func, entry, counters, compiled.unplaced());
-    if placed.is_err() && evict::make_room(module, policy::wanted(compiled.code.len(), failures)) {
-        placed = native.code.install(func, entry, counters, compiled.unplaced());
+    let mut placed = native.code.install(unplaced());
+    if placed.is_err() && evict::make_room(module, policy::wanted(len, failures)) {
+        placed = native.code.install(unplaced());
     }
-    placed.map(Code)
+    Ok(Code(placed?[0]))
 }
 
 /// Compiles an entry without counts, with the first of these back ends that does not refuse it. Also returns the refusals.

@@ -60,16 +60,9 @@ impl Listeners {
         self.call(module, func, entry, TierEventKind::Compiled { by, code, time });
     }
 
-    /// Reports code of an earlier process to the profiler. The embedder hears of compilations only.
-    ///
-    /// # Safety
-    /// As for [`Listeners::report`].
-    pub unsafe fn report_stored(&self, module: &ModuleRecord, func: u32, entry: Entry, code: Option<(Code, &Compiled)>) {
-        if let Some((Code(address), compiled)) = code {
-            // SAFETY: the caller's promise; code is immutable.
-            let code = unsafe { std::slice::from_raw_parts(address, compiled.code.len()) };
-            self.name_code(module, func, entry, compiled.backend, code);
-        }
+    /// Reports code of an earlier process, which is entered by calls, to the profiler. The embedder hears of compilations only.
+    pub fn report_stored(&self, module: &ModuleRecord, func: u32, backend: Backend, code: &[u8]) {
+        self.name_code(module, func, Entry::Call, backend, code);
     }
 
     /// Gives the profiler the name of code.

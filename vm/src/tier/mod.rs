@@ -1,7 +1,7 @@
 //! Compilation of hot functions: when it happens, and how code is installed and removed.
 //!
 //! [`policy`] decides, and has every threshold. [`tier_up`] handles a function whose ticks have run out; [`entry`] is
-//! the state machine of an entry; [`install`] compiles and places code, [`stored`] has that of an earlier process, [`ahead`] that of whole modules,
+//! the state machine of an entry; [`install`] compiles and places code, [`earlier`] that which [`stored`] has of earlier processes, [`ahead`] compiles whole modules,
 //! [`fill`] what later processes will use; [`publish`] is the only writer of the pointers
 //! to code; [`evict`] chooses code to retire, and [`reclaim`] frees it; [`queue`] has the compiler threads. [`state`]
 //! is the data kept for each engine and module, [`listeners`] report to the embedder and to a profiler ([`perf`]),
@@ -10,6 +10,7 @@
 //! The lock order is in [`crate::sys::lock`]. Callbacks of the embedder run without any lock held.
 
 pub(crate) mod ahead;
+mod earlier;
 pub(crate) mod engine;
 mod entry;
 mod evict;

@@ -151,16 +151,52 @@ pub(crate) fn value(bytes: u32, entry: Entry) -> f64 {
 /// is to be compiled is divided among them.
 const PROCESSES: f64 = 1_000.0;
 
-/// Returns whether optimising a function with `bytes` of code pays in later processes, if each executes so many bytes of it in baseline code.
-pub(crate) fn pays_later(bytes: u32, executed: u64) -> bool {
-    executed as f64 * (BASELINE_NS - OPTIMISED_NS) * PROCESSES >= OPTIMISED_PRICE.of(bytes)
+/// What a function takes in a process that has no code of it from the start, in nanoseconds, however often it is called: reading the results
+/// of its validation, interpreting it from cold caches, and installing its code alone. In CPython's start these are 13 ms for 1,900 functions.
+const UNPREPARED_NS: f64 = 5_000.0;
+
+/// What installing baseline code takes longer than optimised code, for each byte of the function, in nanoseconds.
+const LOADING_NS: f64 = 1.5;
+
+/// Returns the price of compiling a function with `bytes` of code.
+fn price(bytes: u32, level: Level) -> f64 {
+    match level {
+        Level::Baseline => BASELINE_PRICE.of(bytes),
+        Level::Top => OPTIMISED_PRICE.of(bytes),
+    }
 }
 
-/// The bytes of functions that a process leaves to the next one to optimise, about at most: what takes some 50 ms.
-pub(crate) const NEXT_BYTES: u32 = 128 << 10;
+/// Returns what compiling a function with `bytes` of code for later processes is worth, of which this one has `executed` so many without
+/// optimised code. It pays if that is 1 or more. `prepared` is whether it has baseline code.
+pub(crate) fn value_later(bytes: u32, level: Level, prepared: bool, executed: u64) -> f64 {
+    let better = executed as f64 * (BASELINE_NS - OPTIMISED_NS) + f64::from(bytes) * LOADING_NS;
+    let gain = if prepared { 0.0 } else { UNPREPARED_NS } + if level == Level::Top { better } else { 0.0 };
+    gain * PROCESSES / price(bytes, level)
+}
 
-/// The most bytes of a function that is optimised because nothing else is to be compiled: what takes some 10 ms.
-pub(crate) const FILL_BYTES: u32 = 32 << 10;
+/// The most time that a process leaves to the next one to compile.
+const NEXT: Duration = Duration::from_millis(50);
+
+/// Returns whether a process that has run for `ran` leaves a function to the next one to compile, after others that take `before`
+/// nanoseconds: what takes longer than such a process will not be ready in the next one either.
+pub(crate) fn leaves(bytes: u32, level: Level, before: &mut f64, ran: Duration) -> bool {
+    let price = price(bytes, level);
+    *before += price;
+    price <= ran.as_nanos() as f64 && *before <= NEXT.as_nanos() as f64
+}
+
+/// Returns whether a function is compiled because nothing else is to be compiled: other functions of this process may become hot meanwhile.
+pub(crate) fn is_short(bytes: u32, level: Level) -> bool {
+    const SHORT: f64 = 10e6;
+    price(bytes, level) <= SHORT
+}
+
+/// The most bytes of stored code that are installed before it is called, in an engine with room for `max_code` bytes of code: what takes
+/// some 5 ms.
+pub(crate) fn ahead_bytes(max_code: usize) -> u64 {
+    const MOST: u64 = 8 << 20;
+    MOST.min(max_code as u64 / 4)
+}
 
 /// Returns the number of threads that compile a whole module ahead of time.
 pub(crate) fn all_threads() -> usize {
@@ -441,6 +477,11 @@ impl Policy {
     /// Returns whether functions are optimised that are not hot, while nothing else is to be compiled.
     pub(crate) fn fills(&self) -> bool {
         self.tier == Tier::Auto && !self.synchronous && self.threshold.is_none() && self.stress.is_none()
+    }
+
+    /// Returns whether stored code is installed before it is called.
+    pub(crate) fn installs_ahead(&self) -> bool {
+        self.stress.is_none()
     }
 
     /// Returns whether decisions are taken at random.

@@ -13,13 +13,14 @@
 //! The stub that enters the code is stored before any code of the function is published.
 
 use super::entry::{Code, Key, Level};
-use super::state::NativeModule;
+use super::state::{NativeModule, engine_of, state_of};
 use crate::code::Enter as Stub;
 use crate::records::func_code::Enter;
 use crate::records::module::ModuleRecord;
 use std::mem;
 use std::ptr;
 use std::sync::atomic::Ordering;
+use weir_contract::Entry;
 
 /// Stores the stub that enters code of function `func`, before any of its code is published.
 pub(super) fn introduce(module: &ModuleRecord, native: &NativeModule, func: u32) {
@@ -44,6 +45,16 @@ pub(super) fn publish(module: &ModuleRecord, native: &NativeModule, key: Key, co
         native.code.cell(func).store(code.0.cast_mut(), Ordering::Release);
         counted.native.store(code.0.cast_mut(), Ordering::Release);
     }
+}
+
+/// Sets the ticks of baseline code that other threads may enter as soon as it is there.
+pub(super) fn arm_baseline(module: &ModuleRecord, func: u32) {
+    let (state, engine) = (state_of(module), engine_of(module.engine.record()));
+    let Ok(native) = state.native(module) else { return };
+    let code = module.func_code(func);
+    let cold = || state.entries().is_cold(Key::top(func, Entry::Call));
+    let left = engine.policy.until_top(module.body_range(func).len() as u32, code.ticks_taken(), cold);
+    code.arm_baseline(native.code.ticks(func), left.unwrap_or_else(|| engine.policy.next_ticks(Level::Top)));
 }
 
 /// Returns function `func` to the interpreter, where its next call requests its code. The caller holds the lock of the

@@ -21,7 +21,8 @@ use std::collections::VecDeque;
 use std::ptr;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
-use weir_bytecode::FuncBody;
+use std::time::Instant;
+use weir_contract::profile::CounterCounts;
 use weir_contract::{Helper, HelperAddress};
 use weir_jit::compile::Options;
 
@@ -123,7 +124,11 @@ pub(crate) fn engine_of(engine: &EngineRecord) -> &EngineState {
 pub(super) struct ModuleState {
     /// Cells and code, made with the first instance; an error is the reason why there is no native code.
     code: OnceLock<Result<NativeModule, String>>,
-    /// Whether functions are being optimised that earlier processes executed, or this one, or were.
+    /// Whether its first instance was made.
+    pub prepared: AtomicBool,
+    /// When functions began to be compiled that earlier processes executed.
+    pub began: OnceLock<Instant>,
+    /// Whether functions are being compiled that earlier processes executed, or this one, or were.
     pub filling: AtomicBool,
     /// Whether the absence of native code was reported as an event.
     pub no_native_reported: AtomicBool,
@@ -187,15 +192,17 @@ impl Memory for Reached {
 }
 
 /// Begins the profile of a function, in memory that its code reaches if it can have code.
-pub(super) fn begin_profile(module: &ModuleRecord, func: u32, body: &FuncBody) {
+pub(super) fn begin_profile(module: &ModuleRecord, func: u32, counts: CounterCounts) {
     let native = state_of(module).native(module).ok();
-    module.func_code(func).begin_profile(body, |count| native?.code.alloc_counters(count).map(Reached));
+    module.func_code(func).begin_profile(counts, |count| native?.code.alloc_counters(count).map(Reached));
 }
 
 impl Default for ModuleState {
     fn default() -> ModuleState {
         ModuleState {
             code: OnceLock::new(),
+            prepared: AtomicBool::new(false),
+            began: OnceLock::new(),
             filling: AtomicBool::new(false),
             no_native_reported: AtomicBool::new(false),
             entries: Lock::new(Rank::Entries, Entries::default()),

@@ -31,28 +31,8 @@ pub(super) fn has(module: &ModuleRecord, key: Key) -> bool {
     entry == Entry::Call && shelf.has(func, grade(level)) && !chosen() && !engine_of(module.engine.record()).policy.is_stressed()
 }
 
-/// Returns the stored code of an entry. If it is damaged, it is as if there were none from now on.
-pub(super) fn take(module: &ModuleRecord, Key { func, level, .. }: Key) -> Option<Compiled> {
-    let (shelf, grade) = (module.shelf.as_ref()?, grade(level));
-    let backend = match level {
-        Level::Baseline => Backend::Baseline,
-        Level::Top => Backend::Native,
-    };
-    let code = shelf.get(func, grade).and_then(|bytes| Compiled::read(&bytes, &module.bytecode).ok());
-    match code.filter(|code| code.backend == backend) {
-        Some(code) => {
-            shelf.took(grade);
-            Some(code)
-        }
-        None => {
-            shelf.discard(func, grade);
-            None
-        }
-    }
-}
-
-/// Keeps the code of an entry for later processes, if the module's code outlives this one.
-pub(super) fn keep(module: &ModuleRecord, Key { func, entry, level }: Key, compiled: &Compiled) {
+/// Keeps the code of an entry, which is `packed`, for later processes, if the module's code outlives this one.
+pub(super) fn keep(module: &ModuleRecord, Key { func, entry, level }: Key, compiled: &Compiled, packed: &[u8]) {
     let Some(shelf) = &module.shelf else { return };
     let is_kept = match compiled.backend {
         Backend::Native => level == Level::Top,
@@ -60,7 +40,7 @@ pub(super) fn keep(module: &ModuleRecord, Key { func, entry, level }: Key, compi
         Backend::Cranelift => false,
     };
     if entry == Entry::Call && is_kept {
-        shelf.keep(func, grade(level), |to| compiled.write(to));
+        shelf.keep(func, grade(level), packed);
     }
 }
 

@@ -1,11 +1,11 @@
 //! The slow path of the interpreter's tick counter: when a function's ticks run out, finds or requests its code.
 
 use super::entry::{Action, Code, Key, Level};
-use super::install::{compile_and_install, install_stored};
+use super::install::compile_and_install;
 use super::policy::{self, Decision, Exit, NEVER};
 use super::queue::{COMPILER_STACK, Job, NoThread};
 use super::state::{NativeModule, begin_profile, engine_of, state_of};
-use super::{evict, fill, publish, stored};
+use super::{earlier, evict, fill, publish, stored};
 use crate::code::{Crossing, Runner};
 use crate::records::engines::Next;
 use crate::records::module::ModuleRecord;
@@ -13,7 +13,9 @@ use crate::records::stack::with_room;
 use crate::records::stats::{Fallback, RefusedBy};
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError, Weak};
+use weir_bytecode::stored::Damaged;
 use weir_contract::Entry;
+use weir_contract::profile::CounterCounts;
 use weir_jit::Backend;
 
 /// The code of an entry, if there is any now.
@@ -29,7 +31,7 @@ enum Found {
 pub(super) fn tier_up(module: &Arc<ModuleRecord>, func: u32, at: Option<u32>) -> Next {
     let (engine, state) = (engine_of(module.engine.record()), state_of(module));
     let code = module.func_code(func);
-    let body = module.bytecode.body(func).expect("a function that runs has a validated body");
+    let body = module.body(func).expect("a function that runs has a validated body");
     let top = Key::top(func, Entry::Call);
     let stored_top = stored::has(module, top) && state.entries().is_cold(top);
     let stored = stored_top || stored::has(module, Key::baseline(func));
@@ -37,7 +39,7 @@ pub(super) fn tier_up(module: &Arc<ModuleRecord>, func: u32, at: Option<u32>) ->
         && code.counters().is_none()
         && let Some(ticks) = engine.policy.profile_ticks(body.len())
     {
-        begin_profile(module, func, body);
+        begin_profile(module, func, CounterCounts::of(body));
         code.reset_ticks(ticks);
         return Next::Interpret;
     }
@@ -99,7 +101,7 @@ pub(crate) fn tier_up_baseline(module: &Arc<ModuleRecord>, func: u32, at: Option
     let code = module.func_code(func);
     evict_under_stress(module);
     let cold = || state.entries().is_cold(Key::top(func, Entry::Call));
-    let bytes = module.bytecode.body(func).map_or(0, |body| body.len());
+    let bytes = module.body(func).map_or(0, |body| body.len());
     if let Some(left) = engine.policy.not_hot(bytes, code.executed(native.code.ticks(func)), cold) {
         // A stripe that has no ticks yet.
         code.arm_baseline(native.code.ticks(func), left);
@@ -143,7 +145,7 @@ pub(crate) fn leave_osr(module: &Arc<ModuleRecord>, func: u32, index: u32, room:
     let (engine, state) = (engine_of(module.engine.record()), state_of(module));
     let (policy, ticks) = (&engine.policy, engine.policy.osr_ticks());
     let Ok(native) = state.native(module) else { return (None, ticks) };
-    let Some(body) = module.bytecode.body(func) else { return (None, ticks) };
+    let Some(body) = module.body(func) else { return (None, ticks) };
     let key = Key::top(func, Entry::Osr(body.loops[index as usize].pc));
     evict_under_stress(module);
     let exit = {
@@ -207,7 +209,7 @@ fn interpreter(module: &Arc<ModuleRecord>, native: &NativeModule, func: u32, at:
 fn request_top(module: &Arc<ModuleRecord>, func: u32, at: Option<u32>) -> (Option<Code>, i32) {
     let engine = engine_of(module.engine.record());
     let call = find(module, Key::top(func, Entry::Call));
-    let pc = |at: u32| module.bytecode.body(func).map(|body| Entry::Osr(body.loops[at as usize].pc));
+    let pc = |at: u32| module.body(func).map(|body| Entry::Osr(body.loops[at as usize].pc));
     let osr = at.and_then(pc).map(|entry| find(module, Key::top(func, entry)));
     match (osr, call) {
         (None, Found::Ready(ready)) => (Some(ready), engine.policy.next_ticks(Level::Top)),
@@ -232,7 +234,7 @@ fn find(module: &Arc<ModuleRecord>, key: Key) -> Found {
     let Key { func, entry, level } = key;
     let (engine, state) = (engine_of(module.engine.record()), state_of(module));
     let policy = &engine.policy;
-    let bytes = module.bytecode.body(func).map_or(0, |body| body.len());
+    let bytes = module.body(func).map_or(0, |body| body.len());
     let native = state.native(module);
     let stored = native.is_ok() && stored::has(module, key);
     let mut entries = state.entries();
@@ -251,14 +253,14 @@ fn find(module: &Arc<ModuleRecord>, key: Key) -> Found {
     if stored {
         entries.queued(key);
         drop(entries);
-        let Some(compiled) = stored::take(module, key) else {
-            // The next request is decided as if there were no stored code.
-            state.entries().dropped(key);
-            return Found::Later(policy.next_ticks(level));
-        };
-        return match install_stored(module, key, compiled) {
-            Some(code) => Found::Ready(code),
-            None => Found::Later(policy.backoff_ticks(bytes)),
+        return match earlier::install(module, key) {
+            Ok(Some(code)) => Found::Ready(code),
+            Ok(None) => Found::Later(policy.backoff_ticks(bytes)),
+            Err(Damaged) => {
+                // The next request is decided as if there were no stored code.
+                state.entries().dropped(key);
+                Found::Later(policy.next_ticks(level))
+            }
         };
     }
     if entry != Entry::Call && entries.osr_bodies(func) >= policy::osr_bodies(bytes) {
@@ -326,7 +328,7 @@ impl Job for Compilation {
     fn run(self: Box<Self>) {
         if let Some(module) = self.module.upgrade() {
             if self.key.level == Level::Baseline {
-                arm_baseline(&module, self.key.func);
+                publish::arm_baseline(&module, self.key.func);
             }
             if left_its_loop(&module, self.key) {
                 return self.drop_stale();
@@ -343,16 +345,6 @@ fn left_its_loop(module: &ModuleRecord, key: Key) -> bool {
     let entries = state_of(module).entries();
     let has_code = || entries.code(Key::top(key.func, Entry::Call)).is_some();
     key.entry != Entry::Call && has_code() && entries.get(key).requested().is_some_and(|last| last.elapsed() > policy::LEFT)
-}
-
-/// Sets the ticks of baseline code that other threads may enter as soon as it is there.
-fn arm_baseline(module: &Arc<ModuleRecord>, func: u32) {
-    let (state, engine) = (state_of(module), engine_of(module.engine.record()));
-    let (Some(body), Ok(native)) = (module.bytecode.body(func), state.native(module)) else { return };
-    let code = module.func_code(func);
-    let cold = || state.entries().is_cold(Key::top(func, Entry::Call));
-    let left = engine.policy.until_top(body.len(), code.ticks_taken(), cold);
-    code.arm_baseline(native.code.ticks(func), left.unwrap_or_else(|| engine.policy.next_ticks(Level::Top)));
 }
 
 /// Backs off for a queued entry that cannot be compiled now, because there is no compiler thread and not enough native
@@ -373,5 +365,5 @@ fn no_thread(module: &Arc<ModuleRecord>, key: Key) -> Found {
         // SAFETY: there is no code.
         unsafe { engine.listeners.report(module, key.func, key.entry, None, &[refusal]) };
     }
-    Found::Later(policy.backoff_ticks(module.bytecode.body(key.func).map_or(0, |body| body.len())))
+    Found::Later(policy.backoff_ticks(module.body(key.func).map_or(0, |body| body.len())))
 }

@@ -19,8 +19,8 @@ use weir_contract::{Boundary, FRAME_HEADER, InstanceCtx, StackCtx, TrapSite};
 
 /// A frame of compiled code, for the records.
 pub(super) fn native_site(site: Site, frame: NativeFrame) -> NativeSite {
-    let (Site { module, func, pc, .. }, NativeFrame { fp, code, call, landings, layout, roots }) = (site, frame);
-    NativeSite { module, func, pc, fp, code, call, landings, layout, roots }
+    let (Site { module, func, pc, .. }, NativeFrame { fp, code, call, landings, layout, tables }) = (site, frame);
+    NativeSite { module, func, pc, fp, code, call, landings, layout, tables }
 }
 
 /// Implements [`Engines::search_native`](crate::records::engines::Engines::search_native), but for the frames to look at: those of code

@@ -157,6 +157,40 @@ impl Artifact {
         read(&*self.source, place)
     }
 
+    /// Calls `visit` with copies of code, some at a time, each with its bytes if they are not damaged. Parts that are near
+    /// to each other are read at once, all to the same buffer, so that it stays in a core's cache.
+    pub fn visit_parts(&self, mut wanted: Vec<CodePlace>, mut visit: impl FnMut(Vec<(CodePlace, Option<&[u8]>)>)) {
+        /// Bytes between two parts that are read as well: what takes less time than another call.
+        const GAP: u64 = 4 << 10;
+        /// Bytes that are read at once, unless a part has more.
+        const MOST: u64 = 64 << 10;
+        wanted.sort_unstable_by_key(|code| code.place.at);
+        let (mut rest, mut buffer) = (&wanted[..], Vec::new());
+        while let Some(&CodePlace { place: Place { at: start, .. }, .. }) = rest.first() {
+            let (mut end, mut count) = (start, 0);
+            for CodePlace { place, .. } in rest {
+                let next = place.at.saturating_add(place.len.into());
+                if count > 0 && (place.at.saturating_sub(end) > GAP || next - start > MOST) {
+                    break;
+                }
+                (end, count) = (next, count + 1);
+            }
+            let (run, after) = rest.split_at(count);
+            // What leads out of the file is as if it had no bytes, and is damaged.
+            buffer.resize(if end <= self.source.len() { (end - start) as usize } else { 0 }, 0);
+            if self.source.read_at(&mut buffer, start).is_err() {
+                buffer.clear();
+            }
+            let part = |code: &CodePlace| {
+                let Place { at, len, sum } = code.place;
+                let bytes = buffer.get((at - start) as usize..).and_then(|bytes| bytes.get(..len as usize));
+                (*code, bytes.filter(|bytes| checksum(bytes) == sum))
+            };
+            visit(run.iter().map(part).collect());
+            rest = after;
+        }
+    }
+
     /// Finds the code of a function.
     pub fn find(&self, func: u32, grade: Grade) -> Option<Place> {
         let code = self.code();

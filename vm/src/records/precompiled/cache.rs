@@ -305,7 +305,7 @@ impl Cached {
         let bodies: Vec<u32> = (0..module.bodies.len() as u32).filter(is_new).collect();
         let bytes: usize = bodies.iter().map(|&body| module.bodies[body as usize].range().len()).sum();
         let is_missing = found.is_none() && !*written;
-        if !(is_missing || shelf.has_kept() || bytes >= NEW_BYTES && !*written) {
+        if !(is_missing || shelf.has_news() || bytes >= NEW_BYTES && !*written) {
             return;
         }
         let result = |body: u32| Some((body, to_bytes(module.bodies[body as usize].get()?)));

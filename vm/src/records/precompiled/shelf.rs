@@ -1,7 +1,7 @@
 //! The code of a module that outlives a process: what an artifact has, and what this process has compiled.
 
 use super::artifact::Artifact;
-use super::format::Grade;
+use super::format::{CodePlace, Grade};
 use super::work::Work;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -48,7 +48,30 @@ impl Shelf {
         artifact.part(artifact.find(func, grade)?)
     }
 
-    /// The code that [`Shelf::get`] has returned is used.
+    /// Returns whether there is so much code in the artifact that installing all of it takes longer than starting a thread.
+    pub fn is_large(&self) -> bool {
+        const LARGE: usize = 512;
+        self.called().is_some_and(|artifact| artifact.code().len() >= LARGE)
+    }
+
+    /// The artifact, if it has only code of functions that a process called.
+    fn called(&self) -> Option<&Artifact> {
+        self.artifact().filter(|artifact| artifact.module().pieces.is_empty())
+    }
+
+    /// Calls `visit` with copies of code, of `most` bytes at most, if the artifact has only that of functions that a process called. See
+    /// [`Artifact::visit_parts`].
+    pub fn visit_called(&self, most: u64, visit: impl FnMut(Vec<(CodePlace, Option<&[u8]>)>)) {
+        let Some(artifact) = self.called() else { return };
+        let mut bytes = 0;
+        let mut fits = |code: &&CodePlace| {
+            bytes += u64::from(code.place.len);
+            bytes <= most
+        };
+        artifact.visit_parts(artifact.code().iter().take_while(&mut fits).copied().collect(), visit);
+    }
+
+    /// A function uses code from the artifact, of this tier.
     pub fn took(&self, grade: Grade) {
         self.taken[grade as usize].fetch_add(1, Ordering::Relaxed);
     }
@@ -84,28 +107,20 @@ impl Shelf {
         self.earlier.get_or_init(|| work().collect())
     }
 
-    /// Returns the functions that have baseline code, of this process or an earlier one, and no optimised code.
-    pub fn unoptimised(&self) -> Vec<u32> {
-        let kept = lock(&self.kept);
-        let stored = self.artifact.iter().flat_map(|artifact| artifact.code()).map(|code| (code.func, code.grade));
-        let all: BTreeSet<(u32, Grade)> = stored.chain(kept.keys().copied()).collect();
-        let is_optimised = |func| all.contains(&(func, Grade::Optimised));
-        all.iter().filter(|(func, grade)| *grade == Grade::Baseline && !is_optimised(*func)).map(|(func, _)| *func).collect()
+    /// Keeps code that was compiled, if code is kept.
+    pub fn keep(&self, func: u32, grade: Grade, code: &[u8]) {
+        if self.keeps {
+            lock(&self.kept).insert((func, grade), code.into());
+        }
     }
 
-    /// Keeps code that was compiled, if code is kept. `write` appends it, and returns whether it has.
-    pub fn keep(&self, func: u32, grade: Grade, write: impl FnOnce(&mut Vec<u8>) -> bool) {
-        if !self.keeps {
-            return;
-        }
-        let mut bytes = Vec::new();
-        if write(&mut bytes) {
-            lock(&self.kept).insert((func, grade), bytes.into());
-        }
+    /// Returns whether code of a function was kept since the last time that it was taken.
+    pub fn has_kept(&self, func: u32, grade: Grade) -> bool {
+        lock(&self.kept).contains_key(&(func, grade))
     }
 
     /// Returns whether code was kept since the last time that it was taken.
-    pub fn has_kept(&self) -> bool {
+    pub fn has_news(&self) -> bool {
         !lock(&self.kept).is_empty()
     }
 
