@@ -311,6 +311,11 @@ impl Module {
         self.names.func(&self.bytes, func)
     }
 
+    /// The first name by which function `func` is exported.
+    pub fn export_of(&self, func: u32) -> Option<&str> {
+        self.exports.iter().find(|export| export.item == ExternIndex::Func(func)).map(|export| &*export.name)
+    }
+
     /// The function whose body contains `pc`.
     pub fn func_at(&self, pc: u32) -> Option<u32> {
         let i = self.bodies.partition_point(|body| body.range().start <= pc).checked_sub(1)?;

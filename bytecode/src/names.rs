@@ -1,6 +1,7 @@
 //! The name section. It is read when a name is first asked for, because most runs need none, and a module may have tens of
 //! thousands.
 
+use std::fmt;
 use std::ops::Range;
 use std::sync::OnceLock;
 use wasmparser::{BinaryReader, Name, NameSectionReader};
@@ -70,4 +71,44 @@ impl Names {
 
 fn text(bytes: &[u8], range: Range<usize>) -> Option<&str> {
     str::from_utf8(&bytes[range]).ok()
+}
+
+/// Shows the name of a function as its source has it: what compilers of Rust and C++ encode for the linker is decoded. Other names, and
+/// all without feature `demangle`, are shown as they are.
+///
+/// `{:#}` leaves out the hash at the end of Rust's names.
+#[derive(Clone, Copy, Debug)]
+pub struct Demangled<'n>(pub &'n str);
+
+impl fmt::Display for Demangled<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        #[cfg(feature = "demangle")]
+        if let Ok(name) = rustc_demangle::try_demangle(self.0) {
+            return fmt::Display::fmt(&name, f);
+        } else if let Ok(symbol) = cpp_demangle::Symbol::new(self.0)
+            && let Ok(name) = symbol.demangle()
+        {
+            return f.write_str(&name);
+        }
+        f.write_str(self.0)
+    }
+}
+
+#[cfg(all(test, feature = "demangle"))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_shown_as_in_the_source() {
+        let both = |name: &str| (Demangled(name).to_string(), format!("{:#}", Demangled(name)));
+        let same = |name: &str| (name.to_string(), name.to_string());
+        let rust = both("_ZN4core9panicking5panic17h0123456789abcdefE");
+        assert_eq!(rust, ("core::panicking::panic::h0123456789abcdef".into(), "core::panicking::panic".into()));
+        assert_eq!(both("_RNvC6_123foo3bar").1, "123foo::bar");
+        assert_eq!(both("_Z3addii"), same("add(int, int)"));
+        assert_eq!(both("_ZN3app4Tree6insertERKi"), same("app::Tree::insert(int const&)"));
+        for plain in ["", "main", "_Z", "_ZN", "_start", "a b", "_R", "\u{e4}"] {
+            assert_eq!(both(plain), same(plain));
+        }
+    }
 }

@@ -57,6 +57,12 @@ pub fn parse(bytes: Box<[u8]>) -> Result<Module, InvalidModule> {
     parse_with(bytes, Options { proposals, ..Options::default() })
 }
 
+/// The version and layer in the header of a component.
+const COMPONENT: [u8; 4] = [0x0d, 0, 1, 0];
+/// The error for a component, which the validator would take for a module with a proposal that could be enabled.
+const IS_COMPONENT: &str = "this is a component, and Weir runs core modules: build the program for the target wasm32-wasip1 instead of \
+    wasm32-wasip2, or take the core modules out of it with `wasm-tools component unbundle`";
+
 /// Decodes and validates a module from its own private bytes.
 ///
 /// # Errors
@@ -64,6 +70,9 @@ pub fn parse(bytes: Box<[u8]>) -> Result<Module, InvalidModule> {
 pub fn parse_with(bytes: Box<[u8]>, options: Options) -> Result<Module, InvalidModule> {
     if u32::try_from(bytes.len()).is_err() {
         return Err(InvalidModule { message: "modules of 4 GiB and more are not supported".into(), offset: 0 });
+    }
+    if bytes.get(4..8) == Some(&COMPONENT) && bytes.starts_with(b"\0asm") {
+        return Err(InvalidModule { message: IS_COMPONENT.into(), offset: 0 });
     }
     if !options.lazy {
         return threads::validate_all(bytes.len(), options, |start| sections(bytes, options, start));

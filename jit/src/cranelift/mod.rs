@@ -149,10 +149,12 @@ fn values<'f>(func: &'f Func<'_>) -> impl Iterator<Item = Value> + 'f {
 fn extract(code: &CompiledCode, func: &clif::Function, request: &Request<'_>) -> Result<(Compiled, usize), Refusal> {
     let buffer = &code.buffer;
     let locations = buffer.get_srclocs_sorted();
+    // Code that belongs to no instruction, such as the prologue, has Cranelift's default location.
+    let pc_of = |location: SourceLoc| if location.is_default() { 0 } else { location.bits() };
     // The pc of the instruction to which the byte at `offset` belongs.
     let pc = |offset: u32| {
         let i = locations.partition_point(|location| location.end <= offset);
-        locations.get(i).filter(|location| location.start <= offset).map_or(0, |location| location.loc.bits())
+        locations.get(i).filter(|location| location.start <= offset).map_or(0, |location| pc_of(location.loc))
     };
     let relocs = buffer
         .relocs()
@@ -184,7 +186,7 @@ fn extract(code: &CompiledCode, func: &clif::Function, request: &Request<'_>) ->
     let frame = buffer.frame_layout().map_or(0, |layout| layout.frame_to_fp_offset as usize);
     let layout = FrameLayout { bytes: frame as u32, preserved: preserved(buffer), ..FrameLayout::default() };
     let lines = match request.options.lines {
-        true => locations.iter().flat_map(|at| [(at.start, at.loc.bits()), (at.end, 0)]).collect(),
+        true => locations.iter().flat_map(|at| [(at.start, pc_of(at.loc)), (at.end, 0)]).collect(),
         false => Vec::new(),
     };
     let (backend, code, stats) = (Backend::Cranelift, code.code_buffer().to_vec(), CompileStats::default());

@@ -1,8 +1,8 @@
 //! The command line.
 
 use crate::deferred::Deferred;
+use crate::units;
 use clap::builder::PossibleValuesParser;
-use clap::builder::styling::Styles;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;
@@ -16,9 +16,11 @@ Examples:
   weir --stats app.wasm                      print statistics of interpreter and compilers
   weir --invoke add lib.wat 2 3              call an exported function and print its results
   weir --dir . --dir data::/input app.wasm   open this directory, and directory `data` as /input
-  weir --env HOME=/ --timeout 10 app.wasm    set a variable; stop after ten seconds
+  weir --env HOME=/ --timeout 10s app.wasm   set a variable; stop after ten seconds
+  weir --max-memory 512M --max-stack 1M app.wasm
   weir --tier interp --fuel 1000000 app.wasm
   weir --preload lib=lib.wasm app.wasm       link with another module
+  generate | weir - input                    run a module from standard input
   weir dump lib.wasm                         print sections and instructions with offsets
   weir explore lib.wat --func add            print every compiler stage of a function
   weir explore lib.wat --func add --html add.html
@@ -39,7 +41,7 @@ Exit status: the program's own, or
 
 /// A WebAssembly virtual machine that starts in an interpreter and compiles hot functions.
 #[derive(Debug, Parser)]
-#[command(name = "weir", version, after_help = EXAMPLES, args_conflicts_with_subcommands = true, styles = Styles::plain())]
+#[command(name = "weir", version, after_long_help = EXAMPLES, args_conflicts_with_subcommands = true)]
 pub(crate) struct Weir {
     #[command(subcommand)]
     pub command: Option<Command>,
@@ -83,52 +85,89 @@ pub(crate) enum Command {
     Cache(Deferred<Cache>),
     /// Run scripts in the specification's .wast format and report failing directives
     Wast(Deferred<Wast>),
+    /// Print completions of the command line for a shell, to be loaded by it
+    Completion(Deferred<Completion>),
+    /// Print a manual page, in the format of `man`
+    Man(Deferred<Man>),
 }
+
+// The groups of options in the help text.
+const PROGRAM: &str = "The program";
+const LIMITS: &str = "Limits";
+const ENGINE: &str = "The engine";
+const REPORTS: &str = "Code, profiles and reports";
+const DEBUGGING: &str = "Debugging Weir";
 
 #[derive(Debug, Default, Args)]
 pub(crate) struct Run {
+    /// Whether no subcommand was given.
+    #[arg(skip)]
+    pub by_default: bool,
     /// Call this exported function and print its results. Arguments are parsed by parameter type; a vector is one number, such as
-    /// 0x10 with lane 0 lowest, or a list of lanes, such as i32x4:1,2,3,4 or f64x2:0.5,-1
-    #[arg(long, value_name = "FUNC")]
+    /// 0x10 with lane 0 lowest, or a list of lanes, such as i32x4:1,2,3,4 or f64x2:0.5,-1; a reference is null
+    #[arg(long, value_name = "FUNC", help_heading = PROGRAM)]
     pub invoke: Option<String>,
-    #[command(flatten)]
-    pub code: CodeFlags,
-    /// Write the profile of this run to FILE: branch counts and callees, as compilation used them
-    #[arg(long, value_name = "FILE")]
-    pub profile_save: Option<PathBuf>,
+    /// Give the program this name, its first argument, instead of the module's
+    #[arg(long, value_name = "NAME", help_heading = PROGRAM)]
+    pub argv0: Option<OsString>,
     /// Set an environment variable of the program; without VALUE, copy it from this environment
-    #[arg(long = "env", value_name = "NAME[=VALUE]")]
+    #[arg(long = "env", value_name = "NAME[=VALUE]", help_heading = PROGRAM)]
     pub env: Vec<OsString>,
+    /// Copy all variables of this environment; those that --env sets take precedence
+    #[arg(long, help_heading = PROGRAM)]
+    pub inherit_env: bool,
     /// Preopen this directory, as GUEST if given; the program can access nothing outside it
-    #[arg(long = "dir", value_name = "HOST[::GUEST]")]
+    #[arg(long = "dir", value_name = "HOST[::GUEST]", help_heading = PROGRAM)]
     pub dirs: Vec<OsString>,
+    /// Preopen this directory for reading only; its descriptor comes after those of --dir
+    #[arg(long = "dir-ro", value_name = "HOST[::GUEST]", help_heading = PROGRAM)]
+    pub dirs_to_read: Vec<OsString>,
     /// Pass the program a socket that listens here; sockets are descriptors 3, 4 …, before the directories
-    #[arg(long, value_name = "ADDRESS:PORT")]
+    #[arg(long, value_name = "ADDRESS:PORT", help_heading = PROGRAM)]
     pub listen: Vec<String>,
     /// Instantiate FILE first and make its exports importable from NAME
-    #[arg(long = "preload", value_name = "NAME=FILE")]
+    #[arg(long = "preload", value_name = "NAME=FILE", help_heading = PROGRAM)]
     pub preloads: Vec<OsString>,
+    /// Define the functions that the module imports and nothing exports
+    #[arg(long, value_name = "HOW", help_heading = PROGRAM)]
+    pub unknown_imports: Option<UnknownImports>,
+    /// Limit the total size of the program's memories
+    #[arg(long, value_name = "SIZE", value_parser = units::size, help_heading = LIMITS)]
+    pub max_memory: Option<usize>,
+    /// Limit the stack of the program's calls. Default: 8M
+    #[arg(long, value_name = "SIZE", value_parser = units::size_above_zero, help_heading = LIMITS)]
+    pub max_stack: Option<usize>,
+    /// Write the profile of this run to FILE: branch counts and callees, as compilation used them
+    #[arg(long, value_name = "FILE", help_heading = REPORTS)]
+    pub profile_save: Option<PathBuf>,
+    /// Record a profile: counts of branches and indirect calls, or the names of compiled code for `perf`
+    #[arg(long, value_name = "KIND", help_heading = REPORTS)]
+    pub profile: Option<ProfileKind>,
+    /// After the run, print statistics on standard error
+    #[arg(long, value_name = "FORMAT", num_args = 0..=1, require_equals = true, default_missing_value = "text", help_heading = REPORTS)]
+    pub stats: Option<StatsFormat>,
     /// Run modules that `weir compile` has written. Such a file can run any code as you: allow it for files that you trust
-    #[arg(long)]
+    #[arg(long, help_heading = REPORTS)]
     pub allow_precompiled: bool,
     /// Neither use the cache of modules that were run before, nor add to it
-    #[arg(long)]
+    #[arg(long, help_heading = REPORTS)]
     pub no_cache: bool,
     /// Say on standard error whether the module was in the cache, and if not, why
-    #[arg(short, long)]
+    #[arg(short, long, help_heading = REPORTS)]
     pub verbose: bool,
-    /// Limit the total size of the program's memories
-    #[arg(long, value_name = "BYTES")]
-    pub max_memory: Option<usize>,
-    /// After the run, print statistics of interpreter and compilers on standard error, as text or as one JSON object
-    #[arg(long, value_name = "FORMAT", num_args = 0..=1, require_equals = true, default_missing_value = "text")]
-    pub stats: Option<StatsFormat>,
-    /// Record a profile: counts of branches and indirect calls, or the names of compiled code for `perf`
-    #[arg(long, value_name = "KIND")]
-    pub profile: Option<ProfileKind>,
-    /// The module (.wasm or .wat), then its arguments
+    #[command(flatten)]
+    pub code: CodeFlags,
+    /// The module (.wasm or .wat, or - for standard input), then its arguments. All options of weir go before it
     #[arg(value_name = "MODULE", required = true, num_args = 1.., trailing_var_arg = true, allow_hyphen_values = false)]
     pub module_and_args: Vec<OsString>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub(crate) enum UnknownImports {
+    /// A call of such a function traps
+    Trap,
+    /// Such a function returns zeros and null references
+    Default,
 }
 
 /// The flags of a run that affect the compiled code.
@@ -136,11 +175,11 @@ pub(crate) struct Run {
 pub(crate) struct CodeFlags {
     #[command(flatten)]
     pub engine: EngineFlags,
-    /// Stop the program after this many seconds
-    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    /// Stop the program after this time, such as 5s or 100ms; a number alone is seconds
+    #[arg(long, value_name = "TIME", value_parser = units::time, help_heading = LIMITS)]
     pub timeout: Option<Duration>,
     /// Compile with the counts of the profile in FILE, which must be of this module
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", help_heading = REPORTS)]
     pub profile_use: Option<PathBuf>,
 }
 
@@ -148,48 +187,48 @@ pub(crate) struct CodeFlags {
 #[derive(Debug, Default, Args)]
 pub(crate) struct EngineFlags {
     /// The engine that executes functions
-    #[arg(long, value_name = "TIER", default_value = "auto")]
+    #[arg(long, value_name = "TIER", default_value = "auto", help_heading = ENGINE)]
     pub tier: Tier,
     /// Interpret only, and create no executable memory
-    #[arg(long, conflicts_with = "tier")]
+    #[arg(long, conflicts_with = "tier", help_heading = ENGINE)]
     pub no_jit: bool,
     /// Install no signal handlers; check memory accesses, divisors and conversions explicitly
-    #[arg(long)]
+    #[arg(long, help_heading = ENGINE)]
     pub no_signals: bool,
     /// Produce the same output for the same input: canonical NaNs, synchronous compilation, virtual clocks, random numbers from a
     /// fixed seed
-    #[arg(long)]
+    #[arg(long, help_heading = ENGINE)]
     pub deterministic: bool,
     /// Validate each function before its first execution instead of the whole module at load
-    #[arg(long)]
+    #[arg(long, help_heading = ENGINE)]
     pub lazy: bool,
     /// Trap after N units of fuel; most instructions cost one
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", help_heading = LIMITS)]
     pub fuel: Option<u64>,
-    /// Testing: force tier switches, small stacks and failing compilations, chosen by this seed
-    #[arg(long, value_name = "SEED")]
+    /// Force tier switches, small stacks and failing compilations, chosen by this seed
+    #[arg(long, value_name = "SEED", help_heading = DEBUGGING, hide_short_help = true)]
     pub stress: Option<u64>,
-    /// Testing: move every object of the collected heap at every safepoint
-    #[arg(long)]
+    /// Move every object of the collected heap at every safepoint
+    #[arg(long, help_heading = DEBUGGING, hide_short_help = true)]
     pub gc_stress: bool,
-    /// Testing: the register allocator of the native back end
-    #[arg(long, value_name = "ALLOCATOR")]
+    /// The register allocator of the native back end
+    #[arg(long, value_name = "ALLOCATOR", help_heading = DEBUGGING, hide_short_help = true)]
     pub allocator: Option<AllocatorName>,
-    /// Debugging: skip an optimiser pass; may be repeated
-    #[arg(long = "pass-off", value_name = "PASS", value_parser = passes())]
+    /// Skip an optimiser pass; may be repeated
+    #[arg(long = "pass-off", value_name = "PASS", value_parser = passes(), help_heading = DEBUGGING, hide_short_help = true)]
     pub passes_off: Vec<String>,
-    /// Debugging: allow the optimiser at most N rewrites per function
-    #[arg(long, value_name = "N")]
+    /// Allow the optimiser at most N rewrites per function
+    #[arg(long, value_name = "N", help_heading = DEBUGGING, hide_short_help = true)]
     pub rewrite_fuel: Option<u64>,
-    /// Debugging: put BYTES of padding before the machine code's functions, loop headers, arms of switches, or their indirect
+    /// Put BYTES of padding before the machine code's functions, loop headers, arms of switches, or their indirect
     /// jumps, after layout
-    #[arg(long, value_name = "PLACE=BYTES", value_parser = layout_pad)]
+    #[arg(long, value_name = "PLACE=BYTES", value_parser = layout_pad, help_heading = DEBUGGING, hide_short_help = true)]
     pub layout_pad: Option<(PadAt, u32)>,
     /// With --tier auto: interpret functions until the optimiser compiles them, without baseline code
-    #[arg(long)]
+    #[arg(long, help_heading = DEBUGGING, hide_short_help = true)]
     pub no_baseline: bool,
-    /// Debugging: shift functions, arms of switches and return points by random numbers of bytes from this seed, before layout
-    #[arg(long, value_name = "SEED")]
+    /// Shift functions, arms of switches and return points by random numbers of bytes from this seed, before layout
+    #[arg(long, value_name = "SEED", help_heading = DEBUGGING, hide_short_help = true)]
     pub layout_seed: Option<u64>,
 }
 
@@ -253,7 +292,11 @@ pub(crate) enum Tier {
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 pub(crate) enum StatsFormat {
+    /// What ran where, what was compiled, and the memory
     Text,
+    /// The same, and what the compilers did
+    Compiler,
+    /// All statistics as one JSON object
     Json,
 }
 
@@ -276,7 +319,7 @@ pub(crate) struct Validate {
 
 #[derive(Debug, Args)]
 pub(crate) struct Compile {
-    /// The module (.wasm or .wat)
+    /// The module (.wasm or .wat, or - for standard input)
     #[arg(value_name = "MODULE")]
     pub module: PathBuf,
     /// The output. Default: the module's name with the extension .cwasm
@@ -288,7 +331,7 @@ pub(crate) struct Compile {
 
 #[derive(Debug, Args)]
 pub(crate) struct Snapshot {
-    /// The module (.wasm or .wat)
+    /// The module (.wasm or .wat, or - for standard input)
     #[arg(value_name = "MODULE")]
     pub module: PathBuf,
     /// The initialiser: an exported function without parameters and results. It is called after `_initialize`, if that is exported.
@@ -314,10 +357,10 @@ pub(crate) struct Snapshot {
     #[arg(long = "dir", value_name = "HOST[::GUEST]")]
     pub dirs: Vec<OsString>,
     /// Limit the total size of the module's memories
-    #[arg(long, value_name = "BYTES")]
+    #[arg(long, value_name = "SIZE", value_parser = units::size)]
     pub max_memory: Option<usize>,
-    /// Stop the initialiser after this many seconds
-    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    /// Stop the initialiser after this time, such as 5s or 100ms; a number alone is seconds
+    #[arg(long, value_name = "TIME", value_parser = units::time)]
     pub timeout: Option<Duration>,
     #[command(flatten)]
     pub engine: EngineFlags,
@@ -357,8 +400,22 @@ pub(crate) struct Wast {
 }
 
 #[derive(Debug, Args)]
+pub(crate) struct Completion {
+    /// The shell
+    #[arg(value_name = "SHELL")]
+    pub shell: clap_complete::Shell,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Man {
+    /// The subcommand. Default: the command itself
+    #[arg(value_name = "SUBCOMMAND")]
+    pub command: Option<String>,
+}
+
+#[derive(Debug, Args)]
 pub(crate) struct Dump {
-    /// The module (.wasm or .wat)
+    /// The module (.wasm or .wat, or - for standard input)
     pub module: PathBuf,
     /// Show only this function, given by index, export or name
     #[arg(long, value_name = "FUNC")]
@@ -367,7 +424,7 @@ pub(crate) struct Dump {
 
 #[derive(Debug, Args)]
 pub(crate) struct Explore {
-    /// The module (.wasm or .wat)
+    /// The module (.wasm or .wat, or - for standard input)
     pub module: PathBuf,
     /// Show only this function, given by index, export or name
     #[arg(long, value_name = "FUNC")]
@@ -386,16 +443,6 @@ pub(crate) struct Explore {
     pub baseline: bool,
     #[command(flatten)]
     pub code: CodeFlags,
-}
-
-/// Parses a positive number of seconds, fractions allowed.
-fn seconds(text: &str) -> Result<Duration, String> {
-    let parsed = text.parse().map_err(|_| "expected a number of seconds".to_string())?;
-    match Duration::try_from_secs_f64(parsed) {
-        Ok(Duration::ZERO) => Err("expected a positive number of seconds".into()),
-        Ok(time) => Ok(time),
-        Err(error) => Err(error.to_string()),
-    }
 }
 
 impl CodeFlags {
@@ -505,6 +552,11 @@ mod tests {
             "weir snapshot a",
             "weir snapshot -o b",
             "weir snapshot a -o b --rename c",
+            "weir --timeout 5d a",
+            "weir --max-stack big a",
+            "weir --unknown-imports a.wasm",
+            "weir completion",
+            "weir completion korn",
         ] {
             assert_eq!(parse(line).unwrap_err().exit_code(), 2, "{line}");
         }

@@ -3,24 +3,26 @@
 use crate::args::Dump;
 use crate::explore::find;
 use crate::failure::{Done, Failure};
-use crate::validate;
+use crate::style::Headings;
+use crate::{load, validate};
 use std::io::{self, Write};
 use wasmparser::{Parser, Payload};
-use weir::{Error, Module};
+use weir::Error;
 use weir_bytecode::module::{ConstExpr, ElemMode, ExternIndex, ExternType, Module as Bytecode};
 use weir_bytecode::print;
 use weir_bytecode::types::{GlobalType, Limits, MemoryType, TableType, ValType};
 
 /// Prints the module, or one function of it.
 pub(crate) fn run(args: &Dump) -> Done {
-    let module = Module::from_file(&validate::engine()?, &args.module).map_err(Failure::Module)?;
+    let module = load::module(&validate::engine()?, &args.module)?;
     let module = module.bytecode();
     let mut out = io::BufWriter::new(io::stdout().lock());
     match &args.func {
         Some(name) => write!(out, "{}", print::code(module, find(module, name)?))?,
         None => {
-            sections(&mut out, &module.bytes)?;
-            declarations(&mut out, module)?;
+            let headings = Headings::of_stdout();
+            sections(&mut out, &headings, &module.bytes)?;
+            declarations(&mut out, &headings, module)?;
             for func in module.imported_funcs..module.funcs.len() as u32 {
                 write!(out, "\n{}", print::code(module, func))?;
             }
@@ -31,8 +33,8 @@ pub(crate) fn run(args: &Dump) -> Done {
 }
 
 /// Prints the offsets of each section's contents.
-fn sections(out: &mut impl Write, bytes: &[u8]) -> Result<(), Failure> {
-    writeln!(out, "sections")?;
+fn sections(out: &mut impl Write, headings: &Headings, bytes: &[u8]) -> Result<(), Failure> {
+    headings.write(out, "sections")?;
     for payload in Parser::new(0).parse_all(bytes) {
         let payload = payload.map_err(|error| Failure::Module(Error::new(error)))?;
         let Some((id, range)) = payload.as_section() else { continue };
@@ -66,12 +68,12 @@ fn section_name(id: u8) -> &'static str {
 }
 
 /// Prints everything but code.
-fn declarations(out: &mut impl Write, module: &Bytecode) -> io::Result<()> {
-    writeln!(out, "types")?;
+fn declarations(out: &mut impl Write, headings: &Headings, module: &Bytecode) -> io::Result<()> {
+    headings.write(out, "types")?;
     for (i, ty) in module.types.iter().enumerate() {
         writeln!(out, "  {i}: {ty}")?;
     }
-    writeln!(out, "imports")?;
+    headings.write(out, "imports")?;
     for import in &module.imports {
         let what = match &import.ty {
             ExternType::Func(ty) => format!("func {}", module.types[*ty as usize]),
@@ -82,14 +84,14 @@ fn declarations(out: &mut impl Write, module: &Bytecode) -> io::Result<()> {
         };
         writeln!(out, "  {:?}.{:?}: {what}", import.module, import.name)?;
     }
-    defined(out, "tables", module.imported_tables, module.tables.iter().map(|item| table(&item.ty)))?;
-    defined(out, "memories", module.imported_memories, module.memories.iter().map(memory))?;
-    defined(out, "globals", module.imported_globals, module.globals.iter().map(global))?;
+    defined(out, headings, "tables", module.imported_tables, module.tables.iter().map(|item| table(&item.ty)))?;
+    defined(out, headings, "memories", module.imported_memories, module.memories.iter().map(memory))?;
+    defined(out, headings, "globals", module.imported_globals, module.globals.iter().map(global))?;
     if !module.tags.is_empty() {
         let types = module.tags.iter().map(|&ty| module.types[ty as usize].to_string());
-        defined(out, "tags", module.imported_tags, types)?;
+        defined(out, headings, "tags", module.imported_tags, types)?;
     }
-    writeln!(out, "exports")?;
+    headings.write(out, "exports")?;
     for export in &module.exports {
         let (kind, index) = match export.item {
             ExternIndex::Func(i) => ("func", i),
@@ -101,14 +103,21 @@ fn declarations(out: &mut impl Write, module: &Bytecode) -> io::Result<()> {
         writeln!(out, "  {:?}: {kind} {index}", export.name)?;
     }
     if let Some(start) = module.start {
-        writeln!(out, "start\n  func {start}")?;
+        headings.write(out, "start")?;
+        writeln!(out, "  func {start}")?;
     }
-    segments(out, module)
+    segments(out, headings, module)
 }
 
 /// Prints the items of an index space that are not imported.
-fn defined(out: &mut impl Write, title: &str, imported: u32, items: impl Iterator<Item = String>) -> io::Result<()> {
-    writeln!(out, "{title}")?;
+fn defined(
+    out: &mut impl Write,
+    headings: &Headings,
+    title: &str,
+    imported: u32,
+    items: impl Iterator<Item = String>,
+) -> io::Result<()> {
+    headings.write(out, title)?;
     for (i, item) in items.enumerate().skip(imported as usize) {
         writeln!(out, "  {i}: {item}")?;
     }
@@ -133,9 +142,9 @@ fn global(ty: &GlobalType) -> String {
     format!("{}{}", if ty.mutable { "mutable " } else { "" }, ty.value)
 }
 
-fn segments(out: &mut impl Write, module: &Bytecode) -> io::Result<()> {
+fn segments(out: &mut impl Write, headings: &Headings, module: &Bytecode) -> io::Result<()> {
     let at = |ConstExpr(ops): &ConstExpr| ops.iter().map(|op| format!("{op:?}")).collect::<Vec<_>>().join(" ");
-    writeln!(out, "elements")?;
+    headings.write(out, "elements")?;
     for (i, elem) in module.elems.iter().enumerate() {
         let mode = match &elem.mode {
             ElemMode::Passive => "passive".to_string(),
@@ -144,7 +153,7 @@ fn segments(out: &mut impl Write, module: &Bytecode) -> io::Result<()> {
         };
         writeln!(out, "  {i}: {} of {}, {mode}", elem.items.len(), ValType::Ref(elem.ty))?;
     }
-    writeln!(out, "data")?;
+    headings.write(out, "data")?;
     for (i, data) in module.data.iter().enumerate() {
         let mode = match &data.active {
             None => "passive".to_string(),

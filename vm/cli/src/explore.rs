@@ -3,16 +3,17 @@
 use crate::args::{Explore, Tier};
 use crate::failure::{Done, Failure};
 use crate::page::page;
-use crate::profile;
+use crate::style::Headings;
+use crate::{load, names, profile};
 use std::io::Write;
 use std::path::Path;
-use weir::{Engine, Module, Section};
+use weir::{Engine, Section};
 use weir_bytecode::module::{ExternIndex, Module as Bytecode};
 
 /// Prints the stages of the requested functions, each after a line `;; stage`, or writes a page that shows them.
 pub(crate) fn run(args: &Explore) -> Done {
     let engine = Engine::new(&args.code.config(false)).map_err(Failure::of_engine)?;
-    let module = Module::from_file(&engine, &args.module).map_err(Failure::Module)?;
+    let module = load::module(&engine, &args.module)?;
     profile::use_from(args.code.profile_use.as_deref(), &module)?;
     let bytecode = module.bytecode();
     let funcs = match &args.func {
@@ -20,6 +21,7 @@ pub(crate) fn run(args: &Explore) -> Done {
         None => (bytecode.imported_funcs..bytecode.funcs.len() as u32).collect(),
     };
     let mut out = std::io::stdout().lock();
+    let headings = Headings::of_stdout();
     let mut seen = Vec::new();
     let mut found = false;
     for func in funcs {
@@ -30,12 +32,13 @@ pub(crate) fn run(args: &Explore) -> Done {
             write_page(file, args, bytecode, func, &sections)?;
             continue;
         }
-        writeln!(out, ";; function {func} {}", bytecode.func_name(func).unwrap_or_default())?;
+        headings.write(&mut out, &format!(";; function {func} {}", names::of(bytecode, func).unwrap_or_default()))?;
         for section in sections {
             seen.push(section.stage);
             if args.stage.as_ref().is_none_or(|stage| stage == section.stage) {
                 found = true;
-                writeln!(out, ";; {}\n{}", section.stage, section.text.trim_end())?;
+                headings.write(&mut out, &format!(";; {}", section.stage))?;
+                writeln!(out, "{}", section.text.trim_end())?;
             }
         }
     }
@@ -47,7 +50,7 @@ pub(crate) fn run(args: &Explore) -> Done {
 
 /// Writes the stages of one function as a page.
 fn write_page(file: &Path, args: &Explore, module: &Bytecode, func: u32, sections: &[Section]) -> Result<(), Failure> {
-    let name = module.func_name(func).map_or_else(|| format!("function {func}"), ToString::to_string);
+    let name = names::of(module, func).unwrap_or_else(|| format!("function {func}"));
     let module_name = args.module.file_name().unwrap_or_default().to_string_lossy();
     let entered = args.osr.as_ref().map_or_else(String::new, |wanted| format!(", entered at loop {wanted}"));
     let back_end = match args.code.engine.tier {

@@ -1,6 +1,7 @@
 //! Failures of the command: messages and exit statuses.
 
-use std::io::{self, Write};
+use crate::style;
+use std::io;
 use weir::{Error, InvalidModule, Trap, Unavailable, WasmBacktrace};
 use weir_wasi::{BrokenPipe, I32Exit};
 
@@ -15,7 +16,7 @@ pub(crate) fn status(done: Done) -> u8 {
     };
     if let Some(message) = failure.message() {
         // If standard error is closed as well, the message is lost.
-        let _ = writeln!(io::stderr(), "{message}");
+        let _ = style::message(&message);
     }
     failure.status()
 }

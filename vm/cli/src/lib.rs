@@ -1,7 +1,9 @@
 //! The `weir` command as a library: its arguments and its subcommands.
 
+mod advice;
 mod args;
 mod cache;
+mod completion;
 mod deferred;
 mod diff;
 mod dump;
@@ -9,18 +11,23 @@ mod explore;
 mod failure;
 mod invoke;
 mod limits;
+mod load;
+mod names;
 mod page;
 mod precompiled;
 mod profile;
+mod progress;
 mod run;
 mod script;
 mod snapshot;
 mod stats;
+mod style;
 mod sys;
+mod units;
 mod validate;
 mod wasi_context;
 
-use args::{Command, Weir};
+use args::{Command, Run, Weir};
 use deferred::Deferred;
 use std::process::ExitCode;
 
@@ -38,7 +45,9 @@ pub fn main() -> ExitCode {
         Some(Command::Snapshot(Deferred(snapshot))) => snapshot::snapshot(snapshot),
         Some(Command::Cache(Deferred(cache))) => cache::run(&cache),
         Some(Command::Wast(Deferred(wast))) => script::run(&wast),
-        None => run::run(weir.run),
+        Some(Command::Completion(Deferred(completion))) => completion::completion(&completion),
+        Some(Command::Man(Deferred(man))) => completion::man(&man),
+        None => run::run(Run { by_default: true, ..weir.run }),
     };
     failure::status(done).into()
 }

@@ -2,11 +2,11 @@
 
 use crate::args::Compile;
 use crate::failure::{Done, Failure};
-use std::ffi::{OsStr, OsString};
+use crate::{load, progress};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::{fs, io};
-use weir::{Engine, Module};
+use weir::Engine;
 
 /// The extension of the output if it is not named.
 const EXTENSION: &str = "cwasm";
@@ -14,8 +14,9 @@ const EXTENSION: &str = "cwasm";
 /// Compiles a module ahead of time, and says how much code it has and which functions the optimiser refused.
 pub(crate) fn compile(args: &Compile) -> Done {
     let engine = Engine::new(&args.code.config(false)).map_err(Failure::of_engine)?;
-    let module = Module::from_file(&engine, &args.module).map_err(Failure::Module)?;
-    let bytes = module.serialize().map_err(Failure::of_engine)?;
+    let module = load::module(&engine, &args.module)?;
+    let what = || Some(format!("compiling {} functions of {}", module.stats().functions.total, args.module.display()));
+    let bytes = progress::during(what, || module.serialize()).map_err(Failure::of_engine)?;
     let output = args.output.clone().unwrap_or_else(|| args.module.with_extension(EXTENSION));
     write(&output, &bytes).map_err(|error| Failure::Profile(format!("{}: {error}", output.display())))?;
     let stats = module.stats();
@@ -41,24 +42,5 @@ pub(crate) fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
     fs::write(&new, bytes).and_then(|()| fs::rename(&new, path)).inspect_err(|_| {
         // The first error is the one to report.
         let _ = fs::remove_file(&new);
-    })
-}
-
-/// Loads a module, or with `trusted` one that `weir compile` has written.
-pub(crate) fn load(engine: &Engine, path: &OsStr, trusted: bool) -> Result<Module, Failure> {
-    let precompiled = || Engine::detect_precompiled_file(path).is_ok_and(|kind| kind.is_some());
-    if trusted && precompiled() {
-        // SAFETY: the user says with an option that the file is trusted.
-        return unsafe { Module::deserialize_file(engine, path) }.map_err(Failure::Module);
-    }
-    Module::from_file(engine, path).map_err(|error| {
-        if !precompiled() {
-            return Failure::Module(error);
-        }
-        let path: OsString = path.into();
-        Failure::Usage(format!(
-            "{} is a precompiled module, which can run any code: use --allow-precompiled if you trust it",
-            path.display()
-        ))
     })
 }

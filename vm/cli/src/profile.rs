@@ -2,6 +2,7 @@
 //! read them.
 
 use crate::failure::Failure;
+use crate::names;
 use std::fs;
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
@@ -34,35 +35,60 @@ pub(crate) fn save(file: &Path, module: &Module) -> Result<(), Failure> {
     })
 }
 
-/// Prints the executed branches and indirect calls of every profiled function.
+/// Prints the executed branches and indirect calls of every profiled function: the function with most of them first, and each with its
+/// share of all.
 pub(crate) fn print(module: &Module) -> io::Result<()> {
     let mut out = BufWriter::new(io::stderr().lock());
     let bytecode = module.bytecode();
-    for func in bytecode.imported_funcs..bytecode.funcs.len() as u32 {
-        let (Some(profile), Some(body)) = (module.profile(func), bytecode.body(func)) else { continue };
-        let mut title = Some(format!("profile of {}", name(module, func)));
-        for instr in Instrs::new(bytecode, body.entry, body.end) {
-            if let Some(counts) = counts(module, &profile, instr.pc, instr.op) {
-                title.take().map_or(Ok(()), |title| writeln!(out, "{title}"))?;
-                writeln!(out, "  {:#08x}  {:20} {counts}", instr.pc, instr.op.mnemonic())?;
-            }
+    let mut funcs: Vec<(u64, u32, Vec<String>)> =
+        (bytecode.imported_funcs..bytecode.funcs.len() as u32).filter_map(|func| counted(module, func)).collect();
+    let all: u64 = funcs.iter().map(|(total, ..)| total).sum();
+    if all == 0 {
+        writeln!(out, "weir: nothing was counted: no function ran long enough for a profile, or none has branches")?;
+    } else {
+        let functions = if funcs.len() == 1 { "1 function".into() } else { format!("{} functions", funcs.len()) };
+        writeln!(
+            out,
+            "weir: counted {all} branches and indirect calls in {functions}, after the calls that came before profiling"
+        )?;
+    }
+    // Of equals, the first in the module comes first.
+    funcs.sort_by_key(|(total, ..)| std::cmp::Reverse(*total));
+    for (total, func, lines) in funcs {
+        let share = 100.0 * total as f64 / all as f64;
+        writeln!(out, "{}: {total}, {share:.1} %", names::with_index(bytecode, func))?;
+        for line in lines {
+            writeln!(out, "{line}")?;
         }
     }
     out.flush()
 }
 
-fn name(module: &Module, func: u32) -> String {
-    match module.bytecode().func_name(func) {
-        Some(name) => format!("function {func} `{name}`"),
-        None => format!("function {func}"),
+/// Returns how often branches and indirect calls of a function were executed, the function, and a line for each instruction; `None` if none
+/// was executed.
+fn counted(module: &Module, func: u32) -> Option<(u64, u32, Vec<String>)> {
+    let bytecode = module.bytecode();
+    let (profile, body) = (module.profile(func)?, bytecode.body(func)?);
+    let (mut total, mut lines) = (0, Vec::new());
+    for instr in Instrs::new(bytecode, body.entry, body.end) {
+        let Some(counts) = counts(module, &profile, instr.pc, instr.op) else { continue };
+        total += match profile.call(instr.pc) {
+            Some(call) => call.targets.iter().map(|&(_, count)| u64::from(count)).sum::<u64>() + u64::from(call.others),
+            None => profile.branch(instr.pc).iter().map(|&count| u64::from(count)).sum(),
+        };
+        lines.push(format!("  {:#08x}  {:20} {counts}", instr.pc, instr.op.mnemonic()));
     }
+    (total > 0).then_some((total, func, lines))
 }
 
 /// Formats the counts of an instruction, if it was executed.
 fn counts(module: &Module, profile: &Profile, pc: u32, op: Opcode) -> Option<String> {
     if let Some(call) = profile.call(pc) {
         let target = |&(func, count): &(Option<u32>, u32)| {
-            format!("{} {count}", func.map_or("functions elsewhere".to_string(), |func| name(module, func)))
+            format!(
+                "{} {count}",
+                func.map_or("functions elsewhere".to_string(), |func| names::with_index(module.bytecode(), func))
+            )
         };
         let mut targets: Vec<String> = call.targets.iter().map(target).collect();
         if call.others > 0 {

@@ -1,9 +1,9 @@
 //! `weir run`: one module, as a program or as a library of functions.
 
-use crate::args::{ProfileKind, Run};
+use crate::args::{ProfileKind, Run, UnknownImports};
 use crate::failure::{self, Done, Failure};
 use crate::limits::MemoryBudget;
-use crate::{cache, invoke, limits, precompiled, profile, stats, sys, wasi_context};
+use crate::{advice, cache, invoke, limits, load, profile, stats, sys, wasi_context};
 use std::ffi::{OsStr, OsString};
 use std::fmt::Write as _;
 use std::io::Write;
@@ -12,12 +12,14 @@ use std::time::Instant;
 use weir::{Engine, ExternType, Instance, Linker, Module, ProfilingStrategy, Store, Trap, Val};
 use weir_wasi::{I32Exit, WasiCtx};
 
-/// The guest's native stack, as large as a native program's default.
+/// The guest's native stack, as large as a native program's default, unless `--max-stack` has another size.
 pub(crate) const GUEST_STACK: usize = 8 << 20;
 /// Stack for Weir's own work on the same thread: validation, compilation, host functions.
 pub(crate) const HOST_STACK: usize = 4 << 20;
 /// Address space for the interpreter's frames.
 pub(crate) const VALUE_STACK: usize = 64 << 20;
+/// The largest guest's stack for which the first thread's may grow: see [`sys::grow_stack`].
+const MAX_FIRST_STACK: usize = (64 << 20) - HOST_STACK;
 
 /// The entry point of a program, and the initialiser of a library.
 const START: &str = "_start";
@@ -29,13 +31,19 @@ pub(crate) fn run(args: Run) -> Done {
     let started = Instant::now();
     // The engine is made first, because it prepares the process for barriers: that takes long once there are threads.
     let engine = engine(&args)?;
-    if sys::grow_stack(GUEST_STACK + HOST_STACK) {
+    let stack = guest_stack(&args);
+    if stack <= MAX_FIRST_STACK && sys::grow_stack(stack + HOST_STACK) {
         return run_here(&args, engine, started);
     }
-    let guest = std::thread::Builder::new().name("guest".into()).stack_size(GUEST_STACK + HOST_STACK);
+    let guest = std::thread::Builder::new().name("guest".into()).stack_size(stack.saturating_add(HOST_STACK));
     let run = move || std::process::exit(failure::status(run_here(&args, engine, started)).into());
     let thread = guest.spawn(run).map_err(|error| Failure::Module(error.into()))?;
     thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+}
+
+/// Returns the size of the guest's native stack.
+fn guest_stack(args: &Run) -> usize {
+    args.max_stack.unwrap_or(GUEST_STACK)
 }
 
 /// The store's data: the state of host functions and limits.
@@ -47,7 +55,9 @@ pub(crate) struct Host {
 /// Creates the engine with the settings of the arguments.
 fn engine(args: &Run) -> Result<Engine, Failure> {
     let mut config = args.code.config(args.profile_save.is_some());
-    config.max_wasm_stack(GUEST_STACK).value_stack_size(VALUE_STACK);
+    // The interpreter's frames have as much more room than native ones as by default.
+    let values = guest_stack(args).saturating_mul(VALUE_STACK / GUEST_STACK);
+    config.max_wasm_stack(guest_stack(args)).value_stack_size(values);
     if !args.no_cache {
         config.cache(cache::of_user());
     }
@@ -61,12 +71,16 @@ fn engine(args: &Run) -> Result<Engine, Failure> {
 }
 
 fn run_here(args: &Run, engine: Engine, started: Instant) -> Done {
+    run_module(args, engine, started).map_err(|failure| advice::explain(failure, args))
+}
+
+fn run_module(args: &Run, engine: Engine, started: Instant) -> Done {
     if args.profile.is_none() {
         // Dropping an engine waits for its compiler threads; a program that has finished need not wait.
         std::mem::forget(engine.clone());
     }
     let (path, guest_args) = args.module_and_args.split_first().ok_or_else(|| Failure::Usage("no module".into()))?;
-    let module = precompiled::load(&engine, path, args.allow_precompiled)?;
+    let module = load::program(&engine, path, args.allow_precompiled)?;
     if args.verbose {
         let state = module.stats().stored.cache;
         let state = state.map_or_else(|| "the cache is not used".into(), |state| format!("cache: {state}"));
@@ -88,7 +102,9 @@ fn run_here(args: &Run, engine: Engine, started: Instant) -> Done {
         limits::interrupt_after(engine, limit);
     }
 
-    let done = preload(args, &mut linker, &mut store).and_then(|()| execute(args, guest_args, &module, &linker, &mut store));
+    let done = preload(args, &mut linker, &mut store)
+        .and_then(|()| define_unknown(args, &module, &mut linker, &mut store))
+        .and_then(|()| execute(args, guest_args, &module, &linker, &mut store));
     let done = match (done, args.code.timeout) {
         (Err(Failure::Guest(error)), Some(limit)) => Err(limits::out_of_time(error, limit)),
         (done, _) => done,
@@ -127,7 +143,7 @@ fn preload(args: &Run, linker: &mut Linker<Host>, store: &mut Store<Host>) -> Re
         let at = at.ok_or_else(wrong)?;
         let name = str::from_utf8(&bytes[..at]).map_err(|_| wrong())?;
         let file = OsStr::from_bytes(&bytes[at + 1..]);
-        let module = precompiled::load(linker.engine(), file, args.allow_precompiled)?;
+        let module = load::program(linker.engine(), file, args.allow_precompiled)?;
         let instance = instantiate(linker, store, &module, file)?;
         if is_function(&module, INITIALIZE) {
             call(&instance, store, INITIALIZE, &[])?;
@@ -135,6 +151,16 @@ fn preload(args: &Run, linker: &mut Linker<Host>, store: &mut Store<Host>) -> Re
         linker.instance(&*store, name, instance).map_err(Failure::Module)?;
     }
     Ok(())
+}
+
+/// Defines what the module imports and nothing exports, as `--unknown-imports` says.
+fn define_unknown(args: &Run, module: &Module, linker: &mut Linker<Host>, store: &mut Store<Host>) -> Result<(), Failure> {
+    let defined = match args.unknown_imports {
+        None => Ok(()),
+        Some(UnknownImports::Trap) => linker.define_unknown_imports_as_traps(module),
+        Some(UnknownImports::Default) => linker.define_unknown_imports_as_default_values(store, module),
+    };
+    defined.map_err(Failure::Module)
 }
 
 /// Instantiates the module in `file`. An error is the guest's if guest code, a segment or a limit caused it, else the module's.
@@ -204,12 +230,13 @@ fn no_function(module: &Module, name: &str) -> Failure {
 fn call(instance: &Instance, store: &mut Store<Host>, name: &str, args: &[OsString]) -> Done {
     let func = instance.get_func(&mut *store, name).ok_or_else(|| Failure::Usage(format!("no function `{name}`")))?;
     let ty = func.ty(&*store);
+    let shape = invoke::shape(args);
     let args = invoke::parse_args(&ty, args).map_err(|message| Failure::Usage(format!("{name}: {message}")))?;
     let mut results = vec![Val::I32(0); ty.results().len()];
     func.call(&mut *store, &args, &mut results).map_err(Failure::Guest)?;
     let mut out = std::io::stdout().lock();
     for result in &results {
-        writeln!(out, "{}", invoke::show(result))?;
+        writeln!(out, "{}", invoke::show(result, shape))?;
     }
     Ok(0)
 }

@@ -4,7 +4,7 @@ use crate::args::Snapshot;
 use crate::failure::{Done, Failure};
 use crate::limits::MemoryBudget;
 use crate::run::{GUEST_STACK, HOST_STACK, Host, VALUE_STACK, of_instantiation};
-use crate::{limits, precompiled, wasi_context};
+use crate::{limits, load, precompiled, wasi_context};
 use std::io::{self, Write};
 use weir::error::Context;
 use weir::{Engine, Linker, Module, SnapshotError, Store};
@@ -23,8 +23,7 @@ fn run(args: &Snapshot) -> Done {
     let engine = Engine::new(&config).map_err(Failure::of_engine)?;
     let path = args.module.display();
     // All of it, also the debugging information that a run reads only for a backtrace.
-    let bytes = std::fs::read(&args.module)
-        .map_err(|error| Failure::Module(weir::Error::new(error).context(format!("loading {path}"))))?;
+    let bytes = load::bytes(&args.module)?;
     if Engine::detect_precompiled(&bytes).is_some() {
         return Err(Failure::Usage(format!(
             "{path} is a precompiled module; a snapshot is made of the module that it was compiled from"

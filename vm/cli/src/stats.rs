@@ -1,72 +1,66 @@
 //! `--stats`: prints statistics of the interpreter and the compilers on standard error.
 
 use crate::args::StatsFormat;
+use crate::units;
 use serde_json::{Map, Value, json};
 use std::io::Write;
 use std::time::Duration;
-use weir::{Counters, Fallback, StatDeclaration, StatUnit, StatValue, Stats};
+use weir::{Counters, Fallback, StatDeclaration, StatUnit, StatValue, Stats, TierUp};
+use weir_bytecode::names::Demangled;
 
 /// Prints the statistics.
 pub(crate) fn print(format: StatsFormat, stats: &Stats, wall: Duration, trapped: bool) -> std::io::Result<()> {
     let text = match format {
         StatsFormat::Text => text(stats, wall),
+        StatsFormat::Compiler => text(stats, wall) + &of_compilers(stats),
         StatsFormat::Json => json(stats, wall, trapped).to_string(),
     };
     writeln!(std::io::stderr(), "{text}")
 }
 
-/// Formats a summary: which engines ran functions, the cost of compiling, and the results of the optimiser.
+/// Formats a summary: time and memory, which engines ran functions, what was compiled and why.
 fn text(stats: &Stats, wall: Duration) -> String {
     let functions = &stats.functions;
-    let mut compiled = Vec::new();
-    if functions.native > 0 {
-        compiled.push(format!("{} compiled by the native back end", functions.native));
-    }
-    if functions.cranelift > 0 {
-        compiled.push(format!("{} compiled by Cranelift", functions.cranelift));
-    }
-    if functions.baseline > 0 {
-        compiled.push(format!("{} compiled by the baseline compiler", functions.baseline));
-    }
-    if functions.evaluated > 0 {
-        compiled.push(format!("{} evaluated as SSA", functions.evaluated));
-    }
+    let compilers = [
+        (functions.native, "compiled by the native back end"),
+        (functions.cranelift, "compiled by Cranelift"),
+        (functions.baseline, "compiled by the baseline compiler"),
+        (functions.evaluated, "evaluated as SSA"),
+    ];
+    let used = compilers.into_iter().filter(|(count, _)| *count > 0);
+    let mut compiled: Vec<String> = used.map(|(count, how)| format!("{count} {how}")).collect();
     if compiled.is_empty() {
         compiled.push("none compiled".into());
     }
-    let mut text = format!(
-        "weir: {:.3} s; of {} functions {} ran: {} only interpreted, {}",
-        wall.as_secs_f64(),
-        functions.total,
-        functions.called,
-        functions.interpreted,
-        compiled.join(", "),
-    );
-    if stats.osr_entries > 0 {
-        let times = if stats.osr_entries == 1 { "once" } else { &format!("{} times", stats.osr_entries) };
-        text.push_str(&format!("; switched to compiled code within a running loop {times}"));
-    }
-    text.push_str(&format!("\nweir: validated in {:.1} ms", stats.validate_ms));
+    let memory = peak_memory().map_or_else(String::new, |bytes| format!(", {} of memory at most", units::show(bytes)));
+    let mut text = format!("weir: {:.3} s{memory}; validated in {:.1} ms", wall.as_secs_f64(), stats.validate_ms);
     let stored = &stats.stored;
     if let Some(cache) = &stored.cache {
         text.push_str(&format!("; cache: {cache}"));
     }
+    text.push_str(&format!(
+        "\nweir: of {} functions {} ran: {} only interpreted, {}",
+        functions.total,
+        functions.called,
+        functions.interpreted,
+        compiled.join(", "),
+    ));
+    if stats.osr_entries > 0 {
+        let times = if stats.osr_entries == 1 { "once" } else { &format!("{} times", stats.osr_entries) };
+        text.push_str(&format!("; switched to compiled code within a running loop {times}"));
+    }
     if stored.optimised + stored.baseline + stored.damaged > 0 {
         let (optimised, baseline, damaged) = (stored.optimised, stored.baseline, stored.damaged);
         text.push_str(&format!(
-            "; of earlier processes: {optimised} functions optimised, {baseline} in baseline code, {damaged} damaged"
+            "\nweir: of earlier processes: {optimised} functions optimised, {baseline} in baseline code, {damaged} damaged"
         ));
-    }
-    if stats.body_bytes > 0 {
-        let share = 100.0 * stats.accepted_bytes as f64 / stats.body_bytes as f64;
-        text.push_str(&format!(", {share:.1} % of the bodies without wasmparser"));
     }
     if stats.code_bytes > 0 {
         let compile_ms: f64 = stats.compile_ms.iter().map(|(_, ms)| ms).sum();
         let (bytecode, code) = (stats.bytecode_bytes_compiled, stats.code_bytes);
-        text.push_str(&format!("; compiled {bytecode} bytes of bytecode to {code} bytes of code in {compile_ms:.1} ms"));
-        text.push_str(&optimised(stats));
+        text.push_str(&format!("\nweir: compiled {bytecode} bytes of bytecode to {code} bytes of code in {compile_ms:.1} ms"));
     }
+    text.push_str(&tier_up(stats));
     for line in unusual(stats) {
         text.push_str(&format!("\nweir: {line}"));
     }
@@ -80,6 +74,23 @@ fn text(stats: &Stats, wall: Duration) -> String {
         ));
     }
     text
+}
+
+/// Maximum number of functions that are listed because they were hot.
+const HOT: usize = 8;
+
+/// Formats a line about the functions that were compiled because they were hot.
+fn tier_up(stats: &Stats) -> String {
+    let names = stats.tier_up.iter().take(HOT).map(|TierUp { func, name, .. }| match name {
+        Some(name) => format!("{:#}", Demangled(name)),
+        None => format!("function {func}"),
+    });
+    let list: Vec<String> = names.collect();
+    match (list.is_empty(), stats.tier_up.len().saturating_sub(HOT)) {
+        (true, _) => String::new(),
+        (false, 0) => format!("\nweir: hot, the first one first: {}", list.join(", ")),
+        (false, more) => format!("\nweir: hot, the first one first: {} and {more} more", list.join(", ")),
+    }
 }
 
 /// Formats a number of compiled bodies, which are functions and loops.
@@ -112,16 +123,26 @@ fn unusual(stats: &Stats) -> Vec<String> {
     lines
 }
 
-/// Formats a line about the optimiser.
-fn optimised(stats: &Stats) -> String {
-    let rewrites: u64 = stats.opt.iter().map(|(_, changes)| changes).sum();
-    let numbering: u64 = stats.opt.iter().filter(|(pass, _)| pass == "gvn").map(|(_, changes)| changes).sum();
-    let counters = &stats.compiler;
-    format!(
-        "\nweir: optimised in {rewrites} rewrites; shared {} values in construction, {numbering} by value numbering; \
-         proved by gates alone: constants {}, branches {}, dead blocks {}",
-        counters.shared, counters.gated_constants, counters.gated_branches, counters.gated_blocks,
-    )
+/// Formats lines about validation and the optimiser.
+fn of_compilers(stats: &Stats) -> String {
+    let mut text = String::new();
+    if stats.body_bytes > 0 {
+        let share = 100.0 * stats.accepted_bytes as f64 / stats.body_bytes as f64;
+        text.push_str(&format!("\nweir: {share:.1} % of the bodies validated without wasmparser"));
+    }
+    if stats.code_bytes > 0 {
+        let rewrites: u64 = stats.opt.iter().map(|(_, changes)| changes).sum();
+        let numbering: u64 = stats.opt.iter().filter(|(pass, _)| pass == "gvn").map(|(_, changes)| changes).sum();
+        let counters = &stats.compiler;
+        text.push_str(&format!(
+            "\nweir: optimised in {rewrites} rewrites; shared {} values in construction, {numbering} by value numbering; \
+             proved by gates alone: constants {}, branches {}, dead blocks {}",
+            counters.shared, counters.gated_constants, counters.gated_branches, counters.gated_blocks,
+        ));
+        let phases: Vec<String> = stats.compile_ms.iter().map(|(phase, ms)| format!("{phase} {ms:.1}")).collect();
+        text.push_str(&format!("\nweir: compilation in ms: {}", phases.join(", ")));
+    }
+    text
 }
 
 /// The statistics that only a run has: name, unit and documentation. The others are declared in `weir`.

@@ -2,13 +2,14 @@
 
 use crate::args::Validate;
 use crate::failure::{Done, Failure};
-use weir::{Config, Engine, Module};
+use crate::load;
+use weir::{Config, Engine};
 
 /// Loads every module, so that the first one that is not valid is reported.
 pub(crate) fn validate(args: &Validate) -> Done {
     let engine = engine()?;
     for path in &args.modules {
-        Module::from_file(&engine, path).map_err(Failure::Module)?;
+        load::module(&engine, path)?;
     }
     Ok(0)
 }

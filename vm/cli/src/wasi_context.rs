@@ -17,9 +17,13 @@ const AS: &[u8] = b"::";
 
 /// Builds the context of a program: arguments, environment, streams, sockets and directories.
 pub(crate) fn context(args: &Run, path: &OsStr, guest_args: &[OsString]) -> Result<WasiCtx, Failure> {
-    let mut builder = guarded()?.inherit_stdio().broken_pipe_ends(true).arg(path.as_bytes()).map_err(nul)?;
+    let mut builder = guarded()?.inherit_stdio().broken_pipe_ends(true);
+    builder = builder.arg(args.argv0.as_deref().unwrap_or(path).as_bytes()).map_err(nul)?;
     if args.invoke.is_none() {
         builder = builder.args(guest_args.iter().map(|arg| arg.as_bytes())).map_err(nul)?;
+    }
+    if args.inherit_env {
+        builder = inherited(builder, &args.env)?;
     }
     builder = variables(builder, &args.env)?;
     for address in &args.listen {
@@ -28,7 +32,11 @@ pub(crate) fn context(args: &Run, path: &OsStr, guest_args: &[OsString]) -> Resu
             .map_err(|error| Failure::Usage(format!("--listen {address}: expected ADDRESS:PORT to listen on: {error}")))?;
         builder = builder.preopened_listener(listener);
     }
-    Ok(finish(builder, &args.dirs, args.code.engine.deterministic)?.build())
+    builder = finish(builder, &args.dirs, args.code.engine.deterministic)?;
+    for dir in &args.dirs_to_read {
+        builder = open(builder, "--dir-ro", dir, Access::ReadOnly)?;
+    }
+    Ok(builder.build())
 }
 
 /// Builds the context of an initialiser, which has only what its flags give, and what it prints.
@@ -55,6 +63,15 @@ fn guarded() -> Result<WasiCtxBuilder, Failure> {
     guarded.map_err(|error| Failure::Usage(format!("{}: {error}", cache.directory().display())))
 }
 
+/// Adds the variables of this process's environment but those that are set.
+fn inherited(mut builder: WasiCtxBuilder, set: &[OsString]) -> Result<WasiCtxBuilder, Failure> {
+    let is_set = |name: &OsStr| set.iter().filter_map(|variable| definition(variable)).any(|(other, _)| other == name.as_bytes());
+    for (name, value) in std::env::vars_os().filter(|(name, _)| !is_set(name)) {
+        builder = builder.env(name.into_vec(), value.into_vec()).map_err(nul)?;
+    }
+    Ok(builder)
+}
+
 fn variables(mut builder: WasiCtxBuilder, variables: &[OsString]) -> Result<WasiCtxBuilder, Failure> {
     for variable in variables {
         if let Some((name, value)) = definition(variable) {
@@ -67,7 +84,7 @@ fn variables(mut builder: WasiCtxBuilder, variables: &[OsString]) -> Result<Wasi
 /// Adds directories, and makes the context deterministic if asked to.
 fn finish(mut builder: WasiCtxBuilder, dirs: &[OsString], deterministic: bool) -> Result<WasiCtxBuilder, Failure> {
     for dir in dirs {
-        builder = open(builder, dir)?;
+        builder = open(builder, "--dir", dir, Access::ReadWrite)?;
     }
     Ok(if deterministic { builder.deterministic(SEED) } else { builder })
 }
@@ -81,14 +98,14 @@ fn definition(variable: &OsStr) -> Option<(&[u8], Vec<u8>)> {
     }
 }
 
-fn open(builder: WasiCtxBuilder, dir: &OsStr) -> Result<WasiCtxBuilder, Failure> {
+fn open(builder: WasiCtxBuilder, option: &str, dir: &OsStr, access: Access) -> Result<WasiCtxBuilder, Failure> {
     let bytes = dir.as_bytes();
     let (host, guest) = match bytes.windows(AS.len()).position(|window| window == AS) {
         Some(at) => (&bytes[..at], &bytes[at + AS.len()..]),
         None => (bytes, bytes),
     };
-    let problem = |error: &dyn std::fmt::Display| Failure::Usage(format!("--dir {}: {error}", dir.display()));
+    let problem = |error: &dyn std::fmt::Display| Failure::Usage(format!("{option} {}: {error}", dir.display()));
     let guest = str::from_utf8(guest).map_err(|error| problem(&error))?;
     let host = Path::new(OsStr::from_bytes(host));
-    builder.preopened_dir(host, guest, Access::ReadWrite).map_err(|error| problem(&error))
+    builder.preopened_dir(host, guest, access).map_err(|error| problem(&error))
 }

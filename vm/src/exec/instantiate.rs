@@ -15,12 +15,12 @@ use crate::records::store::{StoreRecord, context};
 use crate::records::table::TableRecord;
 use crate::sys::mapping;
 use crate::sys::thread;
-use crate::{Module, Result};
+use crate::{Error, Module, Result};
 use std::alloc::{Layout as Allocation, alloc_zeroed, dealloc, handle_alloc_error};
 use std::cell::{Cell, OnceCell};
 use std::ptr::NonNull;
 use weir_bytecode::module::{ConstExpr, ConstOp, DataSegment, ElemItems, ElemMode, ElemSegment};
-use weir_bytecode::semantics;
+use weir_bytecode::{Trap, semantics};
 use weir_contract::{FuncRef, InstanceCtx};
 
 /// A resolved import whose type has been checked.
@@ -274,10 +274,20 @@ unsafe fn write_elems(instance: &InstanceRecord) -> Result<()> {
             ElemMode::Active { table, offset } => unsafe {
                 let table = &mut *instance.table(*table);
                 let offset = address(table.ty.table64, evaluate(instance, offset));
-                match &segment.items {
-                    ElemItems::Funcs(funcs) => table.write_funcs(offset, instance.func_refs(funcs))?,
-                    ElemItems::Exprs(_) => table.write(offset, references(instance, segment))?,
-                }
+                let written = match &segment.items {
+                    ElemItems::Funcs(funcs) => table.write_funcs(offset, instance.func_refs(funcs)),
+                    ElemItems::Exprs(_) => table.write(offset, references(instance, segment)),
+                };
+                let len = segment.items.len() as u64;
+                written.map_err(|trap| {
+                    outside(
+                        trap,
+                        format!("element segment {i}, {} at {offset}", counted(len, "element")),
+                        "table",
+                        table.ctx.len,
+                        "element",
+                    )
+                })?;
             },
         }
         bulk::elem_drop(instance, i as u32);
@@ -304,12 +314,27 @@ unsafe fn write_data(instance: &InstanceRecord) -> Result<()> {
             // SAFETY: as `instantiate`.
             unsafe {
                 let offset = address(bytecode.memories[*memory as usize].memory64, evaluate(instance, offset));
-                bulk::write_data(instance, *memory, segment, offset, range.end - range.start)?;
+                let len = range.end - range.start;
+                let written = bulk::write_data(instance, *memory, segment, offset, len);
+                written.map_err(|trap| {
+                    let what = format!("data segment {i}, {} at {offset}", counted(len.into(), "byte"));
+                    outside(trap, what, "memory", (*instance.memory(*memory)).ctx.len, "byte")
+                })?;
             }
         }
         bulk::data_drop(instance, segment);
     }
     Ok(())
+}
+
+/// Creates the error for a segment that is not within its memory or table.
+#[cold]
+fn outside(trap: Trap, segment: String, of: &str, len: u64, unit: &str) -> Error {
+    Error::trapped(trap, Some(format!("{segment}, and the {of} has {}", counted(len, unit)).into()))
+}
+
+fn counted(count: u64, unit: &str) -> String {
+    format!("{count} {unit}{}", if count == 1 { "" } else { "s" })
 }
 
 /// Allocates the pages of the first memory that most data is about to be written to, if this is much data at constant addresses with few

@@ -7,6 +7,7 @@ use std::any::Any;
 use std::error::Error as StdError;
 use std::fmt;
 use std::sync::OnceLock;
+use weir_bytecode::names::Demangled;
 
 /// The guest functions that were active when an error occurred, innermost first.
 ///
@@ -148,11 +149,13 @@ impl FrameInfo {
     }
 }
 
+/// Writes the module and the function: the name from the name section, as the source has it with feature `demangle`, or else that of an
+/// export, or else the index.
 impl fmt::Display for FrameInfo {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let module = self.module.name().unwrap_or("<unknown>");
-        match self.func_name() {
-            Some(name) => write!(f, "{module}!{name}")?,
+        match self.func_name().or_else(|| self.module.bytecode().export_of(self.func)) {
+            Some(name) => write!(f, "{module}!{:#}", Demangled(name))?,
             None => write!(f, "{module}!<wasm function {}>", self.func)?,
         }
         write!(f, " at {:#x}", self.pc)?;
@@ -161,7 +164,7 @@ impl fmt::Display for FrameInfo {
         for (i, symbol) in symbols.iter().enumerate() {
             let Some(place) = symbol.place() else { continue };
             match symbol.name().filter(|_| i + 1 < symbols.len()) {
-                Some(name) => write!(f, "\n         {place} in {name}")?,
+                Some(name) => write!(f, "\n         {place} in {:#}", Demangled(name))?,
                 None => write!(f, "\n         {place}")?,
             }
         }

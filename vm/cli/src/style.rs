@@ -1,0 +1,31 @@
+//! Colours, where the conventions ask for them: on a terminal, unless `NO_COLOR`, `CLICOLOR` or `TERM` say otherwise.
+
+use anstream::{AutoStream, ColorChoice};
+use clap::builder::styling::{AnsiColor, Style};
+use std::io::{self, Write};
+
+/// Prints a message on standard error. The program's name, and that it is a trap, stand out.
+pub(crate) fn message(message: &str) -> io::Result<()> {
+    const LOUD: Style = AnsiColor::Red.on_default().bold();
+    let mut out = io::stderr().lock();
+    let loud = ["weir: trap:", "weir:"].into_iter().find(|start| message.starts_with(start));
+    match loud.filter(|_| AutoStream::choice(&out) != ColorChoice::Never) {
+        Some(loud) => writeln!(out, "{LOUD}{loud}{LOUD:#}{}", &message[loud.len()..]),
+        None => writeln!(out, "{message}"),
+    }
+}
+
+/// The style of headings on standard output.
+pub(crate) struct Headings(Style);
+
+impl Headings {
+    pub fn of_stdout() -> Headings {
+        let plain = AutoStream::choice(&io::stdout()) == ColorChoice::Never;
+        Headings(if plain { Style::new() } else { Style::new().bold() })
+    }
+
+    /// Writes a line.
+    pub fn write(&self, out: &mut impl Write, heading: &str) -> io::Result<()> {
+        writeln!(out, "{}{heading}{:#}", self.0, self.0)
+    }
+}

@@ -1,0 +1,114 @@
+//! Sizes and times with units.
+
+use std::time::Duration;
+
+/// Parses a number of bytes, or of binary units: `65536`, `64K`, `1.5G`, `512MiB`.
+pub(crate) fn size(text: &str) -> Result<usize, String> {
+    let error = || "expected a size, such as 65536, 64K, 512M or 1G".to_string();
+    let (number, unit) = split(text);
+    let factor: u64 = match unit.to_ascii_lowercase().as_str() {
+        "" | "b" => 1,
+        "k" | "kb" | "kib" => 1 << 10,
+        "m" | "mb" | "mib" => 1 << 20,
+        "g" | "gb" | "gib" => 1 << 30,
+        "t" | "tb" | "tib" => 1 << 40,
+        _ => return Err(error()),
+    };
+    let bytes = match number.parse::<u64>() {
+        Ok(number) => number.checked_mul(factor),
+        // Fractions of units, which `f64` represents well enough.
+        Err(_) if factor > 1 && number.contains('.') => {
+            let bytes = number.parse::<f64>().map_err(|_| error())? * factor as f64;
+            (bytes < u64::MAX as f64).then_some(bytes as u64)
+        }
+        Err(_) if !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit()) => None,
+        Err(_) => return Err(error()),
+    };
+    bytes.and_then(|bytes| usize::try_from(bytes).ok()).ok_or_else(|| format!("{text} is more than this system can address"))
+}
+
+/// As [`size`], but not zero.
+pub(crate) fn size_above_zero(text: &str) -> Result<usize, String> {
+    size(text).and_then(|bytes| if bytes > 0 { Ok(bytes) } else { Err("expected a size above zero".into()) })
+}
+
+/// Parses a positive time, in seconds if it has no unit: `5`, `0.5`, `5s`, `100ms`, `2m`, `1h`.
+pub(crate) fn time(text: &str) -> Result<Duration, String> {
+    let error = || "expected a time, such as 5, 0.5s, 100ms or 2m".to_string();
+    let (number, unit) = split(text);
+    let (factor, divisor) = match unit {
+        "" | "s" => (1.0, 1.0),
+        "us" => (1.0, 1e6),
+        "ms" => (1.0, 1e3),
+        "m" | "min" => (60.0, 1.0),
+        "h" => (3600.0, 1.0),
+        _ => return Err(error()),
+    };
+    let seconds = number.parse::<f64>().map_err(|_| error())? * factor / divisor;
+    match Duration::try_from_secs_f64(seconds) {
+        Ok(Duration::ZERO) => Err("expected a time above zero".into()),
+        Ok(time) => Ok(time),
+        Err(error) => Err(error.to_string()),
+    }
+}
+
+/// Shows a number of bytes in the largest unit of which there are at least ten.
+pub(crate) fn show(bytes: u64) -> String {
+    let units = [(1 << 40, "TiB"), (1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")];
+    let unit = units.into_iter().find(|(unit, _)| bytes / unit >= 10);
+    unit.map_or_else(|| format!("{bytes} bytes"), |(unit, name)| format!("{} {name}", bytes / unit))
+}
+
+/// Splits a number from its unit.
+fn split(text: &str) -> (&str, &str) {
+    let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
+    text.split_at(end)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes() {
+        let right: [(&str, u64); 9] = [
+            ("0", 0),
+            ("131072", 131072),
+            ("64K", 65536),
+            ("64KiB", 65536),
+            ("512M", 512 << 20),
+            ("1G", 1 << 30),
+            ("1.5g", 3 << 29),
+            ("2tb", 2 << 40),
+            ("18446744073709551615", u64::MAX),
+        ];
+        for (text, bytes) in right {
+            assert_eq!(size(text), Ok(bytes as usize), "{text}");
+        }
+        for text in ["", "G", "-1", "+1", "1x", "1.5", "0x10", "1 G", "lots", "1.2.3G", ".", ".G"] {
+            assert!(size(text).is_err_and(|message| message.starts_with("expected a size")), "{text}");
+        }
+        for text in ["18446744073709551616", "16777216T", "99999999.5T"] {
+            assert!(size(text).is_err_and(|message| message.contains("more than")), "{text}");
+        }
+    }
+
+    #[test]
+    fn times() {
+        let right =
+            [("5", 5000), ("0.2", 200), ("5s", 5000), ("100ms", 100), ("1500us", 1), ("2m", 120_000), ("1.5h", 5_400_000)];
+        for (text, millis) in right {
+            assert_eq!(time(text).map(|time| time.as_millis()), Ok(millis), "{text}");
+        }
+        for text in ["", "s", "0", "0ms", "-1", "soon", "5 s", "5d", "1.2.3", "1e400", "nan", "inf"] {
+            assert!(time(text).is_err(), "{text}");
+        }
+        assert!(time("99999999999999999999999h").is_err());
+    }
+
+    #[test]
+    fn bytes_are_shown() {
+        let shown = [0, 10239, 10240, (10 << 20) + 5, 9 << 30, u64::MAX].map(show);
+        assert_eq!(shown, ["0 bytes", "10239 bytes", "10 KiB", "10 MiB", "9216 MiB", "16777215 TiB"]);
+    }
+}
