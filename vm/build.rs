@@ -9,6 +9,8 @@ use std::process::Command;
 
 /// The packages that make code, validate modules or run them, from the folder of the workspace.
 const SOURCES: [&str; 4] = ["bytecode", "jit", "vm/src", "vm/Cargo.toml"];
+/// The same in a package without its workspace, from its own folder. It depends on exactly one version of the other packages.
+const OWN_SOURCES: [&str; 2] = ["src", "Cargo.toml"];
 /// The versions of dependencies. The file is not there in a package without its workspace.
 const LOCK: &str = "Cargo.lock";
 /// What Cargo tells: target, features, profile and flags.
@@ -18,9 +20,11 @@ const PLACES: [&str; 6] =
     ["CARGO_HOME", "CARGO_MANIFEST_DIR", "CARGO_MANIFEST_PATH", "CARGO_MAKEFLAGS", "CARGO_TARGET_DIR", "CARGO_TERM_"];
 
 fn main() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the package is in a folder of the workspace");
+    let package = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let workspace = package.parent().filter(|folder| SOURCES.iter().all(|source| folder.join(source).exists()));
+    let (root, sources) = workspace.map_or((package, &OWN_SOURCES[..]), |workspace| (workspace, &SOURCES));
     let mut hasher = blake3::Hasher::new();
-    for source in SOURCES {
+    for source in sources {
         println!("cargo:rerun-if-changed={}", root.join(source).display());
         hash(&root.join(source), &mut hasher).unwrap_or_else(|error| panic!("{source}: {error}"));
     }

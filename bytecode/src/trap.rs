@@ -80,3 +80,10 @@ impl std::fmt::Display for Trap {
 }
 
 impl std::error::Error for Trap {}
+
+impl Trap {
+    /// The trap with this discriminant.
+    pub fn from_u8(code: u8) -> Option<Trap> {
+        Trap::from_code(code)
+    }
+}

@@ -274,6 +274,11 @@ impl MemoryType {
         MemoryType { limits: Limits { min, max }, memory64: true, shared: false, page_size_log2: 16 }
     }
 
+    /// Begins a type with no pages at first, 32-bit addresses and pages of 64 KiB.
+    pub fn builder() -> MemoryTypeBuilder {
+        MemoryTypeBuilder::new()
+    }
+
     /// Whether addresses are i64.
     pub fn is_64(&self) -> bool {
         self.memory64
@@ -302,6 +307,97 @@ impl MemoryType {
     /// log2 of the bytes of a page.
     pub fn page_size_log2(&self) -> u8 {
         self.page_size_log2
+    }
+}
+
+/// Builds a [`MemoryType`].
+#[derive(Clone, Debug)]
+pub struct MemoryTypeBuilder {
+    ty: MemoryType,
+}
+
+/// A [`MemoryTypeBuilder`] describes no memory.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum InvalidMemoryType {
+    /// The largest size is less than the initial one.
+    #[error("the minimum size of a memory must not exceed its maximum")]
+    Limits,
+    /// Pages have one byte or 64 KiB.
+    #[error("a page has 2^0 or 2^16 bytes, not 2^{0}")]
+    PageSize(u8),
+    /// The size does not fit the addresses.
+    #[error("{0} pages do not fit the memory's addresses")]
+    Size(u64),
+    /// Shared memories have a largest size.
+    #[error("a shared memory needs a maximum size")]
+    Shared,
+}
+
+impl Default for MemoryTypeBuilder {
+    fn default() -> MemoryTypeBuilder {
+        MemoryTypeBuilder { ty: MemoryType::new(0, None) }
+    }
+}
+
+impl MemoryTypeBuilder {
+    /// Begins as [`MemoryType::builder`].
+    pub fn new() -> MemoryTypeBuilder {
+        MemoryTypeBuilder::default()
+    }
+
+    /// Sets the initial size in pages.
+    pub fn min(&mut self, min: u64) -> &mut Self {
+        self.ty.limits.min = min;
+        self
+    }
+
+    /// Sets the largest size in pages.
+    pub fn max(&mut self, max: Option<u64>) -> &mut Self {
+        self.ty.limits.max = max;
+        self
+    }
+
+    /// Sets whether addresses are i64.
+    pub fn memory64(&mut self, memory64: bool) -> &mut Self {
+        self.ty.memory64 = memory64;
+        self
+    }
+
+    /// Sets whether several threads may hold it.
+    pub fn shared(&mut self, shared: bool) -> &mut Self {
+        self.ty.shared = shared;
+        self
+    }
+
+    /// Sets log2 of the bytes of a page: 0 or 16.
+    pub fn page_size_log2(&mut self, page_size_log2: u8) -> &mut Self {
+        self.ty.page_size_log2 = page_size_log2;
+        self
+    }
+
+    /// Returns the type.
+    ///
+    /// # Errors
+    /// There is no such memory.
+    pub fn build(&self) -> Result<MemoryType, InvalidMemoryType> {
+        let MemoryType { limits: Limits { min, max }, memory64, shared, page_size_log2 } = self.ty;
+        if page_size_log2 != 0 && page_size_log2 != 16 {
+            return Err(InvalidMemoryType::PageSize(page_size_log2));
+        }
+        // Addresses have 32 or 64 bits, and memories as many bytes; 2^64 bytes in pages of one byte are one too many for a `u64`.
+        let most = match (memory64, page_size_log2) {
+            (false, log2) => 1 << (32 - log2),
+            (true, 0) => u64::MAX,
+            (true, log2) => 1 << (64 - log2),
+        };
+        if let Some(pages) = [Some(min), max].into_iter().flatten().find(|&pages| pages > most) {
+            return Err(InvalidMemoryType::Size(pages));
+        }
+        match max {
+            Some(max) if min > max => Err(InvalidMemoryType::Limits),
+            None if shared => Err(InvalidMemoryType::Shared),
+            _ => Ok(self.ty),
+        }
     }
 }
 

@@ -65,8 +65,8 @@
 //!
 //! On by default: `jit`: native code; without it no executable memory is ever created. `cranelift`: the second back
 //! end. `wat`: [`Module::new`] accepts the text format. `snapshot`: the type `Snapshot`. `anyhow`: [`Error`] converts to and from the error
-//! of that crate. `async`: asynchronous calls. `runtime`, `std`, `backtrace`, `parallel-compilation` and `profiling`: names of wasmtime's
-//! features; their function is always there. Off by
+//! of that crate. `async`: asynchronous calls. `demangle`: backtraces show names as in the source. `runtime`, `std`, `backtrace`,
+//! `call-hook`, `parallel-compilation` and `profiling`: names of wasmtime's features; their function is always there. Off by
 //! default: `regalloc2`: a second register allocator, to compare
 //! with. `fault-injection`: tests can make system calls of the library fail, with the module `fault_injection`.
 
@@ -91,6 +91,8 @@ pub use sys::fault_injection;
 #[cfg(feature = "anyhow")]
 pub use anyhow;
 pub use api::cache::{Cache, CacheConfig, CacheEntry};
+#[cfg(feature = "async")]
+pub use api::call_hook::CallHookHandler;
 pub use api::caller::Caller;
 pub use api::config::choices::{Collector, Inlining, OptLevel, RegallocAlgorithm, Strategy};
 pub use api::error::{self, LinkError, UnknownImportError};
@@ -103,7 +105,7 @@ pub use api::instance::Instance;
 pub use api::limits::{StoreLimits, StoreLimitsBuilder};
 pub use api::linker::{InstancePre, Linker};
 pub use api::memory::{Memory, MemoryAccessError};
-pub use api::module::ModuleExport;
+pub use api::module::{ModuleExport, ResourcesRequired};
 pub use api::precompiled::Precompiled;
 pub use api::rooted::{GcHeapOutOfMemory, GcRef, OwnedRooted, RootScope, Rooted, RootedGcRef};
 #[cfg(feature = "snapshot")]
@@ -116,13 +118,14 @@ pub use api::types::{ExnType, ExportType, ExternType, FuncType, ImportType, TagT
 pub use api::unchecked::ValRaw;
 pub use api::value::{ExnRef, ExternRef, Ref, V128, Val};
 pub use records::backtrace::{FrameInfo, WasmBacktrace};
+pub use records::call_hook::CallHook;
 pub use records::config::{Allocator, Config, Tier, Unavailable, WasmBacktraceDetails};
 pub use records::engine::{Engine, EngineWeak};
 pub use records::error::{Error, Result, ToWasmtimeResult};
 pub use records::events::{CompiledBy, ProfilingStrategy, TierEventKind};
-pub use records::limiter::ResourceLimiter;
 #[cfg(feature = "async")]
 pub use records::limiter::ResourceLimiterAsync;
+pub use records::limiter::{DEFAULT_INSTANCE_LIMIT, DEFAULT_MEMORY_LIMIT, DEFAULT_TABLE_LIMIT, ResourceLimiter};
 pub use records::module::Module;
 pub use records::pooling::{InstanceAllocationStrategy, PoolConcurrencyLimitError, PoolingAllocationConfig};
 #[cfg(feature = "snapshot")]
@@ -133,7 +136,9 @@ pub use records::store::UpdateDeadline;
 pub use records::symbols::FrameSymbol;
 pub use records::thrown::ThrownException;
 pub use weir_bytecode::Trap;
-pub use weir_bytecode::types::{GlobalType, HeapType, Limits, MemoryType, Mutability, RefType, TableType, ValType};
+pub use weir_bytecode::types::{
+    GlobalType, HeapType, Limits, MemoryType, MemoryTypeBuilder, Mutability, RefType, TableType, ValType,
+};
 pub use weir_bytecode::validate::InvalidModule;
 pub use weir_contract::code::{PadAt, Padding};
 pub use weir_contract::profile::{BranchProfile, CallProfile, Profile};

@@ -1,9 +1,12 @@
 //! A typical host program for wasmtime: it uses only wasmtime's documented API, and names the crate `wasmtime`
-//! throughout. The assertions state its behaviour there (version 48, features `runtime`, `std`, `anyhow`,
-//! `cranelift`, `pooling-allocator` and `wat`).
+//! throughout. The assertions state its behaviour there (version 48, with the features in `programs/bench/embed/Cargo.toml`).
 
+#[path = "hosts.rs"]
+mod hosts;
 #[path = "settings.rs"]
 mod settings;
+#[path = "values.rs"]
+mod values;
 
 use crate::wasmtime;
 use std::sync::Arc;
@@ -36,6 +39,15 @@ pub const PARTS: &[Part] = &[
     ("settings", settings::settings, |_| Ok(())),
     ("limits of an engine", settings::pooling, settings::limits_of_an_engine),
     ("raw values", |_| (), settings::raw_values),
+    ("hooks", |_| (), values::hooks),
+    ("types and defaults", |_| (), values::types_and_defaults),
+    ("typed references", |_| (), values::typed_references),
+    ("commands", |_| (), values::commands),
+    ("errors", |_| (), values::errors),
+    ("plug-ins", |_| (), hosts::plug_ins),
+    ("rules", |_| (), hosts::rules),
+    ("formatters", |_| (), hosts::formatters),
+    ("contracts", |config| _ = config.consume_fuel(true), hosts::contracts),
     ("epochs", |config| _ = config.epoch_interruption(true), epochs),
     ("deep recursion", |config| _ = config.max_wasm_stack(256 << 10), deep_recursion),
 ];

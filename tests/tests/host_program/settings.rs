@@ -30,7 +30,15 @@ pub fn errors_of_anyhow(engine: &Engine) -> Result<()> {
     };
     assert_eq!(host(false).to_wasmtime_result()?, 1);
     let error: Error = host(true).to_wasmtime_result().unwrap_err();
-    assert_eq!(format!("{error:#}"), "in the host: custom");
+    // The links of a cause are shown only after context.
+    assert_eq!(format!("{error:#}"), "in the host");
+    assert_eq!(format!("{error:?}"), "in the host");
+    assert_eq!(error.chain().map(|link| link.to_string()).collect::<Vec<_>>(), ["in the host", "custom"]);
+    let within = host(true).to_wasmtime_result().unwrap_err().context("outside");
+    assert_eq!(format!("{within:#}"), "outside: in the host: custom");
+    assert_eq!(format!("{within:?}"), "outside\n\nCaused by:\n    0: in the host\n    1: custom\n");
+    let one = Error::msg("one").context("two");
+    assert_eq!(format!("{one:?}"), "two\n\nCaused by:\n    one\n");
     assert!(error.is::<anyhow::Error>() && error.is::<Custom>() && !error.is::<Trap>());
     assert_eq!(error.downcast::<Custom>().unwrap(), Custom);
     let boxed: Box<dyn std::error::Error + Send + Sync> = Box::new(Custom);
@@ -57,8 +65,8 @@ pub fn proposals(_: &Engine) -> Result<()> {
     for (set, wat) in cases {
         for enable in [true, false] {
             let mut config = Config::new();
-            // It needs the proposal of vectors.
-            config.wasm_relaxed_simd(false);
+            // It needs the proposal of vectors, and garbage collection that of typed function references.
+            config.wasm_relaxed_simd(false).wasm_gc(false);
             set(&mut config, enable);
             let module = Module::new(&Engine::new(&config)?, wat);
             assert_eq!(module.is_ok(), enable, "{wat}: {:?}", module.err());

@@ -8,7 +8,8 @@ use crate::exec::fiber::Run;
 use crate::records::limiter::{Limiter, ResourceLimiterAsync};
 use crate::records::pooling::Share;
 use crate::records::store::{StoreRecord, UpdateDeadline};
-use crate::{Error, Memory, MemoryType, Result, Table, TableType};
+use crate::{Error, ExnRef, ExnRefPre, ExternRef, Memory, MemoryType, Result, Rooted, Table, TableType, Tag, Val};
+use std::any::Any;
 
 impl<T: 'static> Store<T> {
     /// Sets the [`ResourceLimiterAsync`] (found in the embedder's data) that is consulted before a memory or table is created or grows.
@@ -126,6 +127,28 @@ impl<T: 'static> Caller<'_, T> {
     /// As there.
     pub fn fuel_async_yield_interval(&mut self, interval: Option<u64>) -> Result<()> {
         self.as_context_mut().fuel_async_yield_interval(interval)
+    }
+}
+
+impl ExternRef {
+    /// Adds a value to a store as [`ExternRef::new`] does. A limiter must answer at once.
+    ///
+    /// # Errors
+    /// # Panics
+    /// As [`ExternRef::new`].
+    pub async fn new_async<T: 'static + Any + Send + Sync>(store: impl AsContextMut, value: T) -> Result<Rooted<ExternRef>> {
+        ExternRef::new(store, value)
+    }
+}
+
+impl ExnRef {
+    /// Makes an exception as [`ExnRef::new`] does. A limiter must answer at once.
+    ///
+    /// # Errors
+    /// # Panics
+    /// As [`ExnRef::new`].
+    pub async fn new_async(store: impl AsContextMut, pre: &ExnRefPre, tag: &Tag, fields: &[Val]) -> Result<Rooted<ExnRef>> {
+        ExnRef::new(store, pre, tag, fields)
     }
 }
 

@@ -123,6 +123,12 @@ impl<'a, T: 'static> Caller<'a, T> {
     }
 }
 
+impl<'a, T: 'static> From<Caller<'a, T>> for StoreContextMut<'a, T> {
+    fn from(caller: Caller<'a, T>) -> StoreContextMut<'a, T> {
+        caller.store
+    }
+}
+
 impl<T: 'static> AsContext for Caller<'_, T> {
     type Data = T;
 

@@ -117,14 +117,15 @@ impl Func {
         }
     }
 
-    /// Returns a handle for the function with its type known to Rust, which makes calls cheap.
+    /// Returns a handle for the function with its type known to Rust, which makes calls cheap. References may have a more general type in
+    /// the function's parameters, and in `R`.
     ///
     /// # Errors
     /// The function has another type.
     pub fn typed<P: WasmParams, R: WasmResults>(&self, store: impl AsContext) -> Result<TypedFunc<P, R>> {
         let ty = self.plain_type(&store.as_context());
         let asked = PlainType { params: P::types().into(), results: R::types().into() };
-        match *ty == asked {
+        match FuncType(ty.as_ref().clone()).matches(&FuncType(asked.clone())) {
             true => Ok(TypedFunc::new(*self)),
             false => Err(Error::msg(format!("type mismatch: the function is {ty}, it was asked for as {asked}"))),
         }

@@ -1,9 +1,21 @@
 //! Errors and related types: the module `weir::error`.
 
 pub use crate::records::backtrace::{FrameInfo, WasmBacktrace};
-pub use crate::records::error::{Context, Error, Result, ToWasmtimeResult};
+pub use crate::records::error::{Chain, Context, Error, Result, ToWasmtimeResult};
+pub use crate::{bail, ensure, format_err};
 
 use crate::api::types::ExternType;
+
+/// Returns `Ok(value)` with the error type [`Error`], where nothing else says what it is.
+///
+/// ```
+/// let double = |n: i32| weir::error::Ok(2 * n);
+/// assert_eq!(double(2).unwrap(), 4);
+/// ```
+#[expect(non_snake_case, reason = "it is used as the variant is")]
+pub fn Ok<T>(value: T) -> Result<T> {
+    Result::Ok(value)
+}
 
 /// The reason why a module could not be instantiated with the given imports.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]

@@ -28,7 +28,7 @@ use weir_contract::InstanceCtx;
 /// assert_eq!(add.call(&mut store, (40, 2))?, 42);
 /// # Ok::<(), weir::Error>(())
 /// ```
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Instance {
     store: u64,
     ctx: NonNull<InstanceCtx>,

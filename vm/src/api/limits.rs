@@ -1,7 +1,7 @@
 //! Fixed limits on the resources of a store.
 
 use crate::records::error::{Error, Result};
-use crate::records::limiter::{MAX_ITEMS, ResourceLimiter};
+use crate::records::limiter::{DEFAULT_INSTANCE_LIMIT, DEFAULT_MEMORY_LIMIT, DEFAULT_TABLE_LIMIT, ResourceLimiter};
 
 /// Fixed limits of a store.
 ///
@@ -24,7 +24,7 @@ pub struct StoreLimits {
 
 impl Default for StoreLimits {
     fn default() -> StoreLimits {
-        let (instances, tables, memories) = (MAX_ITEMS, MAX_ITEMS, MAX_ITEMS);
+        let (instances, tables, memories) = (DEFAULT_INSTANCE_LIMIT, DEFAULT_TABLE_LIMIT, DEFAULT_MEMORY_LIMIT);
         StoreLimits { memory_size: None, table_elements: None, instances, tables, memories, trap_on_grow_failure: false }
     }
 }

@@ -13,6 +13,7 @@ use crate::records::error::Context;
 use crate::records::host::HostFunc;
 use crate::{Caller, Engine, Error, Func, Module, Result, UnknownImportError, Val};
 use std::collections::HashMap;
+use std::fmt;
 use std::marker::PhantomData;
 use std::sync::Arc;
 use weir_bytecode::module::Import as ModuleImport;
@@ -36,10 +37,11 @@ use weir_bytecode::module::Import as ModuleImport;
 /// assert_eq!(*store.data(), 5);
 /// # Ok::<(), weir::Error>(())
 /// ```
-pub struct Linker<T: 'static> {
+pub struct Linker<T> {
     engine: Engine,
     definitions: HashMap<Box<str>, HashMap<Box<str>, Definition>>,
     allow_shadowing: bool,
+    allow_unknown_exports: bool,
     marker: PhantomData<fn(T)>,
 }
 
@@ -62,24 +64,36 @@ impl Definition {
     }
 }
 
-impl<T: 'static> Default for Linker<T> {
+impl<T> Default for Linker<T> {
     /// Creates an empty linker with an engine of its own.
     fn default() -> Linker<T> {
         Linker::new(&Engine::default())
     }
 }
 
-impl<T: 'static> Clone for Linker<T> {
-    fn clone(&self) -> Self {
-        let Linker { engine, definitions, allow_shadowing, marker } = self;
-        Linker { engine: engine.clone(), definitions: definitions.clone(), allow_shadowing: *allow_shadowing, marker: *marker }
+impl<T> fmt::Debug for Linker<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Linker").field("allow_shadowing", &self.allow_shadowing).finish_non_exhaustive()
     }
 }
 
-impl<T: 'static> Linker<T> {
+impl<T> Clone for Linker<T> {
+    fn clone(&self) -> Self {
+        let &Linker { ref engine, ref definitions, allow_shadowing, allow_unknown_exports, marker } = self;
+        Linker { engine: engine.clone(), definitions: definitions.clone(), allow_shadowing, allow_unknown_exports, marker }
+    }
+}
+
+impl<T> Linker<T> {
     /// Creates an empty linker.
     pub fn new(engine: &Engine) -> Linker<T> {
-        Linker { engine: engine.clone(), definitions: HashMap::new(), allow_shadowing: false, marker: PhantomData }
+        Linker {
+            engine: engine.clone(),
+            definitions: HashMap::new(),
+            allow_shadowing: false,
+            allow_unknown_exports: false,
+            marker: PhantomData,
+        }
     }
 
     /// Returns the engine.
@@ -93,6 +107,13 @@ impl<T: 'static> Linker<T> {
         self
     }
 
+    /// Sets whether a command may export items that are no functions and that toolchains do not export either: see [`Linker::module`].
+    /// Default: off.
+    pub fn allow_unknown_exports(&mut self, allow: bool) -> &mut Linker<T> {
+        self.allow_unknown_exports = allow;
+        self
+    }
+
     /// Defines a name as an item of a store, for instances in that store only.
     ///
     /// # Errors
@@ -103,7 +124,10 @@ impl<T: 'static> Linker<T> {
         module: &str,
         name: &str,
         item: impl Into<Extern>,
-    ) -> Result<&mut Linker<T>> {
+    ) -> Result<&mut Linker<T>>
+    where
+        T: 'static,
+    {
         self.insert(module, name, Definition::Extern(item.into()))
     }
 
@@ -111,7 +135,10 @@ impl<T: 'static> Linker<T> {
     ///
     /// # Errors
     /// The name is already defined.
-    pub fn func_wrap<P, R>(&mut self, module: &str, name: &str, func: impl IntoFunc<T, P, R>) -> Result<&mut Linker<T>> {
+    pub fn func_wrap<P, R>(&mut self, module: &str, name: &str, func: impl IntoFunc<T, P, R>) -> Result<&mut Linker<T>>
+    where
+        T: 'static,
+    {
         self.define_host(module, name, func.into_func().0)
     }
 
@@ -125,7 +152,10 @@ impl<T: 'static> Linker<T> {
         name: &str,
         ty: FuncType,
         func: impl Fn(Caller<'_, T>, &[Val], &mut [Val]) -> Result<()> + Send + Sync + 'static,
-    ) -> Result<&mut Linker<T>> {
+    ) -> Result<&mut Linker<T>>
+    where
+        T: 'static,
+    {
         self.define_host(module, name, dynamic(ty.0, func))
     }
 
@@ -133,12 +163,10 @@ impl<T: 'static> Linker<T> {
     ///
     /// # Errors
     /// The name is already defined.
-    pub fn define_name(
-        &mut self,
-        store: impl AsContext<Data = T>,
-        name: &str,
-        item: impl Into<Extern>,
-    ) -> Result<&mut Linker<T>> {
+    pub fn define_name(&mut self, store: impl AsContext<Data = T>, name: &str, item: impl Into<Extern>) -> Result<&mut Linker<T>>
+    where
+        T: 'static,
+    {
         self.define(store, "", name, item)
     }
 
@@ -146,7 +174,10 @@ impl<T: 'static> Linker<T> {
     ///
     /// # Errors
     /// One of the names is already defined.
-    pub fn instance(&mut self, store: impl AsContext<Data = T>, module: &str, instance: Instance) -> Result<&mut Linker<T>> {
+    pub fn instance(&mut self, store: impl AsContext<Data = T>, module: &str, instance: Instance) -> Result<&mut Linker<T>>
+    where
+        T: 'static,
+    {
         for export in instance.exports(store.as_context()) {
             self.insert(module, export.name(), Definition::Extern(export.into_extern()))?;
         }
@@ -157,8 +188,12 @@ impl<T: 'static> Linker<T> {
     /// `_initialize`, is instantiated now; a command, which has a `_start`, anew at every call of one of its functions.
     ///
     /// # Errors
-    /// As [`Linker::instantiate`]; the reactor's initialisation fails; a name is already defined.
-    pub fn module(&mut self, mut store: impl AsContextMut<Data = T>, name: &str, module: &Module) -> Result<&mut Linker<T>> {
+    /// As [`Linker::instantiate`]; the reactor's initialisation fails; a name is already defined; a command exports something else than
+    /// functions, a memory `memory`, a table, and the globals of toolchains.
+    pub fn module(&mut self, mut store: impl AsContextMut<Data = T>, name: &str, module: &Module) -> Result<&mut Linker<T>>
+    where
+        T: 'static,
+    {
         if Linker::<T>::is_command(module) {
             return self.command(name, module);
         }
@@ -174,11 +209,27 @@ impl<T: 'static> Linker<T> {
         module.get_export("_start").is_some_and(|ty| ty.func().is_some())
     }
 
-    fn command(&mut self, name: &str, module: &Module) -> Result<&mut Linker<T>> {
+    fn command(&mut self, name: &str, module: &Module) -> Result<&mut Linker<T>>
+    where
+        T: 'static,
+    {
         let pre = self.instantiate_pre(module)?;
         for export in module.exports() {
             let (pre, function, ty) = (pre.clone(), export.name().to_owned(), export.ty());
-            let Some(ty) = ty.func() else { continue };
+            let Some(ty) = ty.func() else {
+                let is_usual = match &ty {
+                    ExternType::Memory(_) => export.name() == "memory",
+                    ExternType::Table(_) => ["__indirect_function_table", "table"].contains(&export.name()),
+                    ExternType::Global(_) => {
+                        ["__data_end", "__heap_base", "__dso_handle", "__rtti_base"].contains(&export.name())
+                    }
+                    ExternType::Func(_) | ExternType::Tag(_) => false,
+                };
+                if !is_usual && !self.allow_unknown_exports {
+                    return Err(Error::msg(format!("command export '{}' is not a function", export.name())));
+                }
+                continue;
+            };
             self.func_new(name, export.name(), ty.clone(), move |mut caller, params, results| {
                 let instance = pre.instantiate(&mut caller)?;
                 let func = instance.get_func(&mut caller, &function).context("a command lost its export")?;
@@ -212,7 +263,10 @@ impl<T: 'static> Linker<T> {
     ///
     /// # Errors
     /// None at present.
-    pub fn define_unknown_imports_as_traps(&mut self, module: &Module) -> Result<()> {
+    pub fn define_unknown_imports_as_traps(&mut self, module: &Module) -> Result<()>
+    where
+        T: 'static,
+    {
         for unknown in self.unknown_imports(module) {
             if let ExternType::Func(ty) = unknown.ty() {
                 let error = unknown.clone();
@@ -222,21 +276,29 @@ impl<T: 'static> Linker<T> {
         Ok(())
     }
 
-    /// Defines each undefined function import of a module as a function that returns zeros and nulls.
+    /// Defines each undefined import of a module as an item of the store that has the default value of its type: see
+    /// [`ExternType::default_value`]. Functions return zeros and nulls, in all stores.
     ///
     /// # Errors
-    /// An undefined import is no function, or a result of it has no default.
+    /// The type of an undefined import has no default value, or the item cannot be made.
     pub fn define_unknown_imports_as_default_values(
         &mut self,
-        _store: impl AsContextMut<Data = T>,
+        mut store: impl AsContextMut<Data = T>,
         module: &Module,
-    ) -> Result<()> {
+    ) -> Result<()>
+    where
+        T: 'static,
+    {
         for unknown in self.unknown_imports(module) {
+            let (module, name) = (unknown.module(), unknown.name());
             match unknown.ty() {
                 ExternType::Func(ty) if ty.results().all(|ty| Val::default_for_ty(&ty).is_some()) => {
-                    self.func_new(unknown.module(), unknown.name(), ty, |_, _, _| Ok(()))?;
+                    self.func_new(module, name, ty, |_, _, _| Ok(()))?;
                 }
-                _ => return Err(Error::new(unknown).context("there is no default value")),
+                ty => {
+                    let item = ty.default_value(&mut store).with_context(|| format!("the import `{module}::{name}`"))?;
+                    self.define(&store, module, name, item)?;
+                }
             }
         }
         Ok(())
@@ -253,13 +315,30 @@ impl<T: 'static> Linker<T> {
     ///
     /// # Errors
     /// The name is not defined.
-    pub fn get(&self, store: impl AsContextMut<Data = T>, module: &str, name: &str) -> Result<Extern> {
+    pub fn get(&self, store: impl AsContextMut<Data = T>, module: &str, name: &str) -> Result<Extern>
+    where
+        T: 'static,
+    {
         Ok(self.known(module, name)?.to_extern(store))
     }
 
     /// Returns the definition of an import's name, whatever the type.
-    pub fn get_by_import(&self, store: impl AsContextMut<Data = T>, import: &ImportType<'_>) -> Option<Extern> {
+    pub fn get_by_import(&self, store: impl AsContextMut<Data = T>, import: &ImportType<'_>) -> Option<Extern>
+    where
+        T: 'static,
+    {
         Some(self.definition(import.module(), import.name())?.to_extern(store))
+    }
+
+    /// As [`Linker::get_by_import`].
+    ///
+    /// # Errors
+    /// None at present.
+    pub fn try_get_by_import(&self, store: impl AsContextMut<Data = T>, import: &ImportType<'_>) -> Result<Option<Extern>>
+    where
+        T: 'static,
+    {
+        Ok(self.get_by_import(store, import))
     }
 
     /// Returns the function that runs a module: its export with the empty name, or `_start`, or a function that does
@@ -267,7 +346,10 @@ impl<T: 'static> Linker<T> {
     ///
     /// # Errors
     /// The name is defined as something other than a function.
-    pub fn get_default(&self, mut store: impl AsContextMut<Data = T>, module: &str) -> Result<Func> {
+    pub fn get_default(&self, mut store: impl AsContextMut<Data = T>, module: &str) -> Result<Func>
+    where
+        T: 'static,
+    {
         for name in ["", "_start"] {
             if let Some(definition) = self.definition(module, name) {
                 let func = definition.to_extern(&mut store).into_func();
@@ -281,7 +363,10 @@ impl<T: 'static> Linker<T> {
     pub fn iter<'a: 'p, 'p>(
         &'a self,
         mut store: impl AsContextMut<Data = T> + 'p,
-    ) -> impl Iterator<Item = (&'a str, &'a str, Extern)> + 'p {
+    ) -> impl Iterator<Item = (&'a str, &'a str, Extern)> + 'p
+    where
+        T: 'static,
+    {
         let names =
             self.definitions.iter().flat_map(|(module, names)| names.iter().map(move |(name, item)| (module, name, item)));
         names.map(move |(module, name, item)| (&**module, &**name, item.to_extern(&mut store)))
@@ -294,7 +379,10 @@ impl<T: 'static> Linker<T> {
     ///
     /// # Panics
     /// As [`Instance::new`].
-    pub fn instantiate(&self, store: impl AsContextMut<Data = T>, module: &Module) -> Result<Instance> {
+    pub fn instantiate(&self, store: impl AsContextMut<Data = T>, module: &Module) -> Result<Instance>
+    where
+        T: 'static,
+    {
         self.resolve(module)?.instantiate(store)
     }
 
@@ -303,7 +391,10 @@ impl<T: 'static> Linker<T> {
     /// # Errors
     /// An [`UnknownImportError`] if a name is not defined; a [`LinkError`](crate::LinkError) if a host function does not have the
     /// imported type.
-    pub fn instantiate_pre(&self, module: &Module) -> Result<InstancePre<T>> {
+    pub fn instantiate_pre(&self, module: &Module) -> Result<InstancePre<T>>
+    where
+        T: 'static,
+    {
         let pre = self.resolve(module)?;
         module.record().images.expect_many();
         Ok(pre)
@@ -368,7 +459,7 @@ impl<T: 'static> Linker<T> {
 /// });
 /// # Ok::<(), weir::Error>(())
 /// ```
-pub struct InstancePre<T: 'static> {
+pub struct InstancePre<T> {
     module: Module,
     imports: Box<[Item]>,
     marker: PhantomData<fn(T)>,
@@ -383,13 +474,13 @@ enum Item {
     Host(EngineFunc),
 }
 
-impl<T: 'static> Clone for InstancePre<T> {
+impl<T> Clone for InstancePre<T> {
     fn clone(&self) -> Self {
         InstancePre { module: self.module.clone(), imports: self.imports.clone(), marker: PhantomData }
     }
 }
 
-impl<T: 'static> InstancePre<T> {
+impl<T> InstancePre<T> {
     /// Returns the module.
     pub fn module(&self) -> &Module {
         &self.module
@@ -402,7 +493,10 @@ impl<T: 'static> InstancePre<T> {
     ///
     /// # Panics
     /// As [`Instance::new`].
-    pub fn instantiate(&self, mut store: impl AsContextMut<Data = T>) -> Result<Instance> {
+    pub fn instantiate(&self, mut store: impl AsContextMut<Data = T>) -> Result<Instance>
+    where
+        T: 'static,
+    {
         let store = store.as_context_mut();
         let imports = self.check_imports(&store)?;
         Instance::link(store, &self.module, imports)
@@ -415,7 +509,10 @@ impl<T: 'static> InstancePre<T> {
     ///
     /// # Panics
     /// An import belongs to another store.
-    pub(super) fn check_imports(&self, store: &impl AsContext) -> Result<Vec<Import>> {
+    pub(super) fn check_imports(&self, store: &impl AsContext) -> Result<Vec<Import>>
+    where
+        T: 'static,
+    {
         check_engine(store, &self.module)?;
         (self.module.bytecode().imports.iter().zip(&self.imports))
             .map(|(import, item)| match item {

@@ -36,6 +36,7 @@ unsafe impl Sync for Memory {}
 /// A read or write beyond the end of a memory.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("{len} bytes at {offset:#x} are not within a memory of {size} bytes")]
+#[non_exhaustive]
 pub struct MemoryAccessError {
     /// First byte of the access.
     pub offset: usize,

@@ -29,17 +29,31 @@ use weir_bytecode::module::{Body, ExternIndex, ExternType as IndexedType};
 use weir_bytecode::{file, validate};
 use weir_contract::{FuncRef, Layout};
 
+/// What an instance of a module needs, but for what it imports: see [`Module::resources_required`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct ResourcesRequired {
+    /// Number of memories.
+    pub num_memories: u32,
+    /// Initial size of the largest memory, in its pages. `None` without memories.
+    pub max_initial_memory_size: Option<u64>,
+    /// Number of tables.
+    pub num_tables: u32,
+    /// Initial number of elements of the largest table. `None` without tables.
+    pub max_initial_table_size: Option<u64>,
+}
+
 /// An export of a module: see [`Module::get_export_index`].
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy, Debug)]
 pub struct ModuleExport {
-    module: Module,
+    /// The module's identity, which no other module of the process has.
+    module: u64,
     item: ExternIndex,
 }
 
 impl ModuleExport {
     /// Returns the item if the export belongs to this module.
     pub(crate) fn of(&self, module: &Module) -> Option<ExternIndex> {
-        Module::same(&self.module, module).then_some(self.item)
+        (self.module == module.record().id).then_some(self.item)
     }
 }
 
@@ -218,7 +232,28 @@ impl Module {
     /// Looks up the export `name` once, to find it in many instances: see
     /// [`Instance::get_module_export`](crate::Instance::get_module_export).
     pub fn get_export_index(&self, name: &str) -> Option<ModuleExport> {
-        Some(ModuleExport { module: self.clone(), item: self.record().export(name)? })
+        Some(ModuleExport { module: self.record().id, item: self.record().export(name)? })
+    }
+
+    /// Returns what an instance needs of memories and tables.
+    ///
+    /// ```
+    /// let module = weir::Module::new(&weir::Engine::default(), "(module (memory 3) (memory 1) (table 5 funcref))")?;
+    /// let needs = module.resources_required();
+    /// assert_eq!((needs.num_memories, needs.max_initial_memory_size), (2, Some(3)));
+    /// assert_eq!((needs.num_tables, needs.max_initial_table_size), (1, Some(5)));
+    /// # Ok::<(), weir::Error>(())
+    /// ```
+    pub fn resources_required(&self) -> ResourcesRequired {
+        let bytecode = self.bytecode();
+        let memories = &bytecode.memories[bytecode.imported_memories as usize..];
+        let tables = &bytecode.tables[bytecode.imported_tables as usize..];
+        ResourcesRequired {
+            num_memories: memories.len() as u32,
+            max_initial_memory_size: memories.iter().map(|memory| memory.limits.min).max(),
+            num_tables: tables.len() as u32,
+            max_initial_table_size: tables.iter().map(|table| table.ty.limits.min).max(),
+        }
     }
 
     /// Returns the statistics of this module.

@@ -44,8 +44,15 @@ pub struct RootOf(pub(crate) Root);
 /// assert!(outer.data(&store).is_err());
 /// # Ok::<(), weir::Error>(())
 /// ```
-#[derive(Clone, Copy)]
 pub struct Rooted<T: GcRef>(T);
+
+impl<T: GcRef> Clone for Rooted<T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T: GcRef> Copy for Rooted<T> {}
 
 /// A reference to a `T` that lives until it and its clones are dropped. They may outlive the store.
 ///
@@ -61,15 +68,20 @@ pub struct Rooted<T: GcRef>(T);
 /// assert_eq!(owned.data(&store)?.and_then(|data| data.downcast_ref::<i32>()), Some(&7));
 /// # Ok::<(), weir::Error>(())
 /// ```
-#[derive(Clone)]
 pub struct OwnedRooted<T: GcRef> {
     reference: T,
     /// The owned root lives as long as clones of this.
     token: Arc<()>,
 }
 
+impl<T: GcRef> Clone for OwnedRooted<T> {
+    fn clone(&self) -> Self {
+        OwnedRooted { reference: self.reference, token: self.token.clone() }
+    }
+}
+
 /// [`Rooted`] and [`OwnedRooted`].
-pub trait RootedGcRef<T: GcRef> {
+pub trait RootedGcRef<T: GcRef>: Deref<Target = T> {
     /// Returns the reference.
     #[doc(hidden)]
     fn reference(&self) -> T;
@@ -95,6 +107,17 @@ fn same<T: GcRef>(store: impl AsContext, a: &impl RootedGcRef<T>, b: &impl Roote
     let record = store.as_context().record();
     // SAFETY: the store is borrowed.
     unsafe { Ok((*record).reference(a.reference().root().0)? == (*record).reference(b.reference().root().0)?) }
+}
+
+/// Hashes the object to which a reference refers: see [`Rooted::ref_hash`].
+///
+/// # Errors
+/// The scope of the reference has ended.
+fn hash_object<T: GcRef, H: Hasher>(store: impl AsContext, reference: T, state: &mut H) -> Result<()> {
+    let record = store.as_context().record();
+    // SAFETY: the store is borrowed.
+    unsafe { (*record).reference(reference.root().0)?.hash(state) };
+    Ok(())
 }
 
 /// Returns the raw form of a root's reference.
@@ -158,11 +181,10 @@ impl<T: GcRef> Rooted<T> {
     pub fn to_owned_rooted(&self, mut store: impl AsContextMut) -> Result<OwnedRooted<T>> {
         let store = store.as_context_mut().record();
         // SAFETY: the store is borrowed.
-        let (root, token) = unsafe {
+        unsafe {
             let reference = (*store).reference(self.0.root().0)?;
-            (*store).roots.own((*store).id, reference)
-        };
-        Ok(OwnedRooted { reference: T::of(RootOf(root)), token })
+            Ok(OwnedRooted::own(store, reference))
+        }
     }
 
     /// Returns whether both are the same root. Two roots of one object differ: see [`Rooted::ref_eq`].
@@ -185,9 +207,43 @@ impl<T: GcRef> Rooted<T> {
     pub fn rooted_hash<H: Hasher>(&self, state: &mut H) {
         self.0.root().hash(state);
     }
+
+    /// Hashes the object's identity, which is the same for all references to it until the next collection.
+    ///
+    /// # Errors
+    /// The scope of the reference has ended.
+    ///
+    /// # Panics
+    /// It is one of another store.
+    pub fn ref_hash<H: Hasher>(&self, store: impl AsContext, state: &mut H) -> Result<()> {
+        hash_object(store, self.0, state)
+    }
 }
 
 impl<T: GcRef> OwnedRooted<T> {
+    /// Owns a reference of a store.
+    ///
+    /// # Safety
+    /// As for [`Rooted::push`].
+    pub(crate) unsafe fn own(store: *mut StoreRecord, reference: u32) -> OwnedRooted<T> {
+        // SAFETY: the caller's promise.
+        let (root, token) = unsafe { (*store).roots.own((*store).id, reference) };
+        OwnedRooted { reference: T::of(RootOf(root)), token }
+    }
+
+    /// Returns the reference in a slot.
+    ///
+    /// # Panics
+    /// It is one of another store.
+    ///
+    /// # Safety
+    /// The store is live, and nothing else uses it.
+    pub(crate) unsafe fn slot(&self, store: *const StoreRecord) -> u64 {
+        // SAFETY: the caller's promise.
+        let reference = unsafe { (*store).reference(self.reference.root().0) };
+        reference.expect("this is an owner of the root").into()
+    }
+
     /// Makes a reference in the innermost scope of the store.
     ///
     /// # Panics
@@ -215,6 +271,14 @@ impl<T: GcRef> OwnedRooted<T> {
     /// Hashes the root, not the object.
     pub fn rooted_hash<H: Hasher>(&self, state: &mut H) {
         self.reference.root().hash(state);
+    }
+
+    /// Hashes the object's identity: see [`Rooted::ref_hash`].
+    ///
+    /// # Panics
+    /// It is one of another store.
+    pub fn ref_hash<H: Hasher>(&self, store: impl AsContext, state: &mut H) {
+        hash_object(store, self.reference, state).expect("this is an owner of the root");
     }
 }
 
@@ -301,7 +365,6 @@ impl<C: AsContextMut + fmt::Debug> fmt::Debug for RootScope<C> {
 }
 
 /// The error of making a reference for which there is no memory. It has the value for which it was to be made.
-#[derive(Debug)]
 pub struct GcHeapOutOfMemory<T> {
     value: T,
     bytes: u64,
@@ -317,6 +380,11 @@ impl<T> GcHeapOutOfMemory<T> {
         self.value
     }
 
+    /// Returns the value, and the error without it, which is the reason for [`Store::gc`].
+    pub fn take_inner(self) -> (T, GcHeapOutOfMemory<()>) {
+        (self.value, GcHeapOutOfMemory { value: (), bytes: self.bytes })
+    }
+
     /// Returns the bytes that the object needs.
     pub fn bytes_needed(&self) -> u64 {
         self.bytes
@@ -329,7 +397,13 @@ impl<T> fmt::Display for GcHeapOutOfMemory<T> {
     }
 }
 
-impl<T: fmt::Debug> std::error::Error for GcHeapOutOfMemory<T> {}
+impl<T> fmt::Debug for GcHeapOutOfMemory<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("GcHeapOutOfMemory").field("bytes", &self.bytes).finish_non_exhaustive()
+    }
+}
+
+impl<T> std::error::Error for GcHeapOutOfMemory<T> {}
 
 impl<T: 'static> Store<T> {
     /// Collects: host values and exceptions that the guest and the embedder can no longer reach are dropped. This happens by itself, too, when

@@ -117,6 +117,7 @@ impl<T: 'static> Store<T> {
             data: Box::into_raw(Box::new(data)).cast(),
             drop_data: drop_data::<T>,
             limiter: None,
+            call_hook: None,
             on_deadline: None,
             id: NEXT_ID.fetch_add(1, Ordering::Relaxed),
             heap: Heap::new(engine.config().gc_stress),
@@ -254,6 +255,16 @@ impl<T: 'static> Drop for Store<T> {
             engine.stacks.put(*Box::from_raw(record.stack));
             (record.drop_data)(record.data);
         }
+    }
+}
+
+impl<T: Default + 'static> Default for Store<T> {
+    /// Creates an empty store of an engine of its own.
+    ///
+    /// # Panics
+    /// As [`Store::new`].
+    fn default() -> Store<T> {
+        Store::new(&Engine::default(), T::default())
     }
 }
 

@@ -8,15 +8,16 @@ use crate::exec::host::host_func;
 use crate::records::host::HostFunc;
 use crate::records::stack::{read_slot, write_slot};
 use crate::records::store::StoreRecord;
-use crate::{Error, ExnRef, ExternRef, Func, RefType, Result, Rooted, ValType};
+use crate::{Error, ExnRef, ExternRef, Func, OwnedRooted, RefType, Result, Rooted, ValType};
 use std::marker::PhantomData;
 use std::sync::Arc;
 use weir_bytecode::FuncType;
 use weir_contract::InstanceCtx;
 
 /// A Rust type that represents one WebAssembly value: `i32`, `u32`, `i64`, `u64`, `f32`, `f64`, [`V128`],
-/// `Option<Func>` for `funcref`, `Option<Rooted<ExternRef>>` for `externref` and `Option<Rooted<ExnRef>>` for `exnref`.
-pub trait WasmTy: Copy + Send + Sealed {
+/// `Option<Func>` for `funcref`, `Option<Rooted<ExternRef>>` for `externref` and `Option<Rooted<ExnRef>>` for `exnref`, with [`OwnedRooted`]
+/// instead of [`Rooted`], and each without `Option` for the type of references that are not null.
+pub trait WasmTy: Send + Sealed {
     /// Number of 8-byte words of a slot.
     #[doc(hidden)]
     const WORDS: usize = 1;
@@ -131,9 +132,86 @@ impl WasmTy for Option<Func> {
     }
 }
 
+impl Sealed for Func {}
+
+impl WasmTy for Func {
+    fn ty() -> ValType {
+        ValType::Ref(RefType { nullable: false, ..RefType::FUNCREF })
+    }
+
+    unsafe fn into_bits(self, store: StoreAddress) -> u128 {
+        // SAFETY: the caller's promise.
+        unsafe { Some(self).into_bits(store) }
+    }
+
+    unsafe fn from_bits(bits: u128, store: StoreAddress) -> Func {
+        // SAFETY: the caller's promise.
+        unsafe { Option::from_bits(bits, store) }.expect("a value of this type is not null")
+    }
+}
+
 macro_rules! references {
     ($($ty:ty, $name:ident;)*) => {
         $(
+            impl Sealed for Rooted<$ty> {}
+
+            impl WasmTy for Rooted<$ty> {
+                fn ty() -> ValType {
+                    ValType::Ref(RefType { nullable: false, ..RefType::$name })
+                }
+
+                unsafe fn check(&self, store: StoreAddress) -> Result<()> {
+                    // SAFETY: the caller's promise.
+                    unsafe { self.slot(store.0) }.map(drop)
+                }
+
+                unsafe fn into_bits(self, store: StoreAddress) -> u128 {
+                    // SAFETY: the caller's promise.
+                    unsafe { self.slot(store.0) }.expect("it has been checked").into()
+                }
+
+                unsafe fn from_bits(bits: u128, store: StoreAddress) -> Rooted<$ty> {
+                    // SAFETY: the caller's promise: a value of this type is not null.
+                    unsafe { Rooted::push(store.0, bits as u32) }
+                }
+            }
+
+            impl Sealed for OwnedRooted<$ty> {}
+
+            impl WasmTy for OwnedRooted<$ty> {
+                fn ty() -> ValType {
+                    <Rooted<$ty>>::ty()
+                }
+
+                unsafe fn into_bits(self, store: StoreAddress) -> u128 {
+                    // SAFETY: the caller's promise.
+                    unsafe { self.slot(store.0) }.into()
+                }
+
+                unsafe fn from_bits(bits: u128, store: StoreAddress) -> OwnedRooted<$ty> {
+                    // SAFETY: the caller's promise: a value of this type is not null.
+                    unsafe { OwnedRooted::own(store.0, bits as u32) }
+                }
+            }
+
+            impl Sealed for Option<OwnedRooted<$ty>> {}
+
+            impl WasmTy for Option<OwnedRooted<$ty>> {
+                fn ty() -> ValType {
+                    ValType::$name
+                }
+
+                unsafe fn into_bits(self, store: StoreAddress) -> u128 {
+                    // SAFETY: the caller's promise.
+                    self.map_or(0, |reference| unsafe { reference.slot(store.0) }.into())
+                }
+
+                unsafe fn from_bits(bits: u128, store: StoreAddress) -> Option<OwnedRooted<$ty>> {
+                    // SAFETY: the caller's promise.
+                    (bits as u32 != 0).then(|| unsafe { OwnedRooted::own(store.0, bits as u32) })
+                }
+            }
+
             impl Sealed for Option<Rooted<$ty>> {}
 
             impl WasmTy for Option<Rooted<$ty>> {

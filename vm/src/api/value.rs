@@ -149,6 +149,32 @@ impl Val {
         }
     }
 
+    /// Returns the reference if it is one to a function: another name of [`Val::funcref`].
+    pub fn func_ref(&self) -> Option<Option<&Func>> {
+        self.funcref()
+    }
+
+    /// The reference to a function: another name of [`Val::unwrap_funcref`].
+    ///
+    /// # Panics
+    /// If it is something else.
+    pub fn unwrap_func_ref(&self) -> Option<&Func> {
+        self.unwrap_funcref()
+    }
+
+    /// Returns the reference if it is one to a host value: another name of [`Val::externref`].
+    pub fn extern_ref(&self) -> Option<Option<&Rooted<ExternRef>>> {
+        self.externref()
+    }
+
+    /// The reference to a host value: another name of [`Val::unwrap_externref`].
+    ///
+    /// # Panics
+    /// If it is something else.
+    pub fn unwrap_extern_ref(&self) -> Option<&Rooted<ExternRef>> {
+        self.unwrap_externref()
+    }
+
     /// Returns the reference, if the value is one.
     pub fn ref_(self) -> Option<Ref> {
         match self {
@@ -305,7 +331,7 @@ impl From<Ref> for Val {
 /// assert_eq!(swap.call(&mut store, V128::from(1 << 64))?.as_u128(), 1);
 /// # Ok::<(), weir::Error>(())
 /// ```
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 #[repr(transparent)]
 pub struct V128(u128);
 
@@ -573,7 +599,7 @@ impl ExternRef {
     ///
     /// # Panics
     /// With the panic of the destructor of a value that is collected, as [`Store::gc`](crate::Store::gc).
-    pub fn new<T: Any + Send + Sync>(mut store: impl AsContextMut, value: T) -> Result<Rooted<ExternRef>> {
+    pub fn new<T: 'static + Any + Send + Sync>(mut store: impl AsContextMut, value: T) -> Result<Rooted<ExternRef>> {
         let store: *mut StoreRecord = store.as_context_mut().record();
         // SAFETY: the store is borrowed by the embedder's code, and no reference into it is held.
         unsafe {

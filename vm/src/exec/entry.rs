@@ -5,8 +5,9 @@
 //!
 //! An invocation restores `value_sp`, the chain of boundaries and the native limit, also after a trap or a panic.
 
-use super::native;
+use super::{hooks, native};
 use crate::interp::{self, Exit};
+use crate::records::call_hook::CallHook;
 use crate::records::error::Error;
 use crate::records::exceptions::InFlight;
 use crate::records::failure::Failure;
@@ -97,8 +98,9 @@ unsafe fn run<R>(
         if args.wrapping_add(words) > (*stack).value_limit {
             return Err(stack_overflow());
         }
+        hooks::pass(store, CallHook::CallingWasm)?;
         write(args);
-        match dispatch(func, args, words) {
+        let result = match dispatch(func, args, words) {
             Status::Return => {
                 if (*store).heap.attention {
                     drop_dead(store);
@@ -106,7 +108,9 @@ unsafe fn run<R>(
                 Ok(read(args))
             }
             _ => Err(failed(store)),
-        }
+        };
+        hooks::pass(store, CallHook::ReturningFromWasm)?;
+        result
     }
 }
 

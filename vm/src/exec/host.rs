@@ -1,5 +1,7 @@
 //! Host functions: how they are made, added to stores, and called.
 
+use crate::exec::hooks;
+use crate::records::call_hook::CallHook;
 use crate::records::collect::collect;
 use crate::records::engine::Engine;
 use crate::records::error::{Error, Result};
@@ -41,7 +43,7 @@ pub(crate) fn async_func<F: HostClosure>(ty: FuncType, closure: F) -> HostFunc {
     HostFunc { is_async: true, ..host_func(ty, closure) }
 }
 
-/// Suspends the caller of a host function until a future has completed, and returns its output.
+/// Suspends the caller of a host function, or of the store's hook, until a future has completed, and returns its output.
 ///
 /// # Errors
 /// The caller was called synchronously, or is cancelled.
@@ -50,8 +52,8 @@ pub(crate) fn async_func<F: HostClosure>(ty: FuncType, closure: F) -> HostFunc {
 /// With the panic of the future.
 ///
 /// # Safety
-/// The guest of the live store has called the host function whose closure calls this. The closure has no other frames, and uses no data
-/// of its thread that it had before.
+/// The guest of the live store has called the host function whose closure calls this; or the store's hook does. No other frames of the
+/// embedder are on the fiber, and the caller uses no data of its thread that it had before.
 #[cfg(feature = "async")]
 pub(crate) unsafe fn wait<'f, R>(store: *mut StoreRecord, future: Box<dyn Future<Output = R> + Send + 'f>) -> Result<R> {
     // SAFETY: the caller's promise: if there is a fiber, its guest is the caller.
@@ -82,7 +84,10 @@ pub(crate) unsafe extern "C" fn host_call<F: HostClosure>(host: *mut InstanceCtx
             if (*store).heap.attention {
                 attend(store, &host.func.ty, args);
             }
-            closure(store, host.importer, args)
+            hooks::pass(store, CallHook::CallingHost)?;
+            let result = closure(store, host.importer, args);
+            hooks::pass(store, CallHook::ReturningFromHost)?;
+            result
         }));
         (*store).roots.close(scope);
         match called {

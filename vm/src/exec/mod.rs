@@ -5,6 +5,7 @@ pub(crate) mod engines;
 pub(crate) mod entry;
 #[cfg(feature = "async")]
 pub(crate) mod fiber;
+mod hooks;
 pub(crate) mod host;
 pub(crate) mod instantiate;
 mod interpreter_only;

@@ -19,7 +19,7 @@ use std::sync::{Arc, Weak};
 pub struct Engine(Arc<EngineRecord>);
 
 /// A weak reference to an engine, for a clock thread that is to end with the engine.
-#[derive(Clone, Debug)]
+#[derive(Clone, Default, Debug)]
 pub struct EngineWeak(Weak<EngineRecord>);
 
 /// The record of an [`Engine`].

@@ -7,6 +7,7 @@ use crate::records::thrown::ThrownException;
 use std::any::Any;
 #[cfg(feature = "anyhow")]
 use std::any::TypeId;
+use std::convert::Infallible;
 use std::error::Error as StdError;
 use std::fmt;
 use std::ops::Deref;
@@ -343,14 +344,13 @@ impl Error {
     }
 
     /// Returns the contexts, outermost first, then the cause and its sources.
-    pub fn chain(&self) -> impl Iterator<Item = &(dyn StdError + 'static)> {
-        let contexts = self.0.contexts.iter().rev().map(|context| context.error() as &(dyn StdError + 'static));
-        let mut next = Some(self.0.cause.error() as &(dyn StdError + 'static));
-        contexts.chain(std::iter::from_fn(move || {
-            let error = next?;
-            next = error.source();
-            Some(error)
-        }))
+    pub fn chain(&self) -> Chain<'_> {
+        Chain { contexts: self.0.contexts.iter(), next: Some(self.0.cause.error()) }
+    }
+
+    /// Whether the error has more than its cause.
+    fn has_context(&self) -> bool {
+        !self.0.contexts.is_empty() || self.0.backtrace.is_some()
     }
 
     /// Returns the innermost cause, which is the last of the chain.
@@ -374,9 +374,40 @@ impl Error {
     }
 }
 
+/// The links of an error: see [`Error::chain`].
+#[derive(Clone)]
+pub struct Chain<'a> {
+    /// Those that are left, innermost first.
+    contexts: std::slice::Iter<'a, Box<dyn Part>>,
+    /// The link after them.
+    next: Option<&'a (dyn StdError + 'static)>,
+}
+
+impl<'a> Iterator for Chain<'a> {
+    type Item = &'a (dyn StdError + 'static);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if let Some(context) = self.contexts.next_back() {
+            return Some(context.error());
+        }
+        let error = self.next?;
+        self.next = error.source();
+        Some(error)
+    }
+}
+
+impl std::iter::FusedIterator for Chain<'_> {}
+
+impl fmt::Debug for Chain<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.clone()).finish()
+    }
+}
+
+/// `{:#}` shows the sources of the cause only if the error has context or a backtrace, as wasmtime does.
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let shown = if f.alternate() { usize::MAX } else { 1 };
+        let shown = if f.alternate() && self.has_context() { usize::MAX } else { 1 };
         for (i, error) in self.chain().take(shown).enumerate() {
             let separator = if i == 0 { "" } else { ": " };
             write!(f, "{separator}{error}")?;
@@ -388,12 +419,17 @@ impl fmt::Display for Error {
 impl fmt::Debug for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{self}")?;
-        for (i, cause) in self.chain().skip(1).enumerate() {
-            let head = if i == 0 { "\n\nCaused by:" } else { "" };
-            write!(f, "{head}\n    {cause}")?;
+        let causes: Vec<_> = if self.has_context() { self.chain().skip(1).collect() } else { Vec::new() };
+        if !causes.is_empty() {
+            f.write_str("\n\nCaused by:\n")?;
+        }
+        for (i, cause) in causes.iter().enumerate() {
+            let number = if causes.len() > 1 { format!("{i:>5}: ") } else { " ".repeat(4) };
+            writeln!(f, "{number}{cause}")?;
         }
         match &self.0.backtrace {
-            Some(trace) => write!(f, "\n\n{trace}"),
+            Some(trace) if causes.is_empty() => write!(f, "\n\n{trace}"),
+            Some(trace) => write!(f, "\n{trace}"),
             None => Ok(()),
         }
     }
@@ -512,36 +548,48 @@ impl Deref for Error {
 /// let first: weir::Result<&u32> = [].first().context("nothing there");
 /// assert_eq!(first.unwrap_err().to_string(), "nothing there");
 /// ```
-pub trait Context<T> {
+pub trait Context<T, E>: Sealed {
     /// Adds context to an error: the operation that failed.
     ///
     /// # Errors
     /// The original error, with context.
-    fn context<C: fmt::Display + Send + Sync + 'static>(self, context: C) -> Result<T>;
+    fn context<C>(self, context: C) -> Result<T, Error>
+    where
+        C: fmt::Display + Send + Sync + 'static;
 
     /// Adds context that is only computed for an error.
     ///
     /// # Errors
     /// The original error, with context.
-    fn with_context<C: fmt::Display + Send + Sync + 'static>(self, context: impl FnOnce() -> C) -> Result<T>;
+    fn with_context<C, F>(self, context: F) -> Result<T, Error>
+    where
+        C: fmt::Display + Send + Sync + 'static,
+        F: FnOnce() -> C;
 }
 
-impl<T, E: Into<Error>> Context<T> for std::result::Result<T, E> {
+/// Keeps other crates from implementing [`Context`].
+pub trait Sealed {}
+
+impl<T, E> Sealed for std::result::Result<T, E> {}
+
+impl<T> Sealed for Option<T> {}
+
+impl<T, E: Into<Error>> Context<T, E> for std::result::Result<T, E> {
     fn context<C: fmt::Display + Send + Sync + 'static>(self, context: C) -> Result<T> {
         self.map_err(|error| error.into().context(context))
     }
 
-    fn with_context<C: fmt::Display + Send + Sync + 'static>(self, context: impl FnOnce() -> C) -> Result<T> {
+    fn with_context<C: fmt::Display + Send + Sync + 'static, F: FnOnce() -> C>(self, context: F) -> Result<T> {
         self.map_err(|error| error.into().context(context()))
     }
 }
 
-impl<T> Context<T> for Option<T> {
+impl<T> Context<T, Infallible> for Option<T> {
     fn context<C: fmt::Display + Send + Sync + 'static>(self, context: C) -> Result<T> {
         self.ok_or_else(|| Error::of(Box::new(Message(context))))
     }
 
-    fn with_context<C: fmt::Display + Send + Sync + 'static>(self, context: impl FnOnce() -> C) -> Result<T> {
+    fn with_context<C: fmt::Display + Send + Sync + 'static, F: FnOnce() -> C>(self, context: F) -> Result<T> {
         self.ok_or_else(|| Error::of(Box::new(Message(context()))))
     }
 }

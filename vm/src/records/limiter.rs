@@ -40,7 +40,7 @@ use std::task::{Context, Poll, Waker};
 /// assert_eq!(second.grow(&mut store, 1)?, 1);
 /// # Ok::<(), weir::Error>(())
 /// ```
-pub trait ResourceLimiter {
+pub trait ResourceLimiter: Send {
     /// Called before a memory is made (`current` is then 0) or grows. Sizes are in bytes. On `Ok(false)`, `memory.grow`
     /// returns -1.
     ///
@@ -73,22 +73,26 @@ pub trait ResourceLimiter {
 
     /// Returns the maximum number of instances of the store.
     fn instances(&self) -> usize {
-        MAX_ITEMS
+        DEFAULT_INSTANCE_LIMIT
     }
 
     /// Returns the maximum number of tables of the store.
     fn tables(&self) -> usize {
-        MAX_ITEMS
+        DEFAULT_TABLE_LIMIT
     }
 
     /// Returns the maximum number of memories of the store.
     fn memories(&self) -> usize {
-        MAX_ITEMS
+        DEFAULT_MEMORY_LIMIT
     }
 }
 
-/// The maximum number of instances, of tables and of memories of a store, if a limiter says nothing else.
-pub(crate) const MAX_ITEMS: usize = 10_000;
+/// The maximum number of instances of a store, if a limiter says nothing else.
+pub const DEFAULT_INSTANCE_LIMIT: usize = 10_000;
+/// The maximum number of tables of a store, if a limiter says nothing else.
+pub const DEFAULT_TABLE_LIMIT: usize = 10_000;
+/// The maximum number of memories of a store, if a limiter says nothing else.
+pub const DEFAULT_MEMORY_LIMIT: usize = 10_000;
 
 /// Limits the memories, tables and instances of a store as [`ResourceLimiter`] does, with answers that the guest waits for; see
 /// [`Store::limiter_async`](crate::Store::limiter_async).
@@ -186,17 +190,17 @@ pub trait ResourceLimiterAsync: Send {
 
     /// Returns the maximum number of instances of the store.
     fn instances(&self) -> usize {
-        MAX_ITEMS
+        DEFAULT_INSTANCE_LIMIT
     }
 
     /// Returns the maximum number of tables of the store.
     fn tables(&self) -> usize {
-        MAX_ITEMS
+        DEFAULT_TABLE_LIMIT
     }
 
     /// Returns the maximum number of memories of the store.
     fn memories(&self) -> usize {
-        MAX_ITEMS
+        DEFAULT_MEMORY_LIMIT
     }
 }
 

@@ -6,6 +6,7 @@
 pub(crate) mod backtrace;
 pub(crate) mod body;
 pub(crate) mod bulk;
+pub(crate) mod call_hook;
 pub(crate) mod catches;
 pub(crate) mod census;
 pub(crate) mod collect;

@@ -14,6 +14,7 @@
 //!   by pointer. Records of instances and host functions are never mutated (their variable parts are each in a
 //!   [`Cell`](std::cell::Cell)), so shared references to those may be held freely.
 
+use crate::records::call_hook::CallHook;
 use crate::records::catches::Catches;
 use crate::records::engine::Engine;
 use crate::records::error::{Error, Result};
@@ -76,6 +77,9 @@ impl fmt::Debug for UpdateDeadline {
 /// May panic.
 pub(crate) type OnDeadline = dyn FnMut(*mut StoreRecord) -> Result<UpdateDeadline> + Send + Sync;
 
+/// The hook of [`crate::Store::call_hook`]. It receives the store, into which no reference is held. May panic.
+pub(crate) type OnCall = dyn FnMut(*mut StoreRecord, CallHook) -> Result<()> + Send + Sync;
+
 /// A global that no instance defines.
 #[repr(C, align(16))]
 pub(crate) struct GlobalRecord {
@@ -118,6 +122,8 @@ pub(crate) struct StoreRecord {
     /// Frees `data`.
     pub drop_data: unsafe fn(*mut ()),
     pub limiter: Option<Limiter>,
+    /// Called where execution passes between the embedder and the guest; `None` while it runs.
+    pub call_hook: Option<Box<OnCall>>,
     /// Called at the deadline; `None` while it runs, and if the deadline is a trap.
     pub on_deadline: Option<Box<OnDeadline>>,
     /// Unique in the process; handles carry it.

@@ -4,6 +4,7 @@
 extern crate wasmtime;
 
 #[path = "../../../../tests/tests/host_program/program.rs"]
+#[allow(unsafe_code, reason = "functions with raw values")]
 mod program;
 
 #[test]

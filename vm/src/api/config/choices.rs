@@ -2,8 +2,11 @@
 //! does there. What would be wrong to ignore is an error of [`Engine::new`](crate::Engine::new).
 
 use crate::records::config::{Config, Tier, WasmBacktraceDetails};
+use crate::records::error::Error;
 use crate::records::events::ProfilingStrategy;
+use std::fmt;
 use std::num::NonZeroUsize;
+use std::str::FromStr;
 
 /// The compiler that a host asks for: see [`Config::strategy`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -40,10 +43,11 @@ pub enum RegallocAlgorithm {
 }
 
 /// A garbage collector of wasmtime: see [`Config::collector`].
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum Collector {
     /// The one that the library considers best.
+    #[default]
     Auto,
     /// Counts references.
     DeferredReferenceCounting,
@@ -66,6 +70,32 @@ pub enum Inlining {
     Intrinsics,
     /// None.
     No,
+}
+
+impl fmt::Display for Inlining {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Inlining::Yes => "yes",
+            Inlining::InterModuleAndIntraGc => "gc",
+            Inlining::InterModule => "inter-module",
+            Inlining::Intrinsics => "intrinsics",
+            Inlining::No => "no",
+        })
+    }
+}
+
+impl FromStr for Inlining {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Inlining, Error> {
+        match text {
+            "y" | "yes" | "true" => Ok(Inlining::Yes),
+            "n" | "no" | "false" => Ok(Inlining::No),
+            "gc" | "inter-module" => Ok(Inlining::InterModuleAndIntraGc),
+            "intrinsics" => Ok(Inlining::Intrinsics),
+            _ => Err(Error::msg(format!("`{text}` is none of yes, no, gc, inter-module and intrinsics"))),
+        }
+    }
 }
 
 /// Settings of wasmtime that have another form here.

@@ -1,0 +1,1 @@
+//! Names the libraries for Cargo.
