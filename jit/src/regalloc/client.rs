@@ -314,7 +314,7 @@ pub trait Client {
     fn loops(&self) -> &[Range<u32>];
     /// The frequency of a block: its number of executions for each call of the function.
     fn frequency(&self, block: usize) -> f32;
-    /// Registers to use first, and the only ones for traced values.
+    /// Registers to use first, and the only ones for traced values that live across a safepoint.
     fn preferred(&self) -> RegSet;
     /// Registers to use when the preferred ones are taken. The function must save and restore those it uses.
     fn others(&self) -> RegSet;

@@ -164,7 +164,21 @@ struct Collector {
     last_claim: [Option<u32>; Reg::PHYSICAL],
 }
 
+/// Those of the ascending `safepoints` across which a value lives that lives from `start` to `end`.
+pub fn safepoints_within(safepoints: &[u32], start: Point, end: Point) -> impl Iterator<Item = u32> {
+    let first = safepoints.partition_point(|&inst| Point::late(inst) <= start);
+    safepoints[first..].iter().copied().take_while(move |&inst| Point::late(inst) < end)
+}
+
 impl Intervals {
+    /// The safepoints, ascending, if any value is traced.
+    pub fn safepoints(&self, client: &impl Client) -> Vec<u32> {
+        match self.regs.iter().any(|reg| reg.is_traced()) {
+            true => (0..client.num_insts() as u32).filter(|&inst| client.is_safepoint(inst as usize)).collect(),
+            false => Vec::new(),
+        }
+    }
+
     /// The intervals of `client`'s code; `costs` has its block frequencies and the block of each instruction.
     ///
     /// # Errors

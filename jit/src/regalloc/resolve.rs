@@ -11,7 +11,7 @@ use super::client::{Assignment, Client, Constraint, Operand, Place, Position, Ro
 use super::copies::{Copy, Phase};
 use super::costs::Costs;
 use super::error::AllocationError;
-use super::intervals::{Intervals, Origin, has_reuse, reused_by};
+use super::intervals::{Intervals, Origin, has_reuse, reused_by, safepoints_within};
 use super::locations::Locations;
 use super::parallel::{self, Scratch};
 use super::point::Point;
@@ -200,17 +200,14 @@ impl<C: Client> Resolver<'_, C> {
     /// The slots of traced values that live across safepoints: see [`Assignment::roots`].
     fn roots(&self) -> Result<Vec<(u32, u32)>, AllocationError> {
         let mut roots = Vec::new();
-        let traced = self.intervals.regs.iter().enumerate().filter(|(_, reg)| reg.is_traced());
-        let mut traced = traced.map(|(reg, _)| reg).peekable();
-        if traced.peek().is_none() {
+        let safepoints = self.intervals.safepoints(self.client);
+        if safepoints.is_empty() {
             return Ok(roots);
         }
-        let safepoints: Vec<u32> =
-            (0..self.client.num_insts() as u32).filter(|&inst| self.client.is_safepoint(inst as usize)).collect();
-        for reg in traced {
+        let traced = self.intervals.regs.iter().enumerate().filter(|(_, reg)| reg.is_traced());
+        for (reg, _) in traced {
             for range in self.intervals.ranges.get(reg) {
-                let first = safepoints.partition_point(|&inst| Point::late(inst) <= range.start);
-                for &inst in safepoints[first..].iter().take_while(|&&inst| Point::late(inst) < range.end) {
+                for inst in safepoints_within(&safepoints, range.start, range.end) {
                     let Place::Slot(slot) = self.locations.at(reg, Point::late(inst)) else {
                         return Err(AllocationError(format!("a reference is in a register at instruction {inst}")));
                     };

@@ -21,7 +21,7 @@
 use super::client::{Class, Client, Reg, RegSet};
 use super::costs::Costs;
 use super::error::AllocationError;
-use super::intervals::{Intervals, Origin, UsePosition};
+use super::intervals::{Intervals, Origin, UsePosition, safepoints_within};
 use super::point::{Point, Range};
 use super::queue::Queue;
 use super::register_file::{Conflict, MAX_RANGES, RegisterFile};
@@ -161,9 +161,11 @@ struct Scan<'a> {
     queue: Queue<'a>,
     /// By virtual register, whether some segment of it is in memory.
     stored: Vec<bool>,
-    /// By class, the registers; and those for traced values. A call destroys all of these, so that such a value is in its slot
-    /// across it.
+    /// By class, the registers; and those for traced values that live across a safepoint. That destroys all of these, so that such a
+    /// value is in its slot across it.
     registers: [RegSet; 3],
+    /// See [`Intervals::safepoints`].
+    safepoints: Vec<u32>,
     /// Registers to use first.
     preferred: RegSet,
     /// Callee-saved registers that have not been used yet.
@@ -191,6 +193,7 @@ pub fn scan(client: &impl Client, intervals: &Intervals, costs: &Costs) -> Resul
         file: RegisterFile::new(&intervals.claims),
         registers: [(all, Class::Int), (all, Class::Float), (client.preferred(), Class::Int)]
             .map(|(of, class)| of.filter(|reg| reg.class() == class)),
+        safepoints: intervals.safepoints(client),
         preferred: client.preferred(),
         unsaved: client.others(),
         wanted: std::array::from_fn(|reg| intervals.wanted.get(reg)),
@@ -361,7 +364,9 @@ impl Scan<'_> {
     /// The registers that a segment may have.
     fn registers(&self, segment: u32) -> RegSet {
         let reg = self.intervals.regs[self.reg(segment)];
-        self.registers[if reg.is_traced() { 2 } else { reg.class() as usize }]
+        let Segment { start, end, .. } = *self.segments.get(segment);
+        let is_root = reg.is_traced() && safepoints_within(&self.safepoints, start, end).next().is_some();
+        self.registers[if is_root { 2 } else { reg.class() as usize }]
     }
 
     /// The first of these registers in the order of preference.
