@@ -56,6 +56,9 @@ impl<T: GcRef> Copy for Rooted<T> {}
 
 /// A reference to a `T` that lives until it and its clones are dropped. They may outlive the store.
 ///
+/// The collector does not look into host values. One that owns an `OwnedRooted` through which it is reached itself is a cycle, and lives
+/// as long as the store.
+///
 /// ```
 /// use weir::{Engine, ExternRef, OwnedRooted, RootScope, Store};
 ///

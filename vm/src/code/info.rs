@@ -33,6 +33,8 @@ pub(crate) struct NativeFrame {
     pub call: u32,
     /// The landings of the code. They live as long as it.
     pub landings: *const [Landing],
+    /// Whether several functions are active at the call.
+    pub is_inlined: bool,
     /// The layout of the frame.
     pub layout: FrameLayout,
     /// The tables of the code. They live as long as it.
@@ -108,28 +110,22 @@ pub(crate) struct CallSite<'c> {
     pub(super) offset: usize,
 }
 
-impl CallSite<'_> {
+impl<'c> CallSite<'c> {
     /// Whether exceptions may continue somewhere in the code.
     #[inline]
     pub fn has_landings(&self) -> bool {
         !self.info.landings.is_empty()
     }
 
-    /// The address to which it returns.
-    #[inline]
-    pub fn return_address(&self) -> usize {
-        self.code + self.offset
-    }
-
     /// Whether the call is in code of an inlined function, or may be.
     #[inline]
-    pub fn has_inlining(&self) -> bool {
+    fn has_inlining(&self) -> bool {
         !self.info.inlining.links.is_empty()
     }
 
     /// The layout of the frame.
     #[inline]
-    pub fn layout(&self) -> &FrameLayout {
+    pub fn layout(&self) -> &'c FrameLayout {
         &self.info.frame
     }
 
@@ -154,6 +150,7 @@ impl CallSite<'_> {
             code,
             call: offset as u32,
             landings: &raw const *info.landings,
+            is_inlined: self.depth() > 1,
             layout: info.frame,
             tables: &raw const info.tables,
         }

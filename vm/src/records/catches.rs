@@ -1,7 +1,9 @@
 //! A cache of the handlers that searches have found in native code, by the call and the tag. Programs throw to few handlers, often.
 
 use crate::records::exceptions::{Clause, TagRecord};
+use std::ptr;
 use weir_contract::InstanceCtx;
+use weir_contract::code::FrameLayout;
 
 /// What a search has found in frames of this instance, at the call that returns to this address.
 #[derive(Clone, Copy, Debug)]
@@ -10,6 +12,8 @@ pub(crate) struct Catch {
     pub instance: *mut InstanceCtx,
     /// The exception's tag.
     pub tag: *const TagRecord,
+    /// The layout of the frames.
+    pub layout: FrameLayout,
     /// The number of clauses that are tested.
     pub tested: u64,
     /// The landing's address, and the clause; `None` if the frame is left.
@@ -29,18 +33,25 @@ pub(crate) struct Catches {
 }
 
 impl Catches {
-    fn place(return_address: usize, instance: *mut InstanceCtx, tag: *const TagRecord) -> usize {
+    fn place(return_address: usize, tag: *const TagRecord) -> usize {
         // Records are allocated with an alignment of 16.
-        (return_address ^ return_address >> 6 ^ instance.addr() >> 4 ^ tag.addr() >> 4) % ENTRIES
+        (return_address ^ return_address >> 6 ^ tag.addr() >> 4) % ENTRIES
     }
 
-    /// Returns what is known of frames of this instance at the call with this return address. Of code at this address that has been freed
-    /// nothing is known, if `freed` is how often code has been freed.
-    #[inline]
-    pub fn find(&self, freed: usize, return_address: usize, instance: *mut InstanceCtx, tag: *const TagRecord) -> Option<&Catch> {
-        let catch = self.entries.get(Catches::place(return_address, instance, tag))?.as_ref()?;
-        let is_same = (catch.return_address, catch.instance, catch.tag, self.freed) == (return_address, instance, tag, freed);
-        is_same.then_some(catch)
+    /// Returns what is known of the frame with this frame pointer, whose call has this return address. Of code that has been freed nothing
+    /// is known, if `freed` is how often code has been freed.
+    ///
+    /// # Safety
+    /// The frame is on this thread's stack.
+    #[inline(always)]
+    pub unsafe fn find(&self, freed: usize, return_address: usize, fp: usize, tag: *const TagRecord) -> Option<&Catch> {
+        let catch = self.entries.get(Catches::place(return_address, tag))?.as_ref()?;
+        if (catch.return_address, catch.tag, self.freed) != (return_address, tag, freed) {
+            return None;
+        }
+        let instance = ptr::with_exposed_provenance::<*mut InstanceCtx>(fp - 8 * usize::from(catch.layout.instance));
+        // SAFETY: the caller's promise: the frame has this layout, because its call is in the code of the entry.
+        (unsafe { instance.read() } == catch.instance).then_some(catch)
     }
 
     /// Adds what has been found, in place of another entry.
@@ -51,35 +62,48 @@ impl Catches {
             self.entries.fill(None);
         }
         self.freed = freed;
-        self.entries[Catches::place(catch.return_address, catch.instance, catch.tag)] = Some(catch);
+        self.entries[Catches::place(catch.return_address, catch.tag)] = Some(catch);
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::ptr;
+
+    const INSTANCE: usize = 32;
+
+    fn catch(return_address: usize, tag: usize, tested: u64) -> Catch {
+        let layout = FrameLayout { bytes: 8, preserved: [0; 4], instance: 1, value_sp: 0 };
+        let [instance, tag] = [INSTANCE, tag].map(ptr::without_provenance_mut::<u8>);
+        Catch { return_address, instance: instance.cast(), tag: tag.cast(), layout, tested, landing: None }
+    }
+
+    /// The clauses tested of the entry for a frame of this instance.
+    fn find(catches: &Catches, freed: usize, return_address: usize, instance: usize, tag: usize) -> Option<u64> {
+        let frame = [instance, 0];
+        // SAFETY: word 1 below the frame pointer has the instance.
+        let found = unsafe { catches.find(freed, return_address, (&raw const frame[1]).addr(), ptr::without_provenance(tag)) };
+        found.map(|catch| catch.tested)
+    }
 
     #[test]
     fn freed_code_is_forgotten() {
         let mut catches = Catches::default();
-        let catch =
-            |return_address| Catch { return_address, instance: ptr::null_mut(), tag: ptr::null(), tested: 3, landing: None };
-        let find = |catches: &Catches, freed, at| catches.find(freed, at, ptr::null_mut(), ptr::null()).map(|catch| catch.tested);
+        let find = |catches: &Catches, freed, at| find(catches, freed, at, INSTANCE, 0);
         assert_eq!(find(&catches, 0, 100), None);
-        catches.insert(0, catch(100));
+        catches.insert(0, catch(100, 0, 3));
         assert_eq!((find(&catches, 0, 100), find(&catches, 0, 101), find(&catches, 1, 100)), (Some(3), None, None));
-        catches.insert(1, catch(101));
-        assert_eq!((find(&catches, 1, 100), find(&catches, 1, 101)), (None, Some(3)));
+        catches.insert(1, catch(101, 0, 4));
+        assert_eq!((find(&catches, 1, 100), find(&catches, 1, 101)), (None, Some(4)));
     }
 
     #[test]
     fn instances_and_tags_are_distinguished() {
         let mut catches = Catches::default();
-        let tag = ptr::without_provenance(16 * ENTRIES);
-        catches.insert(0, Catch { return_address: 100, instance: ptr::null_mut(), tag, tested: 1, landing: None });
-        assert!(catches.find(0, 100, ptr::null_mut(), tag).is_some());
-        assert!(catches.find(0, 100, ptr::null_mut(), ptr::null()).is_none());
-        assert!(catches.find(0, 100, ptr::without_provenance_mut(16 * ENTRIES), tag).is_none());
+        let tag = 16 * ENTRIES;
+        catches.insert(0, catch(100, tag, 1));
+        assert_eq!(find(&catches, 0, 100, INSTANCE, tag), Some(1));
+        assert_eq!(find(&catches, 0, 100, INSTANCE, 0), None);
+        assert_eq!(find(&catches, 0, 100, INSTANCE + 16 * ENTRIES, tag), None);
     }
 }

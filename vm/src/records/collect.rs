@@ -70,6 +70,7 @@ pub(crate) unsafe fn make_room(store: *mut StoreRecord, words: usize) {
 ///
 /// # Safety
 /// As for [`collect`]; the exception is in flight.
+#[inline]
 pub(crate) unsafe fn collect_before_throw(store: *mut StoreRecord) {
     // SAFETY: the caller's promise.
     unsafe {

@@ -46,6 +46,8 @@ pub(crate) struct NativeSite {
     pub call: u32,
     /// The landings of the code, which live as long as it.
     pub landings: *const [Landing],
+    /// Whether several functions are active at the call.
+    pub is_inlined: bool,
     /// The layout of the frame.
     pub layout: FrameLayout,
     /// The tables of the code, which live as long as it.

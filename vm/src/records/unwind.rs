@@ -10,6 +10,7 @@
 use crate::records::backtrace::WasmBacktrace;
 use crate::records::catches::Catch;
 use crate::records::collect::collect_before_throw;
+use crate::records::config::Config;
 use crate::records::deadline::deadline_reached_in_search;
 use crate::records::engines::NativeSite;
 use crate::records::error::Error;
@@ -33,6 +34,12 @@ use weir_contract::{FRAME_HEADER, InstanceCtx, code};
 
 /// The deadline is checked after this many frames, each of which takes some nanoseconds.
 const FRAMES_PER_POLL: u64 = 1024;
+
+/// Returns the number of frames after which the deadline is checked first.
+#[inline]
+pub(crate) fn poll_after(config: &Config) -> u64 {
+    if config.polls() { FRAMES_PER_POLL } else { u64::MAX }
+}
 
 impl Failure {
     /// Takes the backtrace, unless the failure already has one: the error of a host function that called the guest does. Decides
@@ -66,11 +73,11 @@ impl Failure {
 ///
 /// # Safety
 /// As for [`segments`].
-unsafe fn find(store: *mut StoreRecord) -> Result<bool, Failure> {
+pub(crate) unsafe fn find(store: *mut StoreRecord) -> Result<bool, Failure> {
     // SAFETY: the caller's promise.
     unsafe {
         let (mut search, mut progress) = Search::begin(store);
-        search.in_segments(&mut progress, 0);
+        search.in_segments(&mut progress);
         search.end(&progress)
     }
 }
@@ -97,8 +104,7 @@ impl Search {
         // SAFETY: the caller's promise.
         unsafe { collect_before_throw(store) };
         // SAFETY: as above.
-        let (tag, polls) = unsafe { ((*store).in_flight.tag, (*store).engine.config().polls()) };
-        let poll_at = if polls { FRAMES_PER_POLL } else { u64::MAX };
+        let (tag, poll_at) = unsafe { ((*store).in_flight.tag, poll_after((*store).engine.config())) };
         let progress = NativeSearch { left: 0, poll_at, freed: 0, unwound: Unwound::default() };
         let mut search = Search { store, tag, tested: 0, handler: ptr::null(), stopped: None };
         // SAFETY: as above.
@@ -110,22 +116,16 @@ impl Search {
         (search, progress)
     }
 
-    /// Looks for a handler in the segments of the stack, of which this many inner ones have been left.
+    /// Looks for a handler in the segments of the stack.
     ///
     /// # Safety
     /// As for [`segments`]. The callback at the deadline may use the store: its walk and this one read links of frames that are still
     /// there.
-    pub unsafe fn in_segments(&mut self, progress: &mut NativeSearch, mut left: usize) {
+    pub unsafe fn in_segments(&mut self, progress: &mut NativeSearch) {
         // SAFETY: the caller's promise.
         unsafe {
             let store = self.store;
-            segments(store, (*store).outer_frames, |segment| {
-                if let Some(rest) = left.checked_sub(1) {
-                    left = rest;
-                    return ControlFlow::Continue(());
-                }
-                self.in_segment(segment, progress)
-            });
+            segments(store, (*store).outer_frames, |segment| self.in_segment(segment, progress));
         }
     }
 
@@ -244,32 +244,6 @@ impl Search {
         }
     }
 
-    /// Returns what a search has found before at the call of native code with this return address, in this instance: the landing's
-    /// address and the clause, or that the frame is left, and then counts it.
-    ///
-    /// # Safety
-    /// As for [`Search::in_native_code`]; no function is inlined at the call.
-    #[inline]
-    pub unsafe fn known(
-        &mut self,
-        return_address: usize,
-        instance: *mut InstanceCtx,
-        progress: &mut NativeSearch,
-    ) -> Option<Option<(usize, Clause)>> {
-        if progress.left >= progress.poll_at {
-            return None;
-        }
-        // SAFETY: the store is live.
-        let Catch { tested, landing, .. } =
-            unsafe { (*self.store).catches.find(progress.freed, return_address, instance, self.tag)? };
-        self.tested += tested;
-        match landing {
-            Some((_, clause)) => self.handler = clause.handler,
-            None => progress.left += 1,
-        }
-        Some(*landing)
-    }
-
     /// Looks for a handler in a frame of native code inside this boundary. The caller leaves the frame if there is none.
     ///
     /// # Safety
@@ -289,9 +263,15 @@ impl Search {
             let tested_before = self.tested;
             let found = handler(source, site.pc, instance_of(instance), self.tag, &mut self.tested);
             let return_address = site.code + site.call as usize;
-            let mut catch = Catch { return_address, instance, tag: self.tag, tested: self.tested - tested_before, landing: None };
+            let tested = self.tested - tested_before;
+            let mut catch = Catch { return_address, instance, tag: self.tag, layout: site.layout, tested, landing: None };
+            let remember = |catch| {
+                if !site.is_inlined {
+                    (*self.store).catches.insert(progress.freed, catch);
+                }
+            };
             let Some((region, handler)) = found else {
-                (*self.store).catches.insert(progress.freed, catch);
+                remember(catch);
                 return ControlFlow::Continue(());
             };
             let Some(offset) = code::Landing::find(landings, handler.entry, site.call) else {
@@ -299,7 +279,7 @@ impl Search {
             };
             let (target, clause) = (site.code + offset as usize, Clause { source, region, handler });
             catch.landing = Some((target, clause));
-            (*self.store).catches.insert(progress.freed, catch);
+            remember(catch);
             let (frame, fp) = CatchingFrame::new(site.fp, &site.layout, target, progress.unwound);
             (*self.store).landing = Some(Landing { place: Place::Native { boundary, frame }, fp, clause });
             self.handler = handler;
@@ -429,6 +409,7 @@ pub(crate) unsafe fn write_operands(store: *mut StoreRecord, fp: *mut u64, claus
 ///
 /// # Safety
 /// As for [`write_operands`].
+#[inline]
 pub(crate) unsafe fn write_overflow(store: *mut StoreRecord, handler: &Handler) -> Result<(), Failure> {
     // SAFETY: the caller's promise. The slots have room for the parameters of any function, and more.
     unsafe {
@@ -438,8 +419,11 @@ pub(crate) unsafe fn write_overflow(store: *mut StoreRecord, handler: &Handler) 
         let InFlight { tag, object, .. } = (*store).in_flight;
         let overflow = (*(*store).stack).ctx.overflow;
         if needs_object || !object.is_null() {
-            let words = if handler.tag.is_some() { (*tag).fields() * (*tag).words() } else { 0 };
-            ptr::copy_nonoverlapping(ExnRecord::payload(object), overflow, words);
+            let mut words = 0;
+            if handler.tag.is_some() {
+                words = (*tag).fields() * (*tag).words();
+                ptr::copy_nonoverlapping(ExnRecord::payload(object), overflow, words);
+            }
             if needs_object {
                 overflow.add(words).write(reference);
             }
@@ -456,6 +440,7 @@ pub(crate) unsafe fn write_overflow(store: *mut StoreRecord, handler: &Handler) 
 ///
 /// # Safety
 /// The store is live, and its guest throws an exception.
+#[inline]
 pub(crate) unsafe fn object(store: *mut StoreRecord) -> Result<*mut ExnRecord, Failure> {
     // SAFETY: the caller's promise: without an object the payload is in the overflow slots.
     unsafe {
@@ -463,6 +448,19 @@ pub(crate) unsafe fn object(store: *mut StoreRecord) -> Result<*mut ExnRecord, F
         if !object.is_null() {
             return Ok(object);
         }
+        make_object(store, tag, site)
+    }
+}
+
+/// Makes the object of the exception that is being thrown.
+///
+/// # Errors
+/// # Safety
+/// As for [`object`].
+#[inline(never)]
+unsafe fn make_object(store: *mut StoreRecord, tag: *const TagRecord, site: Site) -> Result<*mut ExnRecord, Failure> {
+    // SAFETY: the caller's promise.
+    unsafe {
         match (*store).add_exception(tag, site, (*(*store).stack).ctx.overflow) {
             Ok(object) => {
                 (*store).in_flight.object = object;
@@ -482,6 +480,7 @@ pub(crate) unsafe fn object(store: *mut StoreRecord) -> Result<*mut ExnRecord, F
 /// # Errors
 /// # Safety
 /// As there.
+#[inline]
 unsafe fn reference(store: *mut StoreRecord) -> Result<u64, Failure> {
     // SAFETY: the caller's promise.
     unsafe { object(store).map(|object| (*store).heap.reference(object).into()) }

@@ -2,15 +2,16 @@
 
 use super::state::{EngineState, engine_of};
 use crate::code::{CallSite, CodeSpace, NativeFrame, Registers, Site};
+use crate::records::collect::collect_before_throw;
 use crate::records::engines::NativeSite;
-use crate::records::exceptions::{CatchingFrame, Clause, Landing, Place};
+use crate::records::exceptions::{CatchingFrame, Clause, InFlight, Landing, Place};
 use crate::records::failure::Failure;
 use crate::records::instance::instance_of;
 use crate::records::module::Module;
 use crate::records::module::ModuleRecord;
 use crate::records::native_search::{NativeSearch, Unwound};
-use crate::records::store::store_of;
-use crate::records::unwind::{Search, uncaught, write_operands, write_overflow};
+use crate::records::store::{charge, store_of};
+use crate::records::unwind::{find, poll_after, uncaught, write_operands, write_overflow};
 use std::any::Any;
 use std::ops::ControlFlow;
 use std::ptr;
@@ -19,8 +20,8 @@ use weir_contract::{Boundary, FRAME_HEADER, InstanceCtx, StackCtx, TrapSite};
 
 /// A frame of compiled code, for the records.
 pub(super) fn native_site(site: Site, frame: NativeFrame) -> NativeSite {
-    let (Site { module, func, pc, .. }, NativeFrame { fp, code, call, landings, layout, tables }) = (site, frame);
-    NativeSite { module, func, pc, fp, code, call, landings, layout, tables }
+    let (Site { module, func, pc, .. }, NativeFrame { fp, code, call, landings, is_inlined, layout, tables }) = (site, frame);
+    NativeSite { module, func, pc, fp, code, call, landings, is_inlined, layout, tables }
 }
 
 /// Implements [`Engines::search_native`](crate::records::engines::Engines::search_native), but for the frames to look at: those of code
@@ -114,42 +115,71 @@ pub(crate) unsafe fn on_throw(instance: *mut InstanceCtx, registers: &mut Regist
         debug_assert!((engines as &dyn Any).is::<EngineState>());
         // Native code runs, so the engine has this tier: see `engine_of`, which compares identities of types.
         let Ok(space) = (*ptr::from_ref(engines).cast::<EngineState>()).space() else { return 0 };
-        // The innermost segment is native, and most exceptions are caught in it, where one was caught before.
-        let StackCtx { exit_fp, boundary, .. } = *(*instance).stack;
-        let (mut search, mut progress) = Search::begin(store);
-        let mut caught = None;
-        let flow = search_segment(space, exit_fp, &mut progress, |call, fp, progress| {
-            let known = if call.has_inlining() || !call.has_landings() {
-                None
-            } else {
-                let instance = ptr::with_exposed_provenance::<*mut InstanceCtx>(fp - 8 * usize::from(call.layout().instance));
-                search.known(call.return_address(), instance.read(), progress)
+        collect_before_throw(store);
+        if let Some(caught) = catch_known(instance, space, registers) {
+            return match caught {
+                Ok(()) => 1,
+                Err(failure) => leave(instance, space, failure),
             };
-            match known {
-                Some(Some((landing, clause))) => {
-                    caught = Some((CatchingFrame::new(fp, call.layout(), landing, progress.unwound), clause));
-                    ControlFlow::Break(())
-                }
-                Some(None) => ControlFlow::Continue(()),
-                None => visit_functions(call, fp, progress, |site, progress| search.in_native_code(boundary, site, progress)),
-            }
-        });
-        if flow.is_continue() {
-            progress.unwound = Unwound::default();
-            search.in_segments(&mut progress, 1);
         }
-        let failure = match search.end(&progress) {
-            Ok(true) => match caught {
-                None => Failure::Thrown,
-                Some(((frame, locals), clause)) => match land(instance, space, &frame, locals, clause, registers) {
-                    Ok(()) => return 1,
-                    Err(other) => other,
-                },
-            },
+        let failure = match find(store) {
+            Ok(true) => Failure::Thrown,
             Ok(false) => uncaught(store, None),
             Err(other) => other,
         };
         catch_or_leave(instance, space, failure, registers)
+    }
+}
+
+/// Leaves native frames for the handler in the innermost segment, which is native, if searches have found before what becomes of each frame
+/// up to it that has landings: most exceptions are caught where one was caught before. Otherwise changes nothing and returns `None`.
+///
+/// # Errors
+/// The fuel is used up, or the handler needs an object and the store's limiter refuses it.
+///
+/// # Safety
+/// As for [`on_throw`].
+#[inline(always)]
+unsafe fn catch_known(instance: *mut InstanceCtx, space: &CodeSpace, registers: &mut Registers) -> Option<Result<(), Failure>> {
+    // SAFETY: the caller's promise; for the chain of frames, see `search_segment`.
+    unsafe {
+        let store = store_of(instance);
+        let (config, tag, freed) = ((*store).engine.config(), (*store).in_flight.tag, space.freed());
+        let poll_at = poll_after(config);
+        if config.backtrace_on_throw {
+            return None;
+        }
+        let (mut fp, mut left, mut cost) = ((*(*instance).stack).exit_fp, 0, 0);
+        let mut unwound = Unwound::default();
+        loop {
+            let return_address;
+            [fp, return_address] = ptr::with_exposed_provenance::<[usize; 2]>(fp).read();
+            if left >= poll_at {
+                return None;
+            }
+            let (depth, layout) = match (*store).catches.find(freed, return_address, fp, tag) {
+                Some(catch) => {
+                    cost += catch.tested;
+                    if let Some((target, clause)) = catch.landing {
+                        if config.consume_fuel
+                            && let Err(trap) = charge(&mut (*store).ctx.fuel, (cost + left) as i64)
+                        {
+                            (*store).in_flight = InFlight::NONE;
+                            return Some(Err(trap.into()));
+                        }
+                        let (frame, locals) = CatchingFrame::new(fp, &catch.layout, target, unwound);
+                        return Some(land(instance, space, &frame, locals, clause, registers));
+                    }
+                    (1, &catch.layout)
+                }
+                None => {
+                    let call = space.calls().at(return_address).filter(|call| !call.has_landings())?;
+                    (call.depth() as u64, call.layout())
+                }
+            };
+            left += depth;
+            unwound.leave(fp, layout);
+        }
     }
 }
 
