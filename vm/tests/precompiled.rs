@@ -7,11 +7,14 @@ mod common;
 use std::fs::{self, File};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
-use weir::{Caller, Config, Engine, Linker, Module, Precompiled, Store, Tier, Trap, Unavailable};
+use weir::{Caller, Config, Engine, ExternRef, Linker, Module, Precompiled, Rooted, Store, Tier, Trap, Unavailable};
 
-/// A module whose code has an entry in every table: cells, signatures, traps, calls, landings, handlers, loops, vectors, data, elements.
+/// A module whose code has an entry in every table: cells, signatures, traps, calls, landings, handlers, roots, loops, vectors, data,
+/// elements. The calls of `$keep` have different roots.
 const TEXT: &str = r#"(module $all
     (import "host" "add" (func $add (param i32 i32) (result i32)))
+    (import "host" "make" (func $make (param i32) (result externref)))
+    (import "host" "number" (func $number (param externref) (result i32)))
     (type $unary (func (param i32) (result i32)))
     (type $other (func (param f64) (result i32)))
     (memory (export "memory") 1)
@@ -38,21 +41,42 @@ const TEXT: &str = r#"(module $all
     (func $down (param i32) (result i32)
         (if (i32.eqz (local.get 0)) (then (return (i32.const 7))))
         (return_call $down (i32.sub (local.get 0) (i32.const 1))))
+    (func $keep (param i32) (result i32) (local $a externref) (local $b externref) (local $c externref)
+        (local.set $a (call $make (local.get 0)))
+        (local.set $b (call $make (i32.add (call $number (local.get $a)) (i32.const 10))))
+        (local.set $c (call $make (i32.const 300)))
+        (block $caught (result i32)
+            (try_table (catch $oops $caught) (call $throw (local.get 0)))
+            (local.set $a (call $make (i32.const 7)))
+            (i32.const 0))
+        (i32.add (call $number (local.get $c)))
+        (i32.add (i32.mul (call $number (local.get $b)) (i32.const 1000)))
+        (i32.add (i32.mul (call $number (local.get $a)) (i32.const 1000000))))
     (func (export "all") (param i32) (result i32)
         (global.set $count (i32.add (global.get $count) (i32.const 1)))
         (call $add (call $sum (i32.const 17)) (call $catch (local.get 0)))
         (i32.add (call_indirect (type $unary) (local.get 0) (i32.rem_u (local.get 0) (i32.const 2))))
         (i32.add (call $lanes (local.get 0)))
         (i32.add (call $down (local.get 0)))
+        (i32.add (call $keep (local.get 0)))
         (i32.add (global.get $count)))
     (func (export "wrong") (result i32) (call_indirect (type $unary) (i32.const 1) (i32.const 2)))
     (func $divide (export "divide") (param i32) (result i32) (i32.div_s (i32.const 8) (local.get 0)))
     (func (export "never") (param i32) (result i32) (local.get 0)))"#;
 
-/// The results of calls of all functions but one.
+/// The results of calls of all functions but one. The functions for host values collect, so that each root is used.
 fn outcome(module: &Module) -> Vec<String> {
     let mut linker = Linker::new(module.engine());
     linker.func_wrap("host", "add", |_: Caller<'_, ()>, a: i32, b: i32| a.wrapping_add(b)).unwrap();
+    let make = |mut caller: Caller<'_, ()>, number: i32| -> weir::Result<Option<Rooted<ExternRef>>> {
+        caller.gc(None)?;
+        ExternRef::new(&mut caller, number).map(Some)
+    };
+    let number = |mut caller: Caller<'_, ()>, value: Option<Rooted<ExternRef>>| -> weir::Result<i32> {
+        caller.gc(None)?;
+        Ok(*value.unwrap().data(&caller)?.unwrap().downcast_ref::<i32>().unwrap())
+    };
+    linker.func_wrap("host", "make", make).unwrap().func_wrap("host", "number", number).unwrap();
     let mut store = Store::new(module.engine(), ());
     let instance = linker.instantiate(&mut store, module).unwrap();
     let mut seen = Vec::new();
