@@ -4,13 +4,13 @@
 use crate::crossings;
 use crate::engines::engine;
 use crate::generate::{Program, Value};
+use crate::host::{HostValues, instantiate};
 use crate::pass_sets::PassSet;
 use crate::profiles;
 use crate::rng::Rng;
 use crate::side_tables;
-use std::collections::HashSet;
 use std::fmt;
-use weir::{AsContextMut, Config, ExternType, Func, Instance, Linker, Module, Store, Tag, Tier, Trap, Val};
+use weir::{AsContextMut, Config, Func, Module, Store, Tier, Trap, Val};
 
 /// More fuel than any generated program needs.
 pub const AMPLE_FUEL: u64 = 1 << 40;
@@ -154,6 +154,8 @@ pub struct Outcome {
     pub globals: Vec<Value>,
     /// The memory at the end.
     pub memory: Vec<u8>,
+    /// The host values that the guest asked for. All have been dropped.
+    pub host_values: u64,
     /// The tiers that were used.
     pub tiers_used: TierUse,
 }
@@ -212,6 +214,8 @@ pub struct Agreement {
     pub on_wasmi: usize,
     /// Runs of the whole program, each compared with another.
     pub compared: usize,
+    /// The host values that guests asked for, on the first subject.
+    pub host_values: u64,
     /// The tiers that were used.
     pub tiers_used: TierUse,
 }
@@ -223,6 +227,7 @@ impl std::ops::AddAssign for Agreement {
         self.trapped += other.trapped;
         self.on_wasmi += other.on_wasmi;
         self.compared += other.compared;
+        self.host_values += other.host_values;
         self.tiers_used += other.tiers_used;
     }
 }
@@ -240,8 +245,8 @@ pub fn compare(program: &Program, tiers: &[Subject], share: u8) -> Result<Agreem
     side_tables::verify_binary(&program.wasm).map_err(Mismatch)?;
     let reference = outcome(program, first)?;
     let trapped = reference.calls.iter().filter(|ended| matches!(ended, CallEnd::Trap(_))).count();
-    let mut agreement =
-        Agreement { calls: reference.calls.len(), trapped, tiers_used: reference.tiers_used, ..Agreement::default() };
+    let Outcome { host_values, tiers_used, .. } = reference;
+    let mut agreement = Agreement { calls: reference.calls.len(), trapped, host_values, tiers_used, ..Agreement::default() };
     if !program.beyond_wasmi {
         let wasmi = Subject { name: "wasmi".into(), setup: Setup::Wasmi, profile: None };
         let judge = outcome(program, &wasmi)?;
@@ -389,26 +394,13 @@ fn weir_module(program: &Program, config: &Config, profile: Option<u64>) -> weir
     Ok(module)
 }
 
-/// Makes an instance. Imports are tags, one for each name.
-fn instantiate(store: &mut Store<()>, module: &Module) -> weir::Result<Instance> {
-    let mut linker = Linker::new(module.engine());
-    let mut named = HashSet::new();
-    for import in module.imports() {
-        let ExternType::Tag(ty) = import.ty() else { continue };
-        if named.insert(import.name().to_owned()) {
-            let tag = Tag::new(&mut *store, &ty)?;
-            linker.define(&*store, import.module(), import.name(), tag)?;
-        }
-    }
-    linker.instantiate(store, module)
-}
-
 /// Runs a program, with `fuel` for each call if its engine counts it.
 fn weir_outcome(program: &Program, module: &Module, fuel: u64) -> weir::Result<Outcome> {
     let before = module.engine().stats();
     let mut store = Store::new(module.engine(), ());
     store.set_epoch_deadline(u64::MAX);
-    let instance = instantiate(&mut store, module)?;
+    let values = HostValues::default();
+    let instance = instantiate(&mut store, module, &values)?;
     let missing = || weir::Error::msg("an export is missing");
     let reset = instance.get_func(&store, "reset").ok_or_else(missing)?;
     let counted = store.get_fuel().is_ok();
@@ -433,6 +425,11 @@ fn weir_outcome(program: &Program, module: &Module, fuel: u64) -> weir::Result<O
         .map(|i| Ok(from_val(&instance.get_global(&mut store, &format!("g{i}")).ok_or_else(missing)?.get(&mut store))))
         .collect::<weir::Result<_>>()?;
     let memory = instance.get_memory(&store, "mem").ok_or_else(missing)?.data(&store).to_vec();
+    drop(store);
+    let [made, dropped] = values.counts();
+    if made != dropped {
+        return Err(weir::Error::msg(format!("{made} host values were made, and {dropped} dropped")));
+    }
     let stats = module.engine().stats();
     crossings::add(&before, &stats);
     let tiers_used = TierUse {
@@ -444,7 +441,7 @@ fn weir_outcome(program: &Program, module: &Module, fuel: u64) -> weir::Result<O
         recompiled: stats.recompiled,
         freed_bytes: stats.freed_bytes,
     };
-    Ok(Outcome { calls, fuel: counted.then_some(taken), globals, memory, tiers_used })
+    Ok(Outcome { calls, fuel: counted.then_some(taken), globals, memory, host_values: made, tiers_used })
 }
 
 fn weir_call(store: impl AsContextMut, func: Func, args: &[Value], results: usize) -> CallEnd {
@@ -485,7 +482,7 @@ fn wasmi_outcome(program: &Program) -> Result<Outcome, wasmi::Error> {
         .map(|i| Ok(from_wasmi(&instance.get_global(&store, &format!("g{i}")).ok_or_else(missing)?.get(&store))))
         .collect::<Result<_, wasmi::Error>>()?;
     let memory = instance.get_memory(&store, "mem").ok_or_else(missing)?.data(&store).to_vec();
-    Ok(Outcome { calls, fuel: None, globals, memory, tiers_used: TierUse::default() })
+    Ok(Outcome { calls, fuel: None, globals, memory, host_values: 0, tiers_used: TierUse::default() })
 }
 
 fn to_wasmi(value: Value) -> wasmi::Val {

@@ -10,6 +10,7 @@ pub mod differential;
 pub mod engines;
 pub mod filetest;
 pub mod generate;
+pub mod host;
 pub mod legacy;
 pub mod pass_sets;
 pub mod profiles;

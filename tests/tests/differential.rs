@@ -5,7 +5,7 @@ use std::path::Path;
 use weir_bytecode::module::ExternIndex;
 use weir_bytecode::validate;
 use weir_tests::differential::{self, Agreement};
-use weir_tests::generate::{Program, generate};
+use weir_tests::generate::{Program, generate, throwing};
 use weir_tests::rng::Rng;
 
 #[test]
@@ -51,6 +51,29 @@ fn tiers_agree_on_random_programs() {
     let compiled = [tiers_used.native, tiers_used.cranelift, tiers_used.baseline];
     assert!(compiled.iter().all(|&functions| functions > count) && tiers_used.osr_entries > count, "{tiers_used:?}");
     assert!(tiers_used.retired > count / 4 && tiers_used.recompiled > 0 && tiers_used.freed_bytes > 0, "{tiers_used:?}");
+}
+
+/// Programs with exceptions and host values, half of them with a collector that moves everything.
+#[test]
+fn tiers_agree_on_programs_that_throw() {
+    let count = 40;
+    let (mut total, mut with_host_values) = (Agreement::default(), 0);
+    for seed in 0..count {
+        let mut tiers = differential::tiers(Some(seed));
+        tiers.iter_mut().for_each(|tier| tier.gc_stress(seed % 2 == 0));
+        let others = tiers.len() - 1;
+        let picked = [0, others, 1 + seed as usize % others].map(|i| tiers[i].clone());
+        match differential::compare(&throwing(seed), &picked, (seed * 37) as u8) {
+            Ok(agreement) => {
+                with_host_values += u64::from(agreement.host_values > 10);
+                total += agreement;
+            }
+            Err(mismatch) => panic!("seed {seed}: {mismatch}"),
+        }
+    }
+    assert!(with_host_values * 3 > count && total.host_values > 50 * count, "{with_host_values} programs, {total:?}");
+    assert!(total.trapped * 10 < total.calls && total.executed > 1000 * count, "{total:?}");
+    assert!(total.tiers_used.native > count && total.tiers_used.baseline > count, "{total:?}");
 }
 
 /// With a vector in every function the interpreter's slots have two words.

@@ -321,10 +321,12 @@ fn fuzz(compare: &Compare) -> ExitCode {
         }
     }
     progress("");
-    let Agreement { executed, calls, trapped, on_wasmi, compared, tiers_used } = total;
+    let Agreement { executed, calls, trapped, on_wasmi, compared, host_values, tiers_used } = total;
     println!("{} programs, {differences} differences; {trapped} of {calls} calls trapped", options.count);
     println!("{on_wasmi} calls were made on wasmi too; {compared} runs of programs were compared");
-    println!("{long} programs executed 1,000 instructions or more, all together {executed}");
+    println!(
+        "{long} programs executed 1,000 instructions or more, all together {executed}, and asked for {host_values} host values"
+    );
     println!(
         "compiled {} functions native, {} with Cranelift, {} by the baseline compiler; {} loops continued in compiled code",
         tiers_used.native, tiers_used.cranelift, tiers_used.baseline, tiers_used.osr_entries

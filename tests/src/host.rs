@@ -1,0 +1,104 @@
+//! What generated programs import: tags, functions for references to host values, and the functions of another instance.
+
+use std::collections::HashSet;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
+use weir::{
+    AsContextMut, Caller, ExnRef, ExnRefPre, ExnType, Extern, ExternRef, ExternType, Func, Instance, Linker, Module, Result,
+    Rooted, Store, Tag,
+};
+
+/// Counts the host values that guests have asked for, and those that have been dropped.
+#[derive(Clone, Default, Debug)]
+pub struct HostValues {
+    made: Arc<AtomicU64>,
+    dropped: Arc<AtomicU64>,
+}
+
+impl HostValues {
+    fn make(&self, number: i64) -> HostValue {
+        self.made.fetch_add(1, Ordering::Relaxed);
+        HostValue { number, dropped: self.dropped.clone() }
+    }
+
+    /// The numbers of values made and dropped.
+    pub fn counts(&self) -> [u64; 2] {
+        [&self.made, &self.dropped].map(|count| count.load(Ordering::Relaxed))
+    }
+}
+
+/// A host value, which is its number.
+struct HostValue {
+    number: i64,
+    dropped: Arc<AtomicU64>,
+}
+
+impl Drop for HostValue {
+    fn drop(&mut self) {
+        self.dropped.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+/// Makes an instance of a generated program:
+///
+/// - Tags are made, one for each name.
+/// - `h` `make`, `number`, `collect` and `throw` make a host value, return the number of one or -1 for null, collect, and throw their
+///   argument with the tag `a` if it is odd.
+/// - `o` is another instance of the module. Its own imports from `o` are host functions that call the instance returned, and `reset` of
+///   these does nothing.
+///
+/// # Errors
+/// The errors of [`Instance::new`].
+pub fn instantiate(store: &mut Store<()>, module: &Module, values: &HostValues) -> Result<Instance> {
+    let mut linker = Linker::new(module.engine());
+    let mut named = HashSet::new();
+    for import in module.imports() {
+        let ExternType::Tag(ty) = import.ty() else { continue };
+        if named.insert(import.name().to_owned()) {
+            let tag = Tag::new(&mut *store, &ty)?;
+            linker.define(&*store, import.module(), import.name(), tag)?;
+        }
+    }
+    let throws = linker.get(&mut *store, "t", "a").ok().and_then(Extern::into_tag);
+    define_functions(&mut linker, throws, values.clone())?;
+    if module.imports().all(|import| import.module() != "o") {
+        return linker.instantiate(store, module);
+    }
+    let first = Arc::new(OnceLock::new());
+    let mut of_other = linker.clone();
+    for import in module.imports().filter(|import| import.module() == "o") {
+        let (ExternType::Func(ty), name, first) = (import.ty(), import.name().to_owned(), first.clone()) else { continue };
+        let call = Func::new(&mut *store, ty, move |mut caller: Caller<'_, ()>, args, results| match first.get() {
+            Some(instance) if name != "reset" => {
+                let func = Instance::get_func(instance, &mut caller, &name).expect("each function is exported");
+                func.call(&mut caller, args, results)
+            }
+            _ => Ok(()),
+        });
+        of_other.define(&*store, "o", import.name(), call)?;
+    }
+    let other = of_other.instantiate(&mut *store, module)?;
+    linker.instance(&mut *store, "o", other)?;
+    let instance = linker.instantiate(store, module)?;
+    Ok(*first.get_or_init(|| instance))
+}
+
+fn define_functions(linker: &mut Linker<()>, throws: Option<Tag>, values: HostValues) -> Result<()> {
+    linker.func_wrap("h", "make", move |mut caller: Caller<'_, ()>, number: i64| -> Result<Option<Rooted<ExternRef>>> {
+        ExternRef::new(&mut caller, values.make(number)).map(Some)
+    })?;
+    linker.func_wrap("h", "number", |caller: Caller<'_, ()>, value: Option<Rooted<ExternRef>>| -> Result<i64> {
+        let Some(value) = value else { return Ok(-1) };
+        let data = value.data(&caller)?.and_then(|data| data.downcast_ref::<HostValue>());
+        Ok(data.expect("a value that `make` made").number)
+    })?;
+    linker.func_wrap("h", "collect", |mut caller: Caller<'_, ()>| caller.gc(None))?;
+    linker.func_wrap("h", "throw", move |mut caller: Caller<'_, ()>, payload: i32| -> Result<()> {
+        let Some(tag) = throws.filter(|_| payload % 2 != 0) else { return Ok(()) };
+        let ty = ExnType::from_tag_type(&tag.ty(&caller))?;
+        let pre = ExnRefPre::new(&mut caller, ty);
+        let exception = ExnRef::new(&mut caller, &pre, &tag, &[payload.into()])?;
+        caller.as_context_mut().throw(exception)
+    })?;
+    Ok(())
+}
