@@ -16,6 +16,7 @@ const WRITES: &[(&str, &str, &str)] = &[
     ("programs/README.md", "programs/fetch.py", "programs/real/quickjs.wasm"),
     ("programs/README.md", "cd programs/bench/embed", "programs/bench/embed/target/release/weir-embed-bench"),
     ("programs/README.md", "by callgrind", "callgrind.out.12345"),
+    ("CONTRIBUTING.md", "cd tests/wasmtime", "tests/wasmtime/target/release/weir-wasmtime-tests"),
 ];
 
 #[test]

@@ -1,5 +1,5 @@
-//! `embed` has its own lock file, which no other build reads. It must contain the current dependencies of this
-//! workspace's packages; otherwise its documented commands, which use `--locked`, fail.
+//! `embed` and `tests/wasmtime` have lock files of their own, which no other build reads. These must contain the current dependencies
+//! of this workspace's packages; otherwise the documented commands, which use `--locked`, fail.
 
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -37,24 +37,23 @@ fn declared() -> Vec<(String, Vec<String>, Vec<String>)> {
 }
 
 #[test]
-fn the_lock_file_of_embed_is_up_to_date() {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("embed/Cargo.lock");
-    let locked = locked(&fs::read_to_string(path).expect("the lock file"));
-    let mut compared = 0;
-    for (name, normal, optional) in declared() {
-        let Some(dependencies) = locked.get(&name) else { continue };
-        compared += 1;
-        for dependency in &normal {
-            let there = dependencies.contains(dependency);
-            assert!(there, "embed/Cargo.lock: {name} without {dependency}: run `cargo metadata` in programs/bench/embed");
+fn the_lock_files_outside_the_workspace_are_up_to_date() {
+    for folder in ["programs/bench/embed", "tests/wasmtime"] {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(folder).join("Cargo.lock");
+        let locked = locked(&fs::read_to_string(path).expect("the lock file"));
+        let mut compared = 0;
+        for (name, normal, optional) in declared() {
+            let Some(dependencies) = locked.get(&name) else { continue };
+            compared += 1;
+            for dependency in &normal {
+                let there = dependencies.contains(dependency);
+                assert!(there, "{folder}/Cargo.lock: {name} without {dependency}: run `cargo metadata` there");
+            }
+            for dependency in dependencies {
+                let there = normal.contains(dependency) || optional.contains(dependency);
+                assert!(there, "{folder}/Cargo.lock: {name} depends on {dependency} no more: run `cargo metadata` there");
+            }
         }
-        for dependency in dependencies {
-            let there = normal.contains(dependency) || optional.contains(dependency);
-            assert!(
-                there,
-                "embed/Cargo.lock: {name} depends on {dependency} no more: run `cargo metadata` in programs/bench/embed"
-            );
-        }
+        assert!(compared >= 4, "{folder}: {compared}");
     }
-    assert!(compared >= 4, "{compared}");
 }
