@@ -12,7 +12,8 @@ use weir::{Allocator, CompiledBy, Config, Engine, Linker, Module, Store, Tier, T
 use weir_tests::engines::{engine, engine_with_events};
 use weir_tests::profiles::{same_code, shown_bytes, use_random};
 use weir_tests::rng::Rng;
-use weir_wasi::{Access, I32Exit, OutputBuffer, WasiCtx};
+use weir_wasi::p2::pipe::MemoryOutputPipe;
+use weir_wasi::{FsPerms, I32Exit, WasiCtx};
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
@@ -39,11 +40,11 @@ impl Program {
 
     /// Loads the program, prepares its module with `before`, and runs it. Returns the module and the output.
     fn run(&self, engine: &Engine, before: impl FnOnce(&Module)) -> (Module, String) {
-        let output = OutputBuffer::new(1 << 20);
-        let ctx = WasiCtx::builder().arg(&*self.name).and_then(|ctx| ctx.args(self.args.iter().map(String::as_str)));
-        let mut ctx = ctx.expect("arguments").stdout(output.clone());
+        let output = MemoryOutputPipe::new(1 << 20);
+        let mut ctx = WasiCtx::builder();
+        ctx.arg(&*self.name).args(&self.args).stdout(output.clone());
         if let Some(folder) = &self.folder {
-            ctx = ctx.preopened_dir(folder, "/data", Access::ReadOnly).expect("a folder");
+            ctx.preopened_dir(folder, "/data", FsPerms::ReadOnly).expect("a folder");
         }
         let module = Module::from_file(engine, &self.path).expect("a module");
         before(&module);
@@ -51,7 +52,7 @@ impl Program {
         let _ = store.set_fuel(1 << 40);
         store.set_epoch_deadline(1);
         let mut linker = Linker::new(engine);
-        weir_wasi::add_to_linker(&mut linker, |ctx| ctx).expect("WASI");
+        weir_wasi::p1::add_to_linker_sync(&mut linker, |ctx| ctx).expect("WASI");
         let instance = linker.instantiate(&mut store, &module).expect("an instance");
         let start = instance.get_typed_func::<(), ()>(&mut store, "_start").expect("a program");
         if let Err(error) = start.call(&mut store, ()) {

@@ -7,7 +7,8 @@ use std::path::{Path, PathBuf};
 use std::ptr;
 use weir::{Config, Linker, Module, Store, Tier, WasmBacktrace};
 use weir_tests::engines::engine;
-use weir_wasi::{OutputBuffer, WasiCtx};
+use weir_wasi::WasiCtx;
+use weir_wasi::p2::pipe::MemoryOutputPipe;
 
 /// The frames at one host call: functions and instructions, innermost first, and the number of omitted frames.
 type Frames = (Vec<(u32, Option<usize>)>, u64);
@@ -32,13 +33,14 @@ fn run(folder: &Path, config: &Config) -> (Vec<u8>, Vec<Frames>) {
     let name = folder.file_name().and_then(|name| name.to_str()).expect("a name");
     let arguments = fs::read_to_string(folder.join("args.txt")).expect("args.txt");
     let small = arguments.lines().find_map(|line| line.strip_prefix("small")).expect("a line `small`");
-    let output = OutputBuffer::new(1 << 20);
-    let ctx = WasiCtx::builder().arg(name).unwrap().args(small.split_whitespace()).unwrap().stdout(output.clone()).build();
+    let output = MemoryOutputPipe::new(1 << 20);
+    let small: Vec<&str> = small.split_whitespace().collect();
+    let ctx = WasiCtx::builder().arg(name).args(&small).stdout(output.clone()).build();
     let engine = engine(config.clone().wasm_legacy_exceptions(true)).unwrap();
     let module = Module::from_file(&engine, folder.join(format!("{name}.wasm"))).unwrap();
     let mut store = Store::new(&engine, ctx);
     let mut linker = Linker::new(&engine);
-    weir_wasi::add_to_linker(&mut linker, note).unwrap();
+    weir_wasi::p1::add_to_linker_sync(&mut linker, note).unwrap();
     let instance = linker.instantiate(&mut store, &module).unwrap();
     let start = instance.get_typed_func::<(), ()>(&mut store, "_start").unwrap();
     STORE.set(&raw const store);

@@ -33,7 +33,7 @@ impl Kernel {
         let module = Module::from_file(&engine, path)?;
         let mut store = Store::new(&engine, WasiCtx::builder().build());
         let mut linker = Linker::new(&engine);
-        weir_wasi::add_to_linker(&mut linker, |ctx| ctx)?;
+        weir_wasi::p1::add_to_linker_sync(&mut linker, |ctx| ctx)?;
         linker.define_unknown_imports_as_default_values(&mut store, &module)?;
         let instance = linker.instantiate(&mut store, &module)?;
         let memory = instance.get_memory(&mut store, "memory").expect("a memory");

@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 use weir::{Config, FunctionStats, Linker, Module, Profile, Stats, Store, Tier};
 use weir_tests::engines::engine;
 use weir_tests::pass_sets::PassSet;
-use weir_wasi::{OutputBuffer, WasiCtx};
+use weir_wasi::WasiCtx;
+use weir_wasi::p2::pipe::MemoryOutputPipe;
 
 /// Folders of `programs/` without a program of their own: the benchmarks, inputs for real programs, sources of programs that throw,
 /// fetched files, and the frozen list.
@@ -40,15 +41,16 @@ struct Run {
 fn run(folder: &Path, config: &Config) -> weir::Result<Run> {
     let arguments = fs::read_to_string(folder.join("args.txt"))?;
     let small = arguments.lines().find_map(|line| line.strip_prefix("small")).expect("a line `small`");
-    let output = OutputBuffer::new(1 << 20);
-    let ctx = WasiCtx::builder().arg(name(folder))?.args(small.split_whitespace())?.stdout(output.clone()).build();
+    let output = MemoryOutputPipe::new(1 << 20);
+    let small: Vec<&str> = small.split_whitespace().collect();
+    let ctx = WasiCtx::builder().arg(name(folder)).args(&small).stdout(output.clone()).build();
 
     let engine = engine(config.clone().wasm_legacy_exceptions(true))?;
     let module = Module::from_file(&engine, folder.join(format!("{}.wasm", name(folder))))?;
     let mut store = Store::new(&engine, ctx);
     let _ = store.set_fuel(FUEL);
     let mut linker = Linker::new(&engine);
-    weir_wasi::add_to_linker(&mut linker, |ctx| ctx)?;
+    weir_wasi::p1::add_to_linker_sync(&mut linker, |ctx| ctx)?;
     let instance = linker.instantiate(&mut store, &module)?;
     instance.get_typed_func::<(), ()>(&mut store, "_start")?.call(&mut store, ())?;
     let output = String::from_utf8_lossy(&output.contents()).into_owned();

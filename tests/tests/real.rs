@@ -10,7 +10,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use weir::{Config, Linker, Module, Snapshot, Store, Tier};
 use weir_tests::engines::engine;
-use weir_wasi::{Access, I32Exit, OutputBuffer, WasiCtx};
+use weir_wasi::p2::pipe::{MemoryInputPipe, MemoryOutputPipe};
+use weir_wasi::{FsPerms, I32Exit, WasiCtx};
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
@@ -63,9 +64,10 @@ fn run_here(
 ) -> weir::Result<Outcome> {
     let path = root().join("programs/real").join(module).with_extension("wasm");
     assert!(path.exists(), "{module} is missing: run programs/fetch.py {module}");
-    let (out, err) = (OutputBuffer::new(1 << 20), OutputBuffer::new(1 << 20));
-    let ctx = WasiCtx::builder().arg(module)?.args(args.iter().copied())?.stdin(input).stdout(out.clone()).stderr(err.clone());
-    let ctx = ctx.env("HOME", "/none")?.preopened_dir(folder, opened_as, Access::ReadWrite)?;
+    let (out, err) = (MemoryOutputPipe::new(1 << 20), MemoryOutputPipe::new(1 << 20));
+    let mut ctx = WasiCtx::builder();
+    ctx.arg(module).args(args).stdin(MemoryInputPipe::new(input.to_owned())).stdout(out.clone()).stderr(err.clone());
+    ctx.env("HOME", "/none").preopened_dir(folder, opened_as, FsPerms::ReadWrite)?;
 
     let mut config = config.clone();
     config.max_wasm_stack(GUEST_STACK).value_stack_size(64 << 20).wasm_legacy_exceptions(true);
@@ -73,14 +75,14 @@ fn run_here(
     let module = Module::from_file(&engine, path)?;
     let mut store = Store::new(&engine, ctx.build());
     let mut linker = Linker::new(&engine);
-    weir_wasi::add_to_linker(&mut linker, |ctx| ctx)?;
+    weir_wasi::p1::add_to_linker_sync(&mut linker, |ctx| ctx)?;
     let instance = linker.instantiate(&mut store, &module)?;
     let start = instance.get_typed_func::<(), ()>(&mut store, "_start")?;
     let status = match start.call(&mut store, ()) {
         Ok(()) => 0,
         Err(error) => error.downcast::<I32Exit>()?.0,
     };
-    let text = |buffer: OutputBuffer| String::from_utf8_lossy(&buffer.contents()).into_owned();
+    let text = |buffer: MemoryOutputPipe| String::from_utf8_lossy(&buffer.contents()).into_owned();
     Ok((text(out), text(err), status))
 }
 
@@ -135,13 +137,13 @@ fn javascript_continues_in_a_snapshot() {
     for tier in TIERS {
         let engine = engine(&on(tier)).unwrap();
         let mut linker = Linker::new(&engine);
-        weir_wasi::add_to_linker(&mut linker, |ctx| ctx).unwrap();
+        weir_wasi::p1::add_to_linker_sync(&mut linker, |ctx| ctx).unwrap();
         let module = Module::from_file(&engine, &path).unwrap();
         let store = Store::new(&engine, WasiCtx::builder().build());
         let bytes = Snapshot::new().init("init").rename("_start", "resume").run(store, &linker, &module).unwrap();
 
-        let out = OutputBuffer::new(1 << 20);
-        let ctx = WasiCtx::builder().stdin(script.clone()).stdout(out.clone()).build();
+        let out = MemoryOutputPipe::new(1 << 20);
+        let ctx = WasiCtx::builder().stdin(MemoryInputPipe::new(script.clone())).stdout(out.clone()).build();
         let mut store = Store::new(&engine, ctx);
         let instance = linker.instantiate(&mut store, &Module::new(&engine, bytes).unwrap()).unwrap();
         instance.get_typed_func::<(), ()>(&mut store, "_start").unwrap().call(&mut store, ()).unwrap();

@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 use weir::{Config, Engine, Instance, Linker, Module, Snapshot, Store, Tier, V128, Val};
 use weir_tests::engines::engine;
 use weir_tests::generate::{Program, Value, generate, switching};
-use weir_wasi::{OutputBuffer, WasiCtx};
+use weir_wasi::WasiCtx;
+use weir_wasi::p2::pipe::MemoryOutputPipe;
 
 /// The folders of `programs/` that have a module of their name.
 fn programs() -> Vec<(String, PathBuf)> {
@@ -22,7 +23,7 @@ fn programs() -> Vec<(String, PathBuf)> {
 fn programs_print_the_same_after_a_snapshot() {
     let engine = engine(Config::new().wasm_legacy_exceptions(true)).unwrap();
     let mut linker = Linker::new(&engine);
-    weir_wasi::add_to_linker(&mut linker, |ctx| ctx).unwrap();
+    weir_wasi::p1::add_to_linker_sync(&mut linker, |ctx| ctx).unwrap();
     let programs = programs();
     assert!(programs.len() > 30);
     for (name, folder) in programs {
@@ -33,9 +34,10 @@ fn programs_print_the_same_after_a_snapshot() {
 
         let arguments = fs::read_to_string(folder.join("args.txt")).unwrap();
         let small = arguments.lines().find_map(|line| line.strip_prefix("small")).expect("a line `small`");
-        let output = OutputBuffer::new(1 << 20);
-        let ctx = WasiCtx::builder().arg(&*name).unwrap().args(small.split_whitespace()).unwrap();
-        let mut store = Store::new(&engine, ctx.stdout(output.clone()).build());
+        let output = MemoryOutputPipe::new(1 << 20);
+        let small: Vec<&str> = small.split_whitespace().collect();
+        let ctx = WasiCtx::builder().arg(&*name).args(&small).stdout(output.clone()).build();
+        let mut store = Store::new(&engine, ctx);
         let instance = linker.instantiate(&mut store, &Module::new(&engine, bytes).unwrap()).unwrap();
         instance.get_typed_func::<(), ()>(&mut store, "_start").unwrap().call(&mut store, ()).unwrap();
         assert_eq!(

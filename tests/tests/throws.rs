@@ -233,7 +233,7 @@ fn no_handler_catches_an_exit() -> Result<(), Error> {
         let engine = engine(Config::new().tier(tier).wasm_legacy_exceptions(true))?;
         let mut store = Store::new(&engine, WasiCtx::builder().build());
         let mut linker = Linker::new(&engine);
-        weir_wasi::add_to_linker(&mut linker, |ctx| ctx)?;
+        weir_wasi::p1::add_to_linker_sync(&mut linker, |ctx| ctx)?;
         let instance = linker.instantiate(&mut store, &Module::new(&engine, text)?)?;
         let run = instance.get_typed_func::<i32, ()>(&mut store, "run")?;
         for depth in [0, 1, 100] {

@@ -5,7 +5,8 @@ use std::fs;
 use std::path::Path;
 use weir::{Config, FunctionStats, Linker, Module, Store, Tier};
 use weir_tests::engines::engine;
-use weir_wasi::{Access, I32Exit, OutputBuffer, WasiCtx};
+use weir_wasi::p2::pipe::{MemoryInputPipe, MemoryOutputPipe};
+use weir_wasi::{FsPerms, I32Exit, WasiCtx};
 
 /// Runs `files.wasm` with an empty folder, two arguments and a line of input. Returns its output, its exit status and
 /// which tiers ran.
@@ -13,15 +14,19 @@ fn files(config: &Config, test: &str) -> weir::Result<(String, i32, FunctionStat
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(test);
     let _ = fs::remove_dir_all(&folder);
     fs::create_dir_all(&folder)?;
-    let output = OutputBuffer::new(1 << 16);
-    let ctx = WasiCtx::builder().args(["files", "x", "last"])?.stdin("abc\n").stdout(output.clone());
-    let ctx = ctx.preopened_dir(folder, "/d", Access::ReadWrite)?.build();
+    let output = MemoryOutputPipe::new(1 << 16);
+    let ctx = WasiCtx::builder()
+        .args(&["files", "x", "last"])
+        .stdin(MemoryInputPipe::new("abc\n"))
+        .stdout(output.clone())
+        .preopened_dir(folder, "/d", FsPerms::ReadWrite)?
+        .build();
 
     let engine = engine(config)?;
     let module = Module::from_file(&engine, Path::new(env!("CARGO_MANIFEST_DIR")).join("wasi/files.wasm"))?;
     let mut store = Store::new(&engine, ctx);
     let mut linker = Linker::new(&engine);
-    weir_wasi::add_to_linker(&mut linker, |ctx| ctx)?;
+    weir_wasi::p1::add_to_linker_sync(&mut linker, |ctx| ctx)?;
     let instance = linker.instantiate(&mut store, &module)?;
     let error = instance.get_typed_func::<(), ()>(&mut store, "_start")?.call(&mut store, ());
     let status = error.map_or_else(|error| error.downcast::<I32Exit>().map(|exit| exit.0), |()| Ok(0))?;

@@ -5,7 +5,8 @@ use crate::run::milliseconds;
 use std::sync::Barrier;
 use std::time::Instant;
 use weir::{Linker, Module, Store};
-use weir_wasi::{I32Exit, OutputBuffer, WasiCtx};
+use weir_wasi::p2::pipe::MemoryOutputPipe;
+use weir_wasi::{I32Exit, WasiCtx};
 
 /// Bytes of output that are kept.
 const OUTPUT: usize = 64 << 20;
@@ -17,13 +18,12 @@ const OUTPUT: usize = 64 << 20;
 /// The module is not a command of WASI, or the program fails.
 pub fn run(program: &Program, module: &Module, work: &Work, barrier: Option<&Barrier>) -> Result<(f64, Vec<u8>), String> {
     let failed = |error: &dyn std::fmt::Display| format!("{}: {error}", program.name);
-    let output = OutputBuffer::new(OUTPUT);
-    let args = std::iter::once(program.name.as_str()).chain(work.args.iter().map(String::as_str));
-    let context = WasiCtx::builder().args(args).map_err(|error| failed(&error))?.stdout(output.clone()).build();
+    let output = MemoryOutputPipe::new(OUTPUT);
+    let context = WasiCtx::builder().arg(&program.name).args(&work.args).stdout(output.clone()).build();
     let prepared = || {
         let mut store = Store::new(module.engine(), context);
         let mut linker = Linker::new(module.engine());
-        weir_wasi::add_to_linker(&mut linker, |context| context)?;
+        weir_wasi::p1::add_to_linker_sync(&mut linker, |context| context)?;
         let instance = linker.instantiate(&mut store, module)?;
         let start = instance.get_typed_func::<(), ()>(&mut store, "_start")?;
         Ok::<_, weir::Error>((store, start))
@@ -42,5 +42,5 @@ pub fn run(program: &Program, module: &Module, work: &Work, barrier: Option<&Bar
         Err(error) if error.downcast_ref() == Some(&I32Exit(0)) => {}
         Err(error) => return Err(failed(&error)),
     }
-    Ok((ms, output.contents()))
+    Ok((ms, output.contents().to_vec()))
 }

@@ -172,7 +172,8 @@ pub fn find(folder: &Path, filter: Option<&str>) -> Result<Vec<Program>, String>
 mod tests {
     use super::*;
     use weir::{Config, Engine, Linker, Module, Store, Tier};
-    use weir_wasi::{OutputBuffer, WasiCtx};
+    use weir_wasi::WasiCtx;
+    use weir_wasi::p2::pipe::MemoryOutputPipe;
 
     /// All programs of this repository, those of `cases` excepted.
     fn programs() -> Vec<Program> {
@@ -200,12 +201,12 @@ mod tests {
     fn instructions(program: &Program, work: &Work) -> f64 {
         const FUEL: u64 = 1 << 60;
         let engine = Engine::new(Config::new().tier(Tier::Native).consume_fuel(true).wasm_legacy_exceptions(true)).unwrap();
-        let output = OutputBuffer::new(1 << 20);
-        let ctx = WasiCtx::builder().arg(program.name.as_str()).unwrap().args(work.args.iter().map(String::as_str)).unwrap();
-        let mut store = Store::new(&engine, ctx.stdout(output.clone()).build());
+        let output = MemoryOutputPipe::new(1 << 20);
+        let ctx = WasiCtx::builder().arg(&program.name).args(&work.args).stdout(output.clone()).build();
+        let mut store = Store::new(&engine, ctx);
         store.set_fuel(FUEL).unwrap();
         let mut linker = Linker::new(&engine);
-        weir_wasi::add_to_linker(&mut linker, |ctx| ctx).unwrap();
+        weir_wasi::p1::add_to_linker_sync(&mut linker, |ctx| ctx).unwrap();
         let instance = linker.instantiate(&mut store, &Module::from_file(&engine, &program.wasm).unwrap()).unwrap();
         instance.get_typed_func::<(), ()>(&mut store, "_start").unwrap().call(&mut store, ()).unwrap();
         assert!(

@@ -89,7 +89,7 @@ fn run_module(args: &Run, engine: Engine, started: Instant) -> Done {
     profile::use_from(args.code.profile_use.as_deref(), &module)?;
 
     let mut linker = Linker::new(&engine);
-    weir_wasi::add_to_linker(&mut linker, |host: &mut Host| &mut host.wasi).map_err(Failure::Module)?;
+    weir_wasi::p1::add_to_linker_sync(&mut linker, |host: &mut Host| &mut host.wasi).map_err(Failure::Module)?;
     let memory = MemoryBudget::new(args.max_memory.unwrap_or(usize::MAX));
     let host = Host { wasi: wasi_context::context(args, path, guest_args)?, memory };
     let mut store = Store::try_new(&engine, host).map_err(Failure::Module)?;

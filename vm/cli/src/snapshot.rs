@@ -32,7 +32,7 @@ fn run(args: &Snapshot) -> Done {
     let module = Module::new(&engine, bytes).with_context(|| format!("loading {path}")).map_err(Failure::Module)?;
 
     let mut linker = Linker::new(&engine);
-    weir_wasi::add_to_linker(&mut linker, |host: &mut Host| &mut host.wasi).map_err(Failure::Module)?;
+    weir_wasi::p1::add_to_linker_sync(&mut linker, |host: &mut Host| &mut host.wasi).map_err(Failure::Module)?;
     let memory = MemoryBudget::new(args.max_memory.unwrap_or(usize::MAX));
     let host = Host { wasi: wasi_context::of_initialiser(args)?, memory };
     let mut store = Store::try_new(&engine, host).map_err(Failure::Module)?;

@@ -7,7 +7,7 @@ use std::ffi::{OsStr, OsString};
 use std::net::TcpListener;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::Path;
-use weir_wasi::{Access, WasiCtx, WasiCtxBuilder};
+use weir_wasi::{FsPerms, WasiCtx, WasiCtxBuilder};
 
 /// The random seed of `--deterministic`.
 const SEED: u64 = 0;
@@ -17,37 +17,40 @@ const AS: &[u8] = b"::";
 
 /// Builds the context of a program: arguments, environment, streams, sockets and directories.
 pub(crate) fn context(args: &Run, path: &OsStr, guest_args: &[OsString]) -> Result<WasiCtx, Failure> {
-    let mut builder = guarded()?.inherit_stdio().broken_pipe_ends(true);
-    builder = builder.arg(args.argv0.as_deref().unwrap_or(path).as_bytes()).map_err(nul)?;
+    let mut builder = guarded()?;
+    builder.inherit_stdio().broken_pipe_ends(true);
+    arguments(&mut builder, [args.argv0.as_deref().unwrap_or(path)])?;
     if args.invoke.is_none() {
-        builder = builder.args(guest_args.iter().map(|arg| arg.as_bytes())).map_err(nul)?;
+        arguments(&mut builder, guest_args.iter().map(OsString::as_os_str))?;
     }
     if args.inherit_env {
-        builder = inherited(builder, &args.env)?;
+        inherited(&mut builder, &args.env)?;
     }
-    builder = variables(builder, &args.env)?;
+    variables(&mut builder, &args.env)?;
     for address in &args.listen {
         let listener = TcpListener::bind(address);
         let listener = listener
             .map_err(|error| Failure::Usage(format!("--listen {address}: expected ADDRESS:PORT to listen on: {error}")))?;
-        builder = builder.preopened_listener(listener);
+        builder.preopened_listener(listener);
     }
-    builder = finish(builder, &args.dirs, args.code.engine.deterministic)?;
+    finish(&mut builder, &args.dirs, args.code.engine.deterministic)?;
     for dir in &args.dirs_to_read {
-        builder = open(builder, "--dir-ro", dir, Access::ReadOnly)?;
+        open(&mut builder, "--dir-ro", dir, FsPerms::ReadOnly)?;
     }
     Ok(builder.build())
 }
 
 /// Builds the context of an initialiser, which has only what its flags give, and what it prints.
 pub(crate) fn of_initialiser(args: &Snapshot) -> Result<WasiCtx, Failure> {
-    let mut builder = guarded()?.inherit_stdout().inherit_stderr().broken_pipe_ends(true);
+    let mut builder = guarded()?;
+    builder.inherit_stdout().inherit_stderr().broken_pipe_ends(true).refuse_nondeterminism(!args.allow_nondeterminism);
     if !args.args.is_empty() {
         let words = [args.module.as_os_str()].into_iter().chain(args.args.iter().map(OsString::as_os_str));
-        builder = builder.args(words.map(|arg| arg.as_bytes())).map_err(nul)?;
+        arguments(&mut builder, words)?;
     }
-    builder = finish(variables(builder, &args.env)?, &args.dirs, args.engine.deterministic)?;
-    Ok(builder.refuse_nondeterminism(!args.allow_nondeterminism).build())
+    variables(&mut builder, &args.env)?;
+    finish(&mut builder, &args.dirs, args.engine.deterministic)?;
+    Ok(builder.build())
 }
 
 fn nul(error: weir_wasi::NulError) -> Failure {
@@ -57,36 +60,48 @@ fn nul(error: weir_wasi::NulError) -> Failure {
 /// Begins a context from which the cache cannot be reached. Whoever writes there runs code as the user, also in later runs that use the
 /// cache.
 fn guarded() -> Result<WasiCtxBuilder, Failure> {
-    let builder = WasiCtx::builder();
-    let Some(cache) = cache::of_user() else { return Ok(builder) };
-    let guarded = builder.guarded_dir(cache.directory());
-    guarded.map_err(|error| Failure::Usage(format!("{}: {error}", cache.directory().display())))
+    let mut builder = WasiCtxBuilder::new();
+    if let Some(cache) = cache::of_user() {
+        let guarded = builder.guarded_dir(cache.directory());
+        guarded.map_err(|error| Failure::Usage(format!("{}: {error}", cache.directory().display())))?;
+    }
+    Ok(builder)
+}
+
+fn arguments<'a>(builder: &mut WasiCtxBuilder, args: impl IntoIterator<Item = &'a OsStr>) -> Result<(), Failure> {
+    for arg in args {
+        builder.arg_bytes(arg.as_bytes()).map_err(nul)?;
+    }
+    Ok(())
 }
 
 /// Adds the variables of this process's environment but those that are set.
-fn inherited(mut builder: WasiCtxBuilder, set: &[OsString]) -> Result<WasiCtxBuilder, Failure> {
+fn inherited(builder: &mut WasiCtxBuilder, set: &[OsString]) -> Result<(), Failure> {
     let is_set = |name: &OsStr| set.iter().filter_map(|variable| definition(variable)).any(|(other, _)| other == name.as_bytes());
     for (name, value) in std::env::vars_os().filter(|(name, _)| !is_set(name)) {
-        builder = builder.env(name.into_vec(), value.into_vec()).map_err(nul)?;
+        builder.env_bytes(name.as_bytes(), value.as_bytes()).map_err(nul)?;
     }
-    Ok(builder)
+    Ok(())
 }
 
-fn variables(mut builder: WasiCtxBuilder, variables: &[OsString]) -> Result<WasiCtxBuilder, Failure> {
+fn variables(builder: &mut WasiCtxBuilder, variables: &[OsString]) -> Result<(), Failure> {
     for variable in variables {
         if let Some((name, value)) = definition(variable) {
-            builder = builder.env(name, value).map_err(nul)?;
+            builder.env_bytes(name, value).map_err(nul)?;
         }
     }
-    Ok(builder)
+    Ok(())
 }
 
 /// Adds directories, and makes the context deterministic if asked to.
-fn finish(mut builder: WasiCtxBuilder, dirs: &[OsString], deterministic: bool) -> Result<WasiCtxBuilder, Failure> {
+fn finish(builder: &mut WasiCtxBuilder, dirs: &[OsString], deterministic: bool) -> Result<(), Failure> {
     for dir in dirs {
-        builder = open(builder, "--dir", dir, Access::ReadWrite)?;
+        open(builder, "--dir", dir, FsPerms::ReadWrite)?;
     }
-    Ok(if deterministic { builder.deterministic(SEED) } else { builder })
+    if deterministic {
+        builder.deterministic(SEED);
+    }
+    Ok(())
 }
 
 /// Parses `NAME=VALUE`; for `NAME` alone, takes the value from this process's environment, if it is set.
@@ -98,7 +113,7 @@ fn definition(variable: &OsStr) -> Option<(&[u8], Vec<u8>)> {
     }
 }
 
-fn open(builder: WasiCtxBuilder, option: &str, dir: &OsStr, access: Access) -> Result<WasiCtxBuilder, Failure> {
+fn open(builder: &mut WasiCtxBuilder, option: &str, dir: &OsStr, access: FsPerms) -> Result<(), Failure> {
     let bytes = dir.as_bytes();
     let (host, guest) = match bytes.windows(AS.len()).position(|window| window == AS) {
         Some(at) => (&bytes[..at], &bytes[at + AS.len()..]),
@@ -107,5 +122,6 @@ fn open(builder: WasiCtxBuilder, option: &str, dir: &OsStr, access: Access) -> R
     let problem = |error: &dyn std::fmt::Display| Failure::Usage(format!("{option} {}: {error}", dir.display()));
     let guest = str::from_utf8(guest).map_err(|error| problem(&error))?;
     let host = Path::new(OsStr::from_bytes(host));
-    builder.preopened_dir(host, guest, access).map_err(|error| problem(&error))
+    builder.preopened_dir(host, guest, access).map_err(|error| problem(&error))?;
+    Ok(())
 }

@@ -1,69 +1,129 @@
-//! The clocks that a program sees.
+//! Clocks of one's own.
 
-use crate::errno::Errno;
 use crate::sys::clock::Clock;
+use std::time::Duration;
 
-pub(crate) const REALTIME: u32 = 0;
-pub(crate) const MONOTONIC: u32 = 1;
+/// A clock that shows the time of day. See [`WasiCtxBuilder::wall_clock`](crate::WasiCtxBuilder::wall_clock).
+///
+/// ```
+/// use std::time::Duration;
+/// use weir_wasi::{HostWallClock, WasiCtxBuilder};
+///
+/// /// It is always noon.
+/// struct Noon;
+///
+/// impl HostWallClock for Noon {
+///     fn resolution(&self) -> Duration {
+///         Duration::from_secs(1)
+///     }
+///
+///     fn now(&self) -> Duration {
+///         Duration::from_secs(12 * 60 * 60)
+///     }
+/// }
+///
+/// let ctx = WasiCtxBuilder::new().wall_clock(Noon).build_p1();
+/// # drop(ctx);
+/// ```
+pub trait HostWallClock: Send {
+    /// Returns the time between two values of the clock.
+    fn resolution(&self) -> Duration;
 
-/// The host's clocks, or virtual ones that only the program's own calls advance.
-#[derive(Debug, Default)]
-pub(crate) enum Clocks {
-    #[default]
-    Host,
-    /// Nanoseconds since the program's start, when the wall clock was at [`START`].
-    Virtual(u64),
+    /// Returns the time since 1970-01-01 00:00 UTC. A program gets nanoseconds, and the error number `overflow` after the year 2554.
+    fn now(&self) -> Duration;
 }
 
-/// 2000-01-01 00:00 UTC, in nanoseconds.
-const START: u64 = 946_684_800_000_000_000;
-/// Each reading of a virtual clock advances it by this, so that a program that polls the clock sees time pass.
-const TICK: u64 = 1_000;
+/// A clock that never goes back. See [`WasiCtxBuilder::monotonic_clock`](crate::WasiCtxBuilder::monotonic_clock).
+///
+/// ```
+/// use weir_wasi::clocks::{HostMonotonicClock, MonotonicClock};
+///
+/// /// A clock with the resolution of a microsecond.
+/// struct Coarse(MonotonicClock);
+///
+/// impl HostMonotonicClock for Coarse {
+///     fn resolution(&self) -> u64 {
+///         1_000
+///     }
+///
+///     fn now(&self) -> u64 {
+///         self.0.now() / 1_000 * 1_000
+///     }
+/// }
+///
+/// assert_eq!(Coarse(MonotonicClock::new()).now() % 1_000, 0);
+/// ```
+pub trait HostMonotonicClock: Send {
+    /// Returns the time between two values of the clock, in nanoseconds.
+    fn resolution(&self) -> u64;
 
-impl Clocks {
-    /// Returns the time of a clock in nanoseconds. `EOVERFLOW` for a time before 1970 or after 2554.
-    pub fn now(&mut self, clock: u32) -> Result<u64, Errno> {
-        let host = host_clock(clock)?;
-        match self {
-            Clocks::Host => host.now().ok_or(Errno::Overflow),
-            Clocks::Virtual(time) => {
-                *time = time.saturating_add(TICK);
-                Ok(if clock == REALTIME { time.saturating_add(START) } else { *time })
-            }
-        }
-    }
+    /// Returns the time since a start of the clock's own, in nanoseconds.
+    fn now(&self) -> u64;
+}
 
-    /// Returns the resolution of a clock in nanoseconds.
-    pub fn resolution(&self, clock: u32) -> Result<u64, Errno> {
-        let host = host_clock(clock)?;
-        match self {
-            Clocks::Host => host.resolution().ok_or(Errno::Overflow),
-            Clocks::Virtual(_) => Ok(TICK),
-        }
-    }
+/// The host's wall clock.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct WallClock;
 
-    /// Advances virtual clocks to at least this time of the monotonic clock. Returns whether the clocks are virtual.
-    pub fn skip_to(&mut self, deadline: u64) -> bool {
-        match self {
-            Clocks::Host => false,
-            Clocks::Virtual(time) => {
-                *time = deadline.max(*time);
-                true
-            }
-        }
-    }
-
-    pub fn are_virtual(&self) -> bool {
-        matches!(self, Clocks::Virtual(_))
+impl WallClock {
+    /// Creates the clock.
+    pub fn new() -> Self {
+        WallClock
     }
 }
 
-fn host_clock(clock: u32) -> Result<Clock, Errno> {
-    match clock {
-        REALTIME => Ok(Clock::Realtime),
-        MONOTONIC => Ok(Clock::Monotonic),
-        2 => Ok(Clock::ProcessCpu),
-        3 => Ok(Clock::ThreadCpu),
-        _ => Err(Errno::Inval),
+impl HostWallClock for WallClock {
+    fn resolution(&self) -> Duration {
+        Duration::from_nanos(Clock::Realtime.resolution().unwrap_or(1))
     }
+
+    /// 0 before 1970.
+    fn now(&self) -> Duration {
+        Clock::Realtime.now().map_or(Duration::ZERO, Duration::from_nanos)
+    }
+}
+
+/// The host's monotonic clock, which begins when it is created.
+#[derive(Clone, Copy, Debug)]
+pub struct MonotonicClock {
+    /// The start on the host's clock, in nanoseconds.
+    start: u64,
+}
+
+impl Default for MonotonicClock {
+    fn default() -> Self {
+        MonotonicClock::new()
+    }
+}
+
+impl MonotonicClock {
+    /// Creates the clock, and starts it.
+    pub fn new() -> Self {
+        MonotonicClock { start: host_monotonic() }
+    }
+}
+
+impl HostMonotonicClock for MonotonicClock {
+    fn resolution(&self) -> u64 {
+        Clock::Monotonic.resolution().unwrap_or(1)
+    }
+
+    fn now(&self) -> u64 {
+        host_monotonic().saturating_sub(self.start)
+    }
+}
+
+/// Returns the time of the host's monotonic clock in nanoseconds: it lasts for 584 years.
+pub(crate) fn host_monotonic() -> u64 {
+    Clock::Monotonic.now().unwrap_or(u64::MAX)
+}
+
+/// Returns the host's monotonic clock, started now.
+pub fn monotonic_clock() -> Box<dyn HostMonotonicClock + Send> {
+    Box::new(MonotonicClock::new())
+}
+
+/// Returns the host's wall clock.
+pub fn wall_clock() -> Box<dyn HostWallClock + Send> {
+    Box::new(WallClock)
 }

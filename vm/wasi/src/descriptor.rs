@@ -2,13 +2,18 @@
 
 use crate::directory::Directory;
 use crate::errno::Errno;
+use crate::handle::Handle;
+use crate::offload::Source;
 use crate::rights;
-use crate::stat::{CHARACTER_DEVICE, DIRECTORY, REGULAR_FILE, SOCKET_STREAM, UNKNOWN};
+use crate::stat::{CHARACTER_DEVICE, DIRECTORY, SOCKET_STREAM, UNKNOWN, file_type};
 use crate::stream::Stream;
+use crate::sys::dir::FileType;
+use crate::sys::file;
 use crate::sys::poll::Interest;
 use cap_std::fs::File;
 use std::collections::BTreeSet;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::Arc;
 
 /// Bits of `fdflags`.
 pub(crate) mod flags {
@@ -21,7 +26,6 @@ pub(crate) mod flags {
 }
 
 /// An open descriptor.
-#[derive(Debug)]
 pub(crate) struct Descriptor {
     pub object: Object,
     /// The `fdflags` with which it was opened, or that the guest has set.
@@ -42,19 +46,18 @@ pub(crate) enum Origin {
     Opened(Box<str>),
 }
 
-/// The object of a descriptor.
-#[derive(Debug)]
+/// The object of a descriptor. Those of the host are shared with calls that go on after the guest's call was dropped.
 pub(crate) enum Object {
     /// A standard stream.
     Stream(Stream),
     /// A file of any type but directory.
-    File(File),
+    File(Arc<File>, FileType),
     /// A directory.
     Dir(Directory),
     /// A socket that connections are accepted from.
-    Listener(OwnedFd),
+    Listener(Arc<OwnedFd>),
     /// A connected socket.
-    Socket(OwnedFd),
+    Socket(Arc<OwnedFd>),
 }
 
 impl Descriptor {
@@ -78,12 +81,24 @@ impl Descriptor {
 
     /// Returns the file, for an operation that needs this right. Objects without a position give the error
     /// `no_position`.
-    pub fn file(&self, right: u64, no_position: Errno) -> Result<&File, Errno> {
+    pub fn file(&self, right: u64, no_position: Errno) -> Result<&Arc<File>, Errno> {
         match &self.object {
-            Object::File(file) => self.require(right).map(|()| file),
+            Object::File(file, _) => self.require(right).map(|()| file),
             Object::Dir(_) => Err(Errno::Isdir),
             Object::Stream(_) | Object::Listener(_) | Object::Socket(_) => Err(no_position),
         }
+    }
+
+    /// Returns how the host's object with this handle is read and written while the guest is suspended.
+    pub fn source(&self, handle: Handle) -> Source {
+        let waits = match &self.object {
+            Object::File(_, host) => host.waits(),
+            // An error is that of the operation which follows.
+            Object::Stream(_) => file::file_type(&handle).is_ok_and(FileType::waits),
+            Object::Listener(_) | Object::Socket(_) => true,
+            Object::Dir(_) => false,
+        };
+        Source { handle, waits, nonblocking: self.flags & flags::NONBLOCK != 0 }
     }
 
     /// Returns the directory, for an operation that needs these rights.
@@ -101,31 +116,42 @@ impl Object {
         match self {
             Object::Stream(stream) if stream.readable() => (rights::STREAM | rights::FD_READ, 0),
             Object::Stream(_) => (rights::STREAM | rights::FD_WRITE, 0),
-            Object::File(_) => (rights::FILE, 0),
+            Object::File(..) => (rights::FILE, 0),
             Object::Dir(_) => (rights::DIRECTORY, rights::ALL),
             Object::Listener(_) => (rights::LISTENER, rights::SOCKET),
             Object::Socket(_) => (rights::SOCKET, 0),
         }
     }
 
-    /// Returns its `filetype`, as far as it is known without a call to the file system.
+    /// Returns its `filetype`.
     pub fn file_type(&self) -> u8 {
         match self {
             // Libraries buffer output to a terminal by line.
             Object::Stream(stream) if stream.is_terminal() => CHARACTER_DEVICE,
             Object::Stream(_) => UNKNOWN,
-            Object::File(_) => REGULAR_FILE,
+            Object::File(_, host) => file_type(*host),
             Object::Dir(_) => DIRECTORY,
             Object::Listener(_) | Object::Socket(_) => SOCKET_STREAM,
+        }
+    }
+
+    /// Returns what the host reads and writes, unless the object is a directory or a stream of the embedder.
+    pub fn handle(&self) -> Option<Handle> {
+        match self {
+            Object::Stream(Stream::Host(stream)) => Some(Handle::Stream(stream.clone())),
+            Object::File(file, _) => Some(Handle::File(Arc::clone(file))),
+            Object::Listener(socket) | Object::Socket(socket) => Some(Handle::Socket(Arc::clone(socket))),
+            Object::Stream(Stream::Input { .. } | Stream::Output { .. }) | Object::Dir(_) => None,
         }
     }
 
     /// Returns the host's descriptor of an object for which a call may have to wait.
     pub fn waited_for(&self) -> Option<BorrowedFd<'_>> {
         match self {
-            Object::Stream(stream) => stream.host_fd(),
-            Object::Listener(fd) | Object::Socket(fd) => Some(fd.as_fd()),
-            Object::File(_) | Object::Dir(_) => None,
+            Object::Stream(Stream::Host(stream)) => Some(stream.as_fd()),
+            Object::File(file, host) if host.waits() => Some(file.as_fd()),
+            Object::Listener(socket) | Object::Socket(socket) => Some(socket.as_fd()),
+            Object::Stream(Stream::Input { .. } | Stream::Output { .. }) | Object::File(..) | Object::Dir(_) => None,
         }
     }
 
@@ -135,7 +161,7 @@ impl Object {
             Object::Stream(stream) => stream.readable() == read,
             Object::Dir(_) => false,
             Object::Listener(_) => read,
-            Object::File(_) | Object::Socket(_) => true,
+            Object::File(..) | Object::Socket(_) => true,
         };
         match (possible, read) {
             (false, _) => Err(Errno::Badf),
@@ -146,7 +172,7 @@ impl Object {
 }
 
 /// The guest's descriptors by number.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(crate) struct Table {
     /// Never shortened; the host's limit on open files bounds it.
     slots: Vec<Option<Descriptor>>,
@@ -176,18 +202,15 @@ impl Table {
         Ok(fd)
     }
 
-    pub fn close(&mut self, fd: u32) -> Result<(), Errno> {
-        self.take(fd).map(drop)
-    }
-
-    /// Closes `to`, which must be open, makes it refer to the object of `from`, and frees `from`.
-    pub fn renumber(&mut self, from: u32, to: u32) -> Result<(), Errno> {
+    /// Makes `to`, which must be open, refer to the object of `from`, frees `from`, and returns what `to` was, which is to be closed.
+    pub fn renumber(&mut self, from: u32, to: u32) -> Result<Option<Descriptor>, Errno> {
         self.get(from)?;
         self.get(to)?;
-        if from != to {
-            self.slots[to as usize] = Some(self.take(from)?);
+        if from == to {
+            return Ok(None);
         }
-        Ok(())
+        let descriptor = self.take(from)?;
+        Ok(self.slots[to as usize].replace(descriptor))
     }
 
     /// Returns the descriptors with which the program did not begin, or not under this number; with what they refer to.
@@ -200,8 +223,18 @@ impl Table {
         })
     }
 
+    /// Returns the streams of the embedder among these descriptors, each once. There are at most three.
+    pub fn given(&mut self, fds: &[u32]) -> impl Iterator<Item = (u32, &mut Stream)> {
+        let given = (0..).zip(&mut self.slots).filter_map(|(fd, slot)| match &mut slot.as_mut()?.object {
+            Object::Stream(Stream::Host(_)) => None,
+            Object::Stream(stream) => Some((fd, stream)),
+            Object::File(..) | Object::Dir(_) | Object::Listener(_) | Object::Socket(_) => None,
+        });
+        given.filter(|(fd, _)| fds.contains(fd))
+    }
+
     /// Removes a descriptor and frees its number.
-    fn take(&mut self, fd: u32) -> Result<Descriptor, Errno> {
+    pub fn take(&mut self, fd: u32) -> Result<Descriptor, Errno> {
         let descriptor = self.slots.get_mut(fd as usize).and_then(Option::take).ok_or(Errno::Badf)?;
         self.free.insert(fd);
         Ok(descriptor)

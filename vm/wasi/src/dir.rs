@@ -2,11 +2,12 @@
 
 use crate::ctx::WasiCtx;
 use crate::descriptor::Object;
-use crate::directory::Directory;
+use crate::directory::{self, Directory};
 use crate::errno::Errno;
 use crate::guest::{Buffer, Guest};
 use crate::outcome::Outcome;
 use crate::rights;
+use std::sync::Arc;
 
 /// Size of a `dirent`, which the name follows.
 const DIRENT_SIZE: usize = 24;
@@ -15,7 +16,7 @@ const PREOPENED_DIRECTORY: u32 = 0;
 
 /// Writes as many entries as fit, from the one with number `cookie` on; the last one may be truncated. A buffer that is
 /// not full means that there are no more. Cookie 0 lists the directory anew.
-pub(crate) fn fd_readdir(
+pub(crate) async fn fd_readdir(
     ctx: &mut WasiCtx,
     guest: &mut Guest<'_>,
     fd: u32,
@@ -24,13 +25,15 @@ pub(crate) fn fd_readdir(
     cookie: u64,
     used: u32,
 ) -> Outcome {
+    let blocking = ctx.blocking;
     let descriptor = ctx.table.get_mut(fd)?;
     descriptor.dir(rights::FD_READDIR)?;
     let Object::Dir(directory) = &mut descriptor.object else { return Err(Errno::Notdir.into()) };
     guest.check_u32(used)?;
     let buffer = guest.slice_mut(Buffer { at: into, len })?;
     if cookie == 0 || directory.listing.is_empty() {
-        directory.listing = directory.list()?;
+        let dir = Arc::clone(&directory.dir);
+        directory.listing = blocking.call(move || directory::list(&dir)).await?;
     }
     let mut filled = 0;
     let first = usize::try_from(cookie).map_err(|_| Errno::Overflow)?;

@@ -7,11 +7,11 @@ use std::ffi::OsStr;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
+use std::sync::Arc;
 
 /// An open directory.
-#[derive(Debug)]
 pub(crate) struct Directory {
-    pub dir: Dir,
+    pub dir: Arc<Dir>,
     /// Whether the guarded directory can be reached in it.
     pub is_related: bool,
     /// The guest's path, if the directory is preopened.
@@ -32,7 +32,7 @@ pub(crate) struct Entry {
 impl Directory {
     /// Wraps a directory that the guest has opened, in one of which `is_related` is true or not.
     pub fn new(dir: Dir, is_related: bool) -> Directory {
-        Directory { dir, is_related, preopened_as: None, listing: Vec::new() }
+        Directory { dir: Arc::new(dir), is_related, preopened_as: None, listing: Vec::new() }
     }
 
     /// Opens the host's directory `host`, which the guest sees as `guest`.
@@ -40,29 +40,29 @@ impl Directory {
         let fd = sys::dir::open(host)?;
         Ok(Directory { preopened_as: Some(guest.into()), ..Directory::new(Dir::from_std_file(fd.into()), false) })
     }
+}
 
-    /// Returns the current entries by name, after `.` and `..`; the identity of `..` is hidden from the guest. They are
-    /// sorted because the host's order may change between calls.
-    pub fn list(&self) -> io::Result<Vec<Entry>> {
-        let entry = |inode, name: &[u8]| Entry { inode, file_type: stat::DIRECTORY, name: name.into() };
-        let mut entries = vec![entry(self.dir.dir_metadata()?.ino(), b"."), entry(0, b"..")];
-        for found in sys::dir::entries(&self.dir)? {
-            if *found.name != *b"." && *found.name != *b".." {
-                entries.push(Entry { inode: found.inode, file_type: self.type_of(&found), name: found.name });
-            }
+/// Returns the current entries of a directory by name, after `.` and `..`; the identity of `..` is hidden from the guest. They are
+/// sorted because the host's order may change between calls.
+pub(crate) fn list(dir: &Dir) -> io::Result<Vec<Entry>> {
+    let entry = |inode, name: &[u8]| Entry { inode, file_type: stat::DIRECTORY, name: name.into() };
+    let mut entries = vec![entry(dir.dir_metadata()?.ino(), b"."), entry(0, b"..")];
+    for found in sys::dir::entries(dir)? {
+        if *found.name != *b"." && *found.name != *b".." {
+            entries.push(Entry { inode: found.inode, file_type: type_of(dir, &found), name: found.name });
         }
-        entries[2..].sort_unstable_by(|a, b| a.name.cmp(&b.name));
-        Ok(entries)
     }
+    entries[2..].sort_unstable_by(|a, b| a.name.cmp(&b.name));
+    Ok(entries)
+}
 
-    /// Returns the type of an entry. Some file systems report it only in the metadata of the file.
-    fn type_of(&self, entry: &sys::dir::Entry) -> u8 {
-        match entry.file_type {
-            FileType::Unknown => {
-                let metadata = self.dir.symlink_metadata(OsStr::from_bytes(&entry.name));
-                metadata.map_or(stat::UNKNOWN, |metadata| stat::file_type(FileType::of_mode(metadata.mode())))
-            }
-            known => stat::file_type(known),
+/// Returns the type of an entry. Some file systems report it only in the metadata of the file.
+fn type_of(dir: &Dir, entry: &sys::dir::Entry) -> u8 {
+    match entry.file_type {
+        FileType::Unknown => {
+            let metadata = dir.symlink_metadata(OsStr::from_bytes(&entry.name));
+            metadata.map_or(stat::UNKNOWN, |metadata| stat::file_type(FileType::of_mode(metadata.mode())))
         }
+        known => stat::file_type(known),
     }
 }

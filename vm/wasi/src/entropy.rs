@@ -2,12 +2,15 @@
 
 use crate::errno::Errno;
 use crate::sys;
+use rand_core::Rng;
 
 /// The source of random bytes.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(crate) enum Random {
     #[default]
     Host,
+    /// A source of the embedder.
+    Given(Box<dyn Rng + Send>),
     /// A sequence determined by its state: SplitMix64 (Steele, Lea and Flood, OOPSLA 2014).
     Sequence(u64),
 }
@@ -17,6 +20,7 @@ impl Random {
     pub fn fill(&mut self, bytes: &mut [u8]) -> Result<(), Errno> {
         match self {
             Random::Host => sys::random::fill(bytes)?,
+            Random::Given(source) => source.fill_bytes(bytes),
             Random::Sequence(state) => {
                 for chunk in bytes.chunks_mut(size_of::<u64>()) {
                     *state = state.wrapping_add(0x9E37_79B9_7F4A_7C15);

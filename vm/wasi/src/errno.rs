@@ -117,7 +117,8 @@ errnos! {
 }
 
 impl From<io::Error> for Errno {
-    /// An error without a number is cap-std's own: of a path that leads outside, or that cannot be a path.
+    /// An error without a number is cap-std's own, of a path that leads outside or that cannot be a path, or that of a stream of the
+    /// embedder.
     fn from(error: io::Error) -> Errno {
         match (number(&error), error.kind()) {
             (Some(host), _) => host.into(),
@@ -125,6 +126,11 @@ impl From<io::Error> for Errno {
             (None, io::ErrorKind::NotFound) => Errno::Noent,
             (None, io::ErrorKind::InvalidInput | io::ErrorKind::InvalidData) => Errno::Inval,
             (None, io::ErrorKind::Unsupported) => Errno::Notsup,
+            (None, io::ErrorKind::AlreadyExists) => Errno::Exist,
+            (None, io::ErrorKind::BrokenPipe) => Errno::Pipe,
+            (None, io::ErrorKind::Interrupted) => Errno::Intr,
+            (None, io::ErrorKind::StorageFull) => Errno::Nospc,
+            (None, io::ErrorKind::WouldBlock) => Errno::Again,
             (None, _) => Errno::Io,
         }
     }

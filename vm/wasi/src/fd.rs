@@ -6,27 +6,36 @@ use crate::errno::Errno;
 use crate::guest::Guest;
 use crate::outcome::Outcome;
 use crate::rights;
-use crate::stat::{bare_filestat, file_type, filestat, new_times};
-use crate::sys::dir::FileType;
+use crate::stat::{bare_filestat, filestat, new_times};
 use crate::sys::file;
-use cap_std::fs::MetadataExt;
+use cap_std::fs::{Dir, File};
 use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::Arc;
 
-pub(crate) fn fd_close(ctx: &mut WasiCtx, _: &mut Guest<'_>, fd: u32) -> Outcome {
-    Ok(ctx.table.close(fd)?)
+pub(crate) async fn fd_close(ctx: &mut WasiCtx, _: &mut Guest<'_>, fd: u32) -> Outcome {
+    let descriptor = ctx.table.take(fd)?;
+    close(ctx, descriptor).await;
+    Ok(())
 }
 
-pub(crate) fn fd_renumber(ctx: &mut WasiCtx, _: &mut Guest<'_>, from: u32, to: u32) -> Outcome {
-    Ok(ctx.table.renumber(from, to)?)
+pub(crate) async fn fd_renumber(ctx: &mut WasiCtx, _: &mut Guest<'_>, from: u32, to: u32) -> Outcome {
+    if let Some(replaced) = ctx.table.renumber(from, to)? {
+        close(ctx, replaced).await;
+    }
+    Ok(())
+}
+
+/// Closing a file may write it.
+async fn close(ctx: &mut WasiCtx, descriptor: Descriptor) {
+    if let Object::File(file, _) = descriptor.object {
+        ctx.blocking.call(move || drop(file)).await;
+    }
 }
 
 pub(crate) fn fd_fdstat_get(ctx: &mut WasiCtx, guest: &mut Guest<'_>, fd: u32, stat: u32) -> Outcome {
     let descriptor = ctx.table.get(fd)?;
     let mut record = [0; 24];
-    record[0] = match &descriptor.object {
-        Object::File(file) => file_type(FileType::of_mode(file.metadata()?.mode())),
-        object => object.file_type(),
-    };
+    record[0] = descriptor.object.file_type();
     record[2..4].copy_from_slice(&descriptor.flags.to_le_bytes());
     record[8..16].copy_from_slice(&descriptor.rights.to_le_bytes());
     record[16..24].copy_from_slice(&descriptor.inheriting.to_le_bytes());
@@ -46,7 +55,7 @@ pub(crate) fn fd_fdstat_set_flags(ctx: &mut WasiCtx, _: &mut Guest<'_>, fd: u32,
     match &descriptor.object {
         Object::Stream(_) if new & flags::NONBLOCK != 0 => return Err(Errno::Notsup.into()),
         Object::Stream(_) | Object::Dir(_) => {}
-        Object::File(file) => set_host_flags(file.as_fd(), new)?,
+        Object::File(file, _) => set_host_flags(file.as_fd(), new)?,
         Object::Listener(socket) | Object::Socket(socket) => set_host_flags(socket.as_fd(), new)?,
     }
     descriptor.flags = new;
@@ -71,18 +80,18 @@ pub(crate) fn fd_fdstat_set_rights(ctx: &mut WasiCtx, _: &mut Guest<'_>, fd: u32
     Ok(())
 }
 
-pub(crate) fn fd_filestat_get(ctx: &mut WasiCtx, guest: &mut Guest<'_>, fd: u32, stat: u32) -> Outcome {
+pub(crate) async fn fd_filestat_get(ctx: &mut WasiCtx, guest: &mut Guest<'_>, fd: u32, stat: u32) -> Outcome {
     let descriptor = ctx.table.get(fd)?;
     descriptor.require(rights::FD_FILESTAT_GET)?;
-    let record = match &descriptor.object {
-        Object::File(file) => filestat(&file.metadata()?),
-        Object::Dir(directory) => filestat(&directory.dir.dir_metadata()?),
-        object => bare_filestat(object.file_type()),
+    let record = match Stored::of(descriptor) {
+        Some(Stored::File(file)) => ctx.blocking.call(move || file.metadata()).await.map(|metadata| filestat(&metadata))?,
+        Some(Stored::Dir(dir)) => ctx.blocking.call(move || dir.dir_metadata()).await.map(|metadata| filestat(&metadata))?,
+        None => bare_filestat(descriptor.object.file_type()),
     };
     Ok(guest.write(stat, &record)?)
 }
 
-pub(crate) fn fd_filestat_set_times(
+pub(crate) async fn fd_filestat_set_times(
     ctx: &mut WasiCtx,
     _: &mut Guest<'_>,
     fd: u32,
@@ -92,22 +101,46 @@ pub(crate) fn fd_filestat_set_times(
 ) -> Outcome {
     let host = stored(ctx.table.get(fd)?, rights::FD_FILESTAT_SET_TIMES)?;
     let [access, modification] = new_times(access, modification, flags)?;
-    Ok(file::set_times(host, access, modification)?)
+    Ok(ctx.blocking.call(move || file::set_times(&host, access, modification)).await?)
 }
 
-pub(crate) fn fd_sync(ctx: &mut WasiCtx, _: &mut Guest<'_>, fd: u32) -> Outcome {
-    Ok(file::sync(stored(ctx.table.get(fd)?, rights::FD_SYNC)?)?)
+pub(crate) async fn fd_sync(ctx: &mut WasiCtx, _: &mut Guest<'_>, fd: u32) -> Outcome {
+    let host = stored(ctx.table.get(fd)?, rights::FD_SYNC)?;
+    Ok(ctx.blocking.call(move || file::sync(&host)).await?)
 }
 
-pub(crate) fn fd_datasync(ctx: &mut WasiCtx, _: &mut Guest<'_>, fd: u32) -> Outcome {
-    Ok(file::sync_data(stored(ctx.table.get(fd)?, rights::FD_DATASYNC)?)?)
+pub(crate) async fn fd_datasync(ctx: &mut WasiCtx, _: &mut Guest<'_>, fd: u32) -> Outcome {
+    let host = stored(ctx.table.get(fd)?, rights::FD_DATASYNC)?;
+    Ok(ctx.blocking.call(move || file::sync_data(&host)).await?)
 }
 
-/// Returns the host's descriptor of a file or directory, for an operation that needs this right.
-fn stored(descriptor: &Descriptor, right: u64) -> Result<BorrowedFd<'_>, Errno> {
-    match &descriptor.object {
-        Object::File(file) => descriptor.require(right).map(|()| file.as_fd()),
-        Object::Dir(directory) => descriptor.require(right).map(|()| directory.dir.as_fd()),
-        Object::Stream(_) | Object::Listener(_) | Object::Socket(_) => Err(Errno::Inval),
+/// A file or a directory.
+enum Stored {
+    File(Arc<File>),
+    Dir(Arc<Dir>),
+}
+
+impl Stored {
+    fn of(descriptor: &Descriptor) -> Option<Stored> {
+        match &descriptor.object {
+            Object::File(file, _) => Some(Stored::File(Arc::clone(file))),
+            Object::Dir(directory) => Some(Stored::Dir(Arc::clone(&directory.dir))),
+            Object::Stream(_) | Object::Listener(_) | Object::Socket(_) => None,
+        }
     }
+}
+
+impl AsFd for Stored {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        match self {
+            Stored::File(file) => file.as_fd(),
+            Stored::Dir(dir) => dir.as_fd(),
+        }
+    }
+}
+
+/// Returns the file or directory, for an operation that needs this right.
+fn stored(descriptor: &Descriptor, right: u64) -> Result<Stored, Errno> {
+    let stored = Stored::of(descriptor).ok_or(Errno::Inval)?;
+    descriptor.require(right).map(|()| stored)
 }

@@ -1,11 +1,13 @@
 //! The results of WASI calls.
 
 use crate::errno::Errno;
+use crate::p2::StreamError;
+use std::io;
 
 /// The program ended itself by `proc_exit` with this status. It is the cause of the [`weir::Error`] of the call that
 /// ran the program.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
-#[error("exited with status {0}")]
+#[error("Exited with i32 exit status {0}")]
 pub struct I32Exit(pub i32);
 
 /// The program wrote to a pipe without a reader: see
@@ -45,8 +47,20 @@ impl From<Errno> for Failure {
     }
 }
 
-impl From<std::io::Error> for Failure {
-    fn from(error: std::io::Error) -> Failure {
+impl From<io::Error> for Failure {
+    fn from(error: io::Error) -> Failure {
         Failure::Errno(error.into())
+    }
+}
+
+impl From<StreamError> for Failure {
+    fn from(error: StreamError) -> Failure {
+        match error {
+            StreamError::Closed => Failure::Errno(Errno::Io),
+            StreamError::LastOperationFailed(error) => {
+                Failure::Errno(error.downcast::<io::Error>().map_or(Errno::Io, Errno::from))
+            }
+            StreamError::Trap(error) => Failure::End(error),
+        }
     }
 }

@@ -4,16 +4,18 @@ use crate::ctx::WasiCtx;
 use crate::descriptor::{Descriptor, Object, Origin, flags};
 use crate::directory::Directory;
 use crate::errno::Errno;
-use crate::guard::Use;
+use crate::guard::{Guard, Use};
 use crate::guest::{Buffer, Guest};
 use crate::outcome::Outcome;
+use crate::sys::dir::FileType;
 use crate::sys::file::Flags;
 use crate::{rights, stat};
 use cap_fs_ext::{DirExt, FollowSymlinks, OpenOptionsFollowExt, OpenOptionsMaybeDirExt};
-use cap_std::fs::{Dir, OpenOptions, OpenOptionsExt};
-use std::ffi::OsString;
+use cap_std::fs::{Dir, MetadataExt, OpenOptions, OpenOptionsExt};
+use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// The one bit of `lookupflags`: a symbolic link at the end of the path is followed.
 const FOLLOW: u32 = 1;
@@ -30,6 +32,38 @@ fn follows(lookup: u32) -> Result<bool, Errno> {
         FOLLOW => Ok(true),
         _ => Err(Errno::Inval),
     }
+}
+
+/// A path of the guest, relative to one of its directories.
+struct Place {
+    dir: Arc<Dir>,
+    path: Box<str>,
+    /// If the guarded directory can be reached in `dir`.
+    guard: Option<Arc<Guard>>,
+}
+
+impl Place {
+    fn new(ctx: &WasiCtx, directory: &Directory, path: &str) -> Place {
+        let guard = ctx.guard.as_ref().filter(|_| directory.is_related).cloned();
+        Place { dir: Arc::clone(&directory.dir), path: path.into(), guard }
+    }
+
+    /// Returns where the path leads. This may block.
+    fn find(&self, follow: bool, used: Use) -> Result<At<'_>, Errno> {
+        Ok(match &self.guard {
+            Some(guard) => {
+                let (dir, name) = guard.find(&self.dir, &self.path, follow, used)?;
+                At::Found(dir, name)
+            }
+            None => At::Given(&self.dir, &self.path),
+        })
+    }
+}
+
+/// Returns the place of a path, for an operation that needs these rights.
+fn place(ctx: &WasiCtx, guest: &Guest<'_>, fd: u32, rights: u64, path: u32, len: u32) -> Result<Place, Errno> {
+    let directory = ctx.table.get(fd)?.dir(rights)?;
+    Ok(Place::new(ctx, directory, guest.path(path, len)?))
 }
 
 /// A file by name: in the guest's directory, or where the guard has found it.
@@ -61,23 +95,8 @@ impl At<'_> {
     }
 }
 
-/// Returns the file at a path, for an operation that needs these rights.
-fn at<'a>(ctx: &'a WasiCtx, fd: u32, rights: u64, path: &'a str, follow: bool, used: Use) -> Result<At<'a>, Errno> {
-    at_in(ctx, ctx.table.get(fd)?.dir(rights)?, path, follow, used)
-}
-
-fn at_in<'a>(ctx: &WasiCtx, directory: &'a Directory, path: &'a str, follow: bool, used: Use) -> Result<At<'a>, Errno> {
-    match &ctx.guard {
-        Some(guard) if directory.is_related => {
-            let (dir, name) = guard.find(&directory.dir, path, follow, used)?;
-            Ok(At::Found(dir, name))
-        }
-        _ => Ok(At::Given(&directory.dir, path)),
-    }
-}
-
 #[expect(clippy::too_many_arguments, reason = "the call has as many")]
-pub(crate) fn path_open(
+pub(crate) async fn path_open(
     ctx: &mut WasiCtx,
     guest: &mut Guest<'_>,
     fd: u32,
@@ -103,10 +122,8 @@ pub(crate) fn path_open(
         return Err(Errno::Notcapable.into());
     }
     guest.check_u32(opened)?;
-    let used = if request.asks(CREATE) { Use::Change } else { Use::Look };
-    let path = guest.path(path, len)?;
-    let at = at_in(ctx, directory, path, request.follow, used)?;
-    let descriptor = request.open(ctx, &at, path, directory.is_related)?;
+    let place = Place::new(ctx, directory, guest.path(path, len)?);
+    let descriptor = ctx.blocking.call(move || request.open(&place)).await?;
     let number = ctx.table.insert(descriptor)?;
     Ok(guest.write_u32(opened, number)?)
 }
@@ -135,27 +152,33 @@ impl Request {
         Ok(rights::PATH_OPEN | create | truncate)
     }
 
-    /// Opens what is at `at`, where the guest's `path` leads.
-    fn open(&self, ctx: &WasiCtx, at: &At<'_>, path: &str, is_related: bool) -> Result<Descriptor, Errno> {
+    /// Opens what is at a place. This may block.
+    fn open(&self, place: &Place) -> Result<Descriptor, Errno> {
         if self.asks(DIRECTORY) && self.how & (CREATE | EXCLUSIVE | TRUNCATE) != 0 {
             return Err(Errno::Inval);
         }
+        let used = if self.asks(CREATE) { Use::Change } else { Use::Look };
+        let at = place.find(self.follow, used)?;
         let file = at.dir().open_with(at.path(), &self.options(at.follows(self.follow)))?;
-        let object = if file.metadata()?.is_dir() {
+        let metadata = file.metadata()?;
+        let object = if metadata.is_dir() {
             let dir = Dir::from_std_file(file.into_std());
             // It may just have come to this place.
-            if let Some(guard) = ctx.guard.as_ref().filter(|_| is_related)
+            if let Some(guard) = &place.guard
                 && guard.is_guarded(&dir)?
             {
                 return Err(Errno::Acces);
             }
-            Object::Dir(Directory::new(dir, is_related))
+            if self.base & rights::FD_WRITE != 0 {
+                return Err(Errno::Isdir);
+            }
+            Object::Dir(Directory::new(dir, place.guard.is_some()))
         } else {
-            Object::File(file)
+            Object::File(Arc::new(file), FileType::of_mode(metadata.mode()))
         };
         let (rights, inheriting) = object.natural_rights();
         let (rights, inheriting) = (self.base & rights, self.inheriting & inheriting);
-        let origin = Origin::Opened(path.into());
+        let origin = Origin::Opened(place.path.clone());
         Ok(Descriptor { object, flags: self.flags, rights, inheriting, origin })
     }
 
@@ -187,33 +210,52 @@ impl Request {
     }
 }
 
-/// Whether there is a file at a path, in a directory in which others may be created.
-fn exists(ctx: &WasiCtx, fd: u32, path: &str) -> bool {
-    let at = at(ctx, fd, rights::PATH_CREATE_DIRECTORY, path, false, Use::Look);
-    at.is_ok_and(|at| at.dir().symlink_metadata(at.path()).is_ok())
-}
-
-pub(crate) fn path_create_directory(ctx: &mut WasiCtx, guest: &mut Guest<'_>, fd: u32, path: u32, len: u32) -> Outcome {
-    let path = guest.path(path, len)?;
-    let at = match at(ctx, fd, rights::PATH_CREATE_DIRECTORY, path, false, Use::Change) {
-        // A program that makes all folders of a path expects this of those that exist.
-        Err(Errno::Acces) if exists(ctx, fd, path) => return Err(Errno::Exist.into()),
-        at => at?,
+pub(crate) async fn path_create_directory(ctx: &mut WasiCtx, guest: &mut Guest<'_>, fd: u32, path: u32, len: u32) -> Outcome {
+    let place = place(ctx, guest, fd, rights::PATH_CREATE_DIRECTORY, path, len)?;
+    let create = move || {
+        let at = match place.find(false, Use::Change) {
+            // A program that makes all folders of a path expects this of those that exist.
+            Err(Errno::Acces) if exists(&place) => return Err(Errno::Exist),
+            at => at?,
+        };
+        Ok(at.dir().create_dir(at.path())?)
     };
-    Ok(at.dir().create_dir(at.path())?)
+    Ok(ctx.blocking.call(create).await?)
 }
 
-pub(crate) fn path_remove_directory(ctx: &mut WasiCtx, guest: &mut Guest<'_>, fd: u32, path: u32, len: u32) -> Outcome {
-    let at = at(ctx, fd, rights::PATH_REMOVE_DIRECTORY, guest.path(path, len)?, false, Use::Change)?;
-    Ok(at.dir().remove_dir(at.path())?)
+/// Whether there is a file at a place, as far as the guest may know.
+fn exists(place: &Place) -> bool {
+    place.find(false, Use::Look).is_ok_and(|at| at.dir().symlink_metadata(at.path()).is_ok())
 }
 
-pub(crate) fn path_unlink_file(ctx: &mut WasiCtx, guest: &mut Guest<'_>, fd: u32, path: u32, len: u32) -> Outcome {
-    let at = at(ctx, fd, rights::PATH_UNLINK_FILE, guest.path(path, len)?, false, Use::Change)?;
-    Ok(at.dir().remove_file(at.path())?)
+pub(crate) async fn path_remove_directory(ctx: &mut WasiCtx, guest: &mut Guest<'_>, fd: u32, path: u32, len: u32) -> Outcome {
+    let place = place(ctx, guest, fd, rights::PATH_REMOVE_DIRECTORY, path, len)?;
+    let remove = move || -> Result<(), Errno> {
+        let at = place.find(false, Use::Change)?;
+        Ok(at.dir().remove_dir(without_slashes(at.path()))?)
+    };
+    Ok(ctx.blocking.call(remove).await?)
 }
 
-pub(crate) fn path_filestat_get(
+/// Returns a path without the slashes at its end, with which cap-std does not remove a directory.
+fn without_slashes(path: &Path) -> &Path {
+    let bytes = path.as_os_str().as_bytes();
+    match bytes.iter().rposition(|byte| *byte != b'/') {
+        Some(last) => Path::new(OsStr::from_bytes(&bytes[..=last])),
+        None => path,
+    }
+}
+
+pub(crate) async fn path_unlink_file(ctx: &mut WasiCtx, guest: &mut Guest<'_>, fd: u32, path: u32, len: u32) -> Outcome {
+    let place = place(ctx, guest, fd, rights::PATH_UNLINK_FILE, path, len)?;
+    let remove = move || -> Result<(), Errno> {
+        let at = place.find(false, Use::Change)?;
+        Ok(at.dir().remove_file(at.path())?)
+    };
+    Ok(ctx.blocking.call(remove).await?)
+}
+
+pub(crate) async fn path_filestat_get(
     ctx: &mut WasiCtx,
     guest: &mut Guest<'_>,
     fd: u32,
@@ -223,14 +265,19 @@ pub(crate) fn path_filestat_get(
     record: u32,
 ) -> Outcome {
     let follow = follows(lookup)?;
-    let at = at(ctx, fd, rights::PATH_FILESTAT_GET, guest.path(path, len)?, follow, Use::Look)?;
-    let metadata = if at.follows(follow) { at.dir().metadata(at.path()) } else { at.dir().symlink_metadata(at.path()) };
-    let filestat = stat::filestat(&metadata?);
+    let place = place(ctx, guest, fd, rights::PATH_FILESTAT_GET, path, len)?;
+    let look = move || -> Result<[u8; 64], Errno> {
+        let at = place.find(follow, Use::Look)?;
+        let dir = at.dir();
+        let metadata = if at.follows(follow) { dir.metadata(at.path()) } else { dir.symlink_metadata(at.path()) };
+        Ok(stat::filestat(&metadata?))
+    };
+    let filestat = ctx.blocking.call(look).await?;
     Ok(guest.write(record, &filestat)?)
 }
 
 #[expect(clippy::too_many_arguments, reason = "the call has as many")]
-pub(crate) fn path_filestat_set_times(
+pub(crate) async fn path_filestat_set_times(
     ctx: &mut WasiCtx,
     guest: &mut Guest<'_>,
     fd: u32,
@@ -242,21 +289,25 @@ pub(crate) fn path_filestat_set_times(
     flags: u32,
 ) -> Outcome {
     ctx.table.get(fd)?.dir(rights::PATH_FILESTAT_SET_TIMES)?;
-    let [access, modification] = stat::new_times(access, modification, flags)?.map(stat::spec);
-    let (path, follow) = (guest.path(path, len)?, follows(lookup)?);
-    let at = at(ctx, fd, rights::PATH_FILESTAT_SET_TIMES, path, follow, Use::Look)?;
-    let set = if at.follows(follow) {
-        at.dir().set_times(at.path(), access, modification)
-    } else {
-        at.dir().set_symlink_times(at.path(), access, modification)
+    let times = stat::new_times(access, modification, flags)?;
+    let place = place(ctx, guest, fd, rights::PATH_FILESTAT_SET_TIMES, path, len)?;
+    let follow = follows(lookup)?;
+    let set = move || -> Result<(), Errno> {
+        let [access, modification] = times.map(stat::spec);
+        let at = place.find(follow, Use::Look)?;
+        Ok(if at.follows(follow) {
+            at.dir().set_times(at.path(), access, modification)
+        } else {
+            at.dir().set_symlink_times(at.path(), access, modification)
+        }?)
     };
-    Ok(set?)
+    Ok(ctx.blocking.call(set).await?)
 }
 
 /// A symbolic link itself gets a second name: following it first is not possible within the sandbox in one step, and is
 /// refused, as by wasmtime.
 #[expect(clippy::too_many_arguments, reason = "the call has as many")]
-pub(crate) fn path_link(
+pub(crate) async fn path_link(
     ctx: &mut WasiCtx,
     guest: &mut Guest<'_>,
     fd: u32,
@@ -267,18 +318,20 @@ pub(crate) fn path_link(
     new_path: u32,
     new_len: u32,
 ) -> Outcome {
-    let from = ctx.table.get(fd)?.dir(rights::PATH_LINK_SOURCE)?;
-    let to = ctx.table.get(new_fd)?.dir(rights::PATH_LINK_TARGET)?;
+    let from = place(ctx, guest, fd, rights::PATH_LINK_SOURCE, path, len)?;
+    let to = place(ctx, guest, new_fd, rights::PATH_LINK_TARGET, new_path, new_len)?;
     if follows(lookup)? {
         return Err(Errno::Inval.into());
     }
-    let from = at_in(ctx, from, guest.path(path, len)?, false, Use::Look)?;
-    let to = at_in(ctx, to, guest.path(new_path, new_len)?, false, Use::Change)?;
-    Ok(from.dir().hard_link(from.path(), to.dir(), to.path())?)
+    let link = move || -> Result<(), Errno> {
+        let (from, to) = (from.find(false, Use::Look)?, to.find(false, Use::Change)?);
+        Ok(from.dir().hard_link(from.path(), to.dir(), to.path())?)
+    };
+    Ok(ctx.blocking.call(link).await?)
 }
 
 #[expect(clippy::too_many_arguments, reason = "the call has as many")]
-pub(crate) fn path_rename(
+pub(crate) async fn path_rename(
     ctx: &mut WasiCtx,
     guest: &mut Guest<'_>,
     fd: u32,
@@ -288,16 +341,18 @@ pub(crate) fn path_rename(
     new_path: u32,
     new_len: u32,
 ) -> Outcome {
-    let from = ctx.table.get(fd)?.dir(rights::PATH_RENAME_SOURCE)?;
-    let to = ctx.table.get(new_fd)?.dir(rights::PATH_RENAME_TARGET)?;
-    let from = at_in(ctx, from, guest.path(path, len)?, false, Use::Change)?;
-    let to = at_in(ctx, to, guest.path(new_path, new_len)?, false, Use::Change)?;
-    Ok(from.dir().rename(from.path(), to.dir(), to.path())?)
+    let from = place(ctx, guest, fd, rights::PATH_RENAME_SOURCE, path, len)?;
+    let to = place(ctx, guest, new_fd, rights::PATH_RENAME_TARGET, new_path, new_len)?;
+    let rename = move || -> Result<(), Errno> {
+        let (from, to) = (from.find(false, Use::Change)?, to.find(false, Use::Change)?);
+        Ok(from.dir().rename(from.path(), to.dir(), to.path())?)
+    };
+    Ok(ctx.blocking.call(rename).await?)
 }
 
 /// The link's target is not interpreted, but an absolute path is refused, because it would mean something else to the
 /// host.
-pub(crate) fn path_symlink(
+pub(crate) async fn path_symlink(
     ctx: &mut WasiCtx,
     guest: &mut Guest<'_>,
     target: u32,
@@ -306,16 +361,19 @@ pub(crate) fn path_symlink(
     path: u32,
     len: u32,
 ) -> Outcome {
-    ctx.table.get(fd)?.dir(rights::PATH_SYMLINK)?;
-    let target = guest.path(target, target_len)?;
-    let at = at(ctx, fd, rights::PATH_SYMLINK, guest.path(path, len)?, false, Use::Change)?;
-    Ok(at.dir().symlink(target, at.path())?)
+    let place = place(ctx, guest, fd, rights::PATH_SYMLINK, path, len)?;
+    let target: Box<str> = guest.path(target, target_len)?.into();
+    let link = move || -> Result<(), Errno> {
+        let at = place.find(false, Use::Change)?;
+        Ok(at.dir().symlink(&*target, at.path())?)
+    };
+    Ok(ctx.blocking.call(link).await?)
 }
 
 /// Truncates the path at the end of the buffer. The target of an absolute link is not revealed, because it is a path of
 /// the host.
 #[expect(clippy::too_many_arguments, reason = "the call has as many")]
-pub(crate) fn path_readlink(
+pub(crate) async fn path_readlink(
     ctx: &mut WasiCtx,
     guest: &mut Guest<'_>,
     fd: u32,
@@ -325,8 +383,12 @@ pub(crate) fn path_readlink(
     into_len: u32,
     used: u32,
 ) -> Outcome {
-    let at = at(ctx, fd, rights::PATH_READLINK, guest.path(path, len)?, false, Use::Look)?;
-    let target = at.dir().read_link(at.path())?;
+    let place = place(ctx, guest, fd, rights::PATH_READLINK, path, len)?;
+    let read = move || -> Result<PathBuf, Errno> {
+        let at = place.find(false, Use::Look)?;
+        Ok(at.dir().read_link(at.path())?)
+    };
+    let target = ctx.blocking.call(read).await?;
     let target = target.as_os_str().as_bytes();
     let target = &target[..target.len().min(into_len as usize)];
     guest.check_u32(used)?;

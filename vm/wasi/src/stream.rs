@@ -1,151 +1,94 @@
 //! Sources and sinks of a program's standard streams.
 
+use crate::cli::{InputFile, OutputFile, StdinStream, StdoutStream};
 use crate::errno::Errno;
-use crate::sys::file;
-use crate::sys::stdio::{stderr, stdin, stdout};
-use std::collections::VecDeque;
-use std::io::{IoSlice, IsTerminal};
-use std::os::fd::BorrowedFd;
-use std::sync::{Arc, Mutex, PoisonError};
-
-/// A sink that keeps the bytes written to it, up to a limit. Clones share their contents.
-#[derive(Clone, Debug)]
-pub struct OutputBuffer {
-    bytes: Arc<Mutex<Vec<u8>>>,
-    capacity: usize,
-}
-
-impl OutputBuffer {
-    /// Creates an empty buffer. A guest that writes more than `capacity` bytes gets the error of a full disk.
-    pub fn new(capacity: usize) -> OutputBuffer {
-        OutputBuffer { bytes: Arc::default(), capacity }
-    }
-
-    /// Returns the bytes written so far.
-    pub fn contents(&self) -> Vec<u8> {
-        self.bytes.lock().unwrap_or_else(PoisonError::into_inner).clone()
-    }
-
-    fn write(&self, buffers: &[IoSlice<'_>]) -> Result<usize, Errno> {
-        let mut bytes = self.bytes.lock().unwrap_or_else(PoisonError::into_inner);
-        let before = bytes.len();
-        for buffer in buffers {
-            let room = self.capacity - bytes.len();
-            bytes.extend_from_slice(&buffer[..buffer.len().min(room)]);
-        }
-        let wanted: usize = buffers.iter().map(|buffer| buffer.len()).sum();
-        let written = bytes.len() - before;
-        if written == 0 && wanted > 0 { Err(Errno::Nospc) } else { Ok(written) }
-    }
-}
-
-/// A stream of the host process. Reads and writes are not buffered, because the guest has its own buffer.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum HostStream {
-    Stdin,
-    Stdout,
-    Stderr,
-}
-
-impl HostStream {
-    fn fd(self) -> BorrowedFd<'static> {
-        match self {
-            HostStream::Stdin => stdin(),
-            HostStream::Stdout => stdout(),
-            HostStream::Stderr => stderr(),
-        }
-    }
-}
+use crate::host_stream::HostStream;
+use crate::outcome::Failure;
+use crate::p2::{CHUNK, DynInputStream, DynOutputStream, StreamError};
+use bytes::Bytes;
+use std::any::Any;
+use std::io::IoSlice;
+use tokio::io::{Stderr, Stdin, Stdout};
 
 /// A standard stream.
-#[derive(Debug)]
 pub(crate) enum Stream {
-    /// Bytes to be read, then the end.
-    Bytes(VecDeque<u8>),
-    /// A sink that discards everything.
-    Discard,
-    /// A sink that keeps everything.
-    Buffer(OutputBuffer),
-    /// A stream of the process.
+    /// A stream of the host.
     Host(HostStream),
+    /// A stream of the embedder that is read.
+    Input { stream: DynInputStream, is_terminal: bool },
+    /// A stream of the embedder that is written.
+    Output { stream: DynOutputStream, is_terminal: bool },
 }
 
 impl Stream {
+    /// Input of the host is read without a copy.
+    pub fn input(given: impl StdinStream + 'static) -> Stream {
+        let any: &dyn Any = &given;
+        if any.is::<Stdin>() {
+            return Stream::Host(HostStream::Stdin);
+        }
+        if let Some(file) = any.downcast_ref::<InputFile>() {
+            return Stream::Host(file.host());
+        }
+        Stream::Input { is_terminal: given.is_terminal(), stream: given.p2_stream() }
+    }
+
+    /// Output to the host is written without a copy.
+    pub fn output(given: impl StdoutStream + 'static) -> Stream {
+        let any: &dyn Any = &given;
+        if any.is::<Stdout>() {
+            return Stream::Host(HostStream::Stdout);
+        }
+        if any.is::<Stderr>() {
+            return Stream::Host(HostStream::Stderr);
+        }
+        if let Some(file) = any.downcast_ref::<OutputFile>() {
+            return Stream::Host(file.host());
+        }
+        Stream::Output { is_terminal: given.is_terminal(), stream: given.p2_stream() }
+    }
+
     pub fn readable(&self) -> bool {
-        matches!(self, Stream::Bytes(_) | Stream::Host(HostStream::Stdin))
+        match self {
+            Stream::Host(host) => host.readable(),
+            Stream::Input { .. } => true,
+            Stream::Output { .. } => false,
+        }
+    }
+
+    /// Completes when a stream of the embedder is ready.
+    pub async fn ready(&mut self) {
+        match self {
+            Stream::Host(_) => {}
+            Stream::Input { stream, .. } => (**stream).ready().await,
+            Stream::Output { stream, .. } => (**stream).ready().await,
+        }
     }
 
     pub fn is_terminal(&self) -> bool {
         match self {
-            Stream::Host(host) => host.fd().is_terminal(),
-            Stream::Bytes(_) | Stream::Discard | Stream::Buffer(_) => false,
-        }
-    }
-
-    /// Reads at most `into.len()` bytes and returns the number; 0 at the end.
-    pub fn read(&mut self, into: &mut [u8]) -> Result<usize, Errno> {
-        match self {
-            Stream::Bytes(bytes) => {
-                let count = into.len().min(bytes.len());
-                for (to, from) in into.iter_mut().zip(bytes.drain(..count)) {
-                    *to = from;
-                }
-                Ok(count)
-            }
-            Stream::Host(host @ HostStream::Stdin) => Ok(file::read(host.fd(), into)?),
-            Stream::Discard | Stream::Buffer(_) | Stream::Host(_) => Err(Errno::Badf),
-        }
-    }
-
-    /// Writes some of the bytes and returns the number.
-    pub fn write(&mut self, buffers: &[IoSlice<'_>]) -> Result<usize, Errno> {
-        match self {
-            Stream::Discard => Ok(buffers.iter().map(|buffer| buffer.len()).sum()),
-            Stream::Buffer(buffer) => buffer.write(buffers),
-            Stream::Host(host @ (HostStream::Stdout | HostStream::Stderr)) => Ok(file::write(host.fd(), buffers)?),
-            Stream::Bytes(_) | Stream::Host(HostStream::Stdin) => Err(Errno::Badf),
-        }
-    }
-
-    /// Returns how many bytes in memory can be read.
-    pub fn buffered(&self) -> u64 {
-        match self {
-            Stream::Bytes(bytes) => bytes.len() as u64,
-            Stream::Discard | Stream::Buffer(_) | Stream::Host(_) => 0,
-        }
-    }
-
-    /// Returns the process's descriptor, if this is one of its streams.
-    pub fn host_fd(&self) -> Option<BorrowedFd<'static>> {
-        match self {
-            Stream::Host(host) => Some(host.fd()),
-            Stream::Bytes(_) | Stream::Discard | Stream::Buffer(_) => None,
+            Stream::Host(host) => host.is_terminal(),
+            Stream::Input { is_terminal, .. } | Stream::Output { is_terminal, .. } => *is_terminal,
         }
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
+/// Waits until bytes can be read from a stream of the embedder, and returns at most as many as there is room for; none at the end.
+pub(crate) async fn read(stream: &mut DynInputStream, into: &mut [u8]) -> Result<usize, Failure> {
+    let bytes = match stream.blocking_read(into.len()).await {
+        Err(StreamError::Closed) => Bytes::new(),
+        Ok(bytes) if bytes.is_empty() => return Err(Errno::Intr.into()),
+        Ok(bytes) if bytes.len() > into.len() => return Err(Errno::Range.into()),
+        bytes => bytes?,
+    };
+    into[..bytes.len()].copy_from_slice(&bytes);
+    Ok(bytes.len())
+}
 
-    #[test]
-    fn buffers_fill_up() {
-        let buffer = OutputBuffer::new(5);
-        let mut stream = Stream::Buffer(buffer.clone());
-        assert_eq!(stream.write(&[IoSlice::new(b"abc"), IoSlice::new(b"def")]), Ok(5));
-        assert_eq!(buffer.contents(), b"abcde");
-        assert_eq!(stream.write(&[IoSlice::new(b"g")]), Err(Errno::Nospc));
-        assert_eq!(stream.write(&[]), Ok(0));
-        assert_eq!(stream.read(&mut [0]), Err(Errno::Badf));
+/// Writes all of the bytes to a stream of the embedder.
+pub(crate) async fn write(stream: &mut DynOutputStream, slices: &[IoSlice<'_>]) -> Result<usize, Failure> {
+    for piece in slices.iter().flat_map(|slice| slice.chunks(CHUNK)) {
+        stream.blocking_write_and_flush(Bytes::copy_from_slice(piece)).await?;
     }
-
-    #[test]
-    fn bytes_end() {
-        let mut stream = Stream::Bytes(VecDeque::from(*b"abc"));
-        let mut two = [0; 2];
-        assert_eq!((stream.read(&mut two), two), (Ok(2), *b"ab"));
-        assert_eq!(stream.read(&mut two), Ok(1));
-        assert_eq!(stream.read(&mut two), Ok(0));
-        assert_eq!(stream.write(&[IoSlice::new(b"x")]), Err(Errno::Badf));
-    }
+    Ok(slices.iter().map(|slice| slice.len()).sum())
 }

@@ -6,13 +6,15 @@ mod common;
 
 use common::*;
 use std::fs;
-use std::io::Write;
+use std::io::{self, Read, Write};
 use std::net::{TcpListener, TcpStream};
+use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 use weir::fault_injection::{FaultInjection, Function};
+use weir_wasi::cli::{InputFile, OutputFile};
 use weir_wasi::fault_injection::functions;
-use weir_wasi::{Access, WasiCtx};
+use weir_wasi::{FsPerms, WasiCtx};
 
 /// "No space left on device", of the host and of WASI.
 const ENOSPC: i32 = 28;
@@ -116,7 +118,7 @@ fn script(guest: &mut Guest, folder: &Path, client: &mut UnixStream, address: st
 }
 
 /// Runs the script in an empty folder while `function` fails at this call; the script's result, and whether it failed.
-fn run(function: &'static Function, call: u64, errno: i32) -> (Result<(), i32>, bool) {
+fn run(function: &'static Function, call: u64, errno: i32, suspended: bool) -> (Result<(), i32>, bool) {
     // Until the end: no other test of this process makes calls meanwhile.
     let mut faults = FaultInjection::begin();
     let folder = scratch("faults");
@@ -124,17 +126,19 @@ fn run(function: &'static Function, call: u64, errno: i32) -> (Result<(), i32>, 
     let address = listener.local_addr().unwrap();
     let (mut client, socket) = UnixStream::pair().unwrap();
     faults.fail(function, call..=call, errno);
-    let guarded = WasiCtx::builder().guarded_dir(folder.join("guarded"));
-    let ctx = match guarded.and_then(|ctx| ctx.preopened_dir(&folder, "/data", Access::ReadWrite)) {
+    let mut ctx = WasiCtx::builder();
+    let guarded = ctx.guarded_dir(folder.join("guarded")).map_err(weir::Error::from);
+    let ctx = match guarded.and_then(|ctx| ctx.preopened_dir(&folder, "/data", FsPerms::ReadWrite)) {
         Ok(ctx) => ctx,
         Err(error) => {
             let name = function.name();
             assert!(["weir_wasi::dir::open", "weir_wasi::dir::above"].contains(&name), "{name}");
-            assert_eq!(error.raw_os_error(), Some(errno));
+            assert_eq!(error.downcast::<io::Error>().unwrap().raw_os_error(), Some(errno));
             return (Err(if errno == EINTR { INTR } else { NOSPC }), true);
         }
     };
-    let mut guest = Guest::new(ctx.preopened_listener(listener).preopened_socket(socket));
+    ctx.preopened_listener(listener).preopened_socket(socket);
+    let mut guest = if suspended { Guest::suspended(ctx) } else { Guest::new(ctx) };
     let result = script(&mut guest, &folder, &mut client, address);
     let failed = function.failed() > 0;
     faults.fail(function, 0..0, errno);
@@ -148,7 +152,7 @@ fn run(function: &'static Function, call: u64, errno: i32) -> (Result<(), i32>, 
 
 #[test]
 fn every_function_may_fail() {
-    for function in functions() {
+    for (function, suspended) in functions().iter().flat_map(|function| [(function, false), (function, true)]) {
         // Without these the guest learns less, or reads less at a time, but no call fails.
         let is_optional = ["poll::readable_bytes", "file::seek", "file::read", "file::read_at"]
             .iter()
@@ -156,7 +160,7 @@ fn every_function_may_fail() {
         let mut call = 0;
         loop {
             call += 1;
-            let (result, failed) = run(function, call, ENOSPC);
+            let (result, failed) = run(function, call, ENOSPC, suspended);
             if !failed {
                 assert_eq!(result, Ok(()), "{}", function.name());
                 break;
@@ -167,7 +171,7 @@ fn every_function_may_fail() {
                 Err(errno) => assert_eq!(errno, NOSPC, "{name}"),
             }
         }
-        assert!(call > 1, "{} was never called", function.name());
+        assert!(call > 1 || suspended, "{} was never called", function.name());
     }
 }
 
@@ -179,8 +183,9 @@ fn interrupted_calls_begin_again() {
         .chain(["socket::accept", "socket::receive", "random::fill", "poll::wait"].map(|name| format!("weir_wasi::{name}")))
     {
         let function = functions().iter().find(|function| function.name() == name).unwrap();
-        let (result, failed) = run(function, 1, EINTR);
+        let (result, failed) = run(function, 1, EINTR, false);
         assert_eq!((result, failed), (Ok(()), true), "{name}");
+        assert_eq!(run(function, 1, EINTR, true).0, Ok(()), "{name}");
     }
 }
 
@@ -189,7 +194,7 @@ fn a_file_that_cannot_append_again_says_so() {
     let mut faults = FaultInjection::begin();
     let folder = scratch("appending");
     let set_flags = functions().iter().find(|function| function.name() == "weir_wasi::file::set_flags").unwrap();
-    let mut guest = Guest::new(WasiCtx::builder().preopened_dir(&folder, "/data", Access::ReadWrite).unwrap());
+    let mut guest = Guest::new(WasiCtx::builder().preopened_dir(&folder, "/data", FsPerms::ReadWrite).unwrap());
     let fd = guest.open(DIR, "a.txt", CREATE, [ALL, 0], APPEND).unwrap();
     assert_eq!(guest.put(fd, b"abc", None), Ok(3));
     assert_eq!(guest.fdstat(fd).unwrap().1, APPEND as u8);
@@ -200,4 +205,29 @@ fn a_file_that_cannot_append_again_says_so() {
     faults.fail(set_flags, 2..=2, ENOSPC);
     assert_eq!(guest.put(fd, b"x", Some(0)), Err(NOSPC));
     assert_eq!(guest.fdstat(fd).unwrap().1, 0, "it does not append now");
+}
+
+/// Not every object can be tried without the risk of blocking: then the call is made on another thread, once it became possible.
+#[test]
+fn what_cannot_be_tried_is_done_on_another_thread() {
+    const EOPNOTSUPP: i32 = 95;
+    let mut faults = FaultInjection::begin();
+    let [read, write] = ["weir_wasi::file::read", "weir_wasi::file::write"]
+        .map(|name| functions().iter().find(|function| function.name() == name).unwrap());
+    let (reader, mut input) = std::io::pipe().unwrap();
+    let (mut output, writer) = std::io::pipe().unwrap();
+    let file = |end: OwnedFd| fs::File::from(end);
+    let mut ctx = WasiCtx::builder();
+    ctx.stdin(InputFile::new(file(reader.into()))).stdout(OutputFile::new(file(writer.into())));
+    let mut guest = Guest::suspended(ctx);
+    faults.fail(read, 1..=1, EOPNOTSUPP);
+    faults.fail(write, 1..=1, EOPNOTSUPP);
+    input.write_all(b"abc").unwrap();
+    assert_eq!(guest.take(0, 3, None), Ok(b"a".to_vec()), "as much as the first buffer holds");
+    assert_eq!(guest.take(0, 3, None), Ok(b"b".to_vec()));
+    assert_eq!(guest.put(1, b"def", None), Ok(3));
+    let mut written = [0; 3];
+    output.read_exact(&mut written).unwrap();
+    assert_eq!(written, *b"def");
+    assert_eq!((read.failed(), write.failed()), (1, 1));
 }

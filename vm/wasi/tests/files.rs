@@ -6,12 +6,14 @@ use common::*;
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::Path;
-use weir_wasi::{Access, WasiCtx};
+use weir_wasi::{FsPerms, WasiCtx};
 
 /// The first directory that is opened for a guest.
 const DIR: u32 = 3;
 
 const ALL: u64 = (1 << 30) - 1;
+/// All with which a directory can be opened: not that to write.
+const OF_DIRECTORY: u64 = ALL & !(1 << 6);
 const READ: u64 = 1 << 1;
 const SEEK: u64 = 1 << 2;
 const TELL: u64 = 1 << 5;
@@ -40,7 +42,7 @@ const IS_LINK: u8 = 7;
 const FILE: [u64; 2] = [ALL, 0];
 
 fn guest(folder: &Path) -> Guest {
-    Guest::new(WasiCtx::builder().preopened_dir(folder, "/data", Access::ReadWrite).unwrap())
+    Guest::new(WasiCtx::builder().preopened_dir(folder, "/data", FsPerms::ReadWrite).unwrap())
 }
 
 #[test]
@@ -51,7 +53,7 @@ fn what_the_program_has_opened_has_the_name_that_it_gave() {
     let mut guest = guest(&folder);
     let open = |guest: &Guest| guest.store.data().open_descriptors().collect::<Vec<_>>();
     let file = guest.open(DIR, "sub/file", 0, FILE, 0).unwrap();
-    let sub = guest.open(DIR, "sub", DIRECTORY, [ALL, ALL], 0).unwrap();
+    let sub = guest.open(DIR, "sub", DIRECTORY, [OF_DIRECTORY, ALL], 0).unwrap();
     assert_eq!(open(&guest), [(file, "sub/file".to_owned()), (sub, "sub".to_owned())]);
     assert_eq!(guest.call("fd_renumber", &[u64::from(file), 1]), SUCCESS);
     assert_eq!(open(&guest), [(1, "sub/file".to_owned()), (sub, "sub".to_owned())]);
@@ -63,8 +65,9 @@ fn what_the_program_has_opened_has_the_name_that_it_gave() {
 #[test]
 fn the_library_finds_files_that_are_opened_for_it() {
     let folder = scratch("preopens");
-    let ctx = WasiCtx::builder().preopened_dir(&folder, "/data", Access::ReadWrite).unwrap();
-    let mut guest = Guest::new(ctx.preopened_dir(&folder, ".", Access::ReadWrite).unwrap());
+    let mut ctx = WasiCtx::builder();
+    ctx.preopened_dir(&folder, "/data", FsPerms::ReadWrite).unwrap();
+    let mut guest = Guest::new(ctx.preopened_dir(&folder, ".", FsPerms::ReadWrite).unwrap());
     for (fd, name) in [(3, "/data"), (4, ".")] {
         assert_eq!(guest.call("fd_prestat_get", &[fd, 0]), SUCCESS);
         assert_eq!((guest.word(0), guest.word(4)), (0, name.len() as u32));
@@ -74,12 +77,12 @@ fn the_library_finds_files_that_are_opened_for_it() {
     }
     assert_eq!(guest.call("fd_prestat_get", &[5, 0]), BADF);
     assert_eq!(guest.call("fd_prestat_get", &[1, 0]), BADF, "a stream");
-    let inner = guest.open(4, ".", DIRECTORY, [ALL, ALL], 0).unwrap();
+    let inner = guest.open(4, ".", DIRECTORY, [OF_DIRECTORY, ALL], 0).unwrap();
     assert_eq!(guest.call("fd_prestat_get", &[inner.into(), 0]), BADF, "opened by the guest");
 
-    assert!(WasiCtx::builder().preopened_dir(folder.join("none"), "/", Access::ReadWrite).is_err());
+    assert!(WasiCtx::builder().preopened_dir(folder.join("none"), "/", FsPerms::ReadWrite).is_err());
     fs::write(folder.join("file"), "").unwrap();
-    assert!(WasiCtx::builder().preopened_dir(folder.join("file"), "/", Access::ReadWrite).is_err());
+    assert!(WasiCtx::builder().preopened_dir(folder.join("file"), "/", FsPerms::ReadWrite).is_err());
 }
 
 #[test]
@@ -205,7 +208,7 @@ fn no_path_leads_out() {
     assert_eq!(guest.path("path_readlink", DIR, "up", &[9000, 100, 100]), Ok(()));
     assert_eq!((guest.word(100), guest.read(9000, 9)), (9, b"../secret".to_vec()));
 
-    let sub = guest.open(DIR, "sub", DIRECTORY, [ALL, ALL], 0).unwrap();
+    let sub = guest.open(DIR, "sub", DIRECTORY, [OF_DIRECTORY, ALL], 0).unwrap();
     assert_eq!(guest.path_stat(sub, true, "../up"), Err(PERM), "not even into the directory that it is in");
     assert_eq!(fs::read(outer.join("secret")).unwrap(), b"secret");
     assert_eq!(fs::read_dir(&outer).unwrap().count(), 2);
@@ -271,7 +274,7 @@ fn directories_are_made_and_removed() {
     assert_eq!(guest.path("path_create_directory", DIR, "a", &[]), Ok(()));
     assert_eq!(guest.path("path_create_directory", DIR, "a", &[]), Err(EXIST));
     assert_eq!(guest.path("path_create_directory", DIR, "b/c", &[]), Err(NOENT));
-    let a = guest.open(DIR, "a", DIRECTORY, [ALL, ALL], 0).unwrap();
+    let a = guest.open(DIR, "a", DIRECTORY, [OF_DIRECTORY, ALL], 0).unwrap();
     assert_eq!(guest.fdstat(a).unwrap().0, IS_DIRECTORY);
     assert_eq!(guest.path("path_create_directory", a, "b/", &[]), Ok(()));
     assert!(folder.join("a/b").is_dir());
@@ -293,7 +296,7 @@ fn links_and_renaming() {
     fs::write(folder.join("file"), "contents").unwrap();
     fs::create_dir(folder.join("dir")).unwrap();
     let mut guest = guest(&folder);
-    let dir = guest.open(DIR, "dir", DIRECTORY, [ALL, ALL], 0).unwrap();
+    let dir = guest.open(DIR, "dir", DIRECTORY, [OF_DIRECTORY, ALL], 0).unwrap();
 
     let [second, len] = guest.second("hard");
     assert_eq!(guest.lookup("path_link", DIR, false, "file", &[dir.into(), second, len]), Ok(()));
@@ -380,7 +383,7 @@ fn rights_are_given_up_and_never_gained() {
     assert_eq!(guest.call("fd_fdstat_set_rights", &[fd.into(), READ | WRITE, 0]), NOTCAPABLE);
 
     // Rights that a directory cannot pass on.
-    let sub = guest.open(DIR, "sub", DIRECTORY, [ALL, READ], 0).unwrap();
+    let sub = guest.open(DIR, "sub", DIRECTORY, [OF_DIRECTORY, READ], 0).unwrap();
     fs::write(folder.join("sub/file"), "").unwrap();
     assert_eq!(guest.open(sub, "file", 0, [READ | WRITE, 0], 0), Err(NOTCAPABLE));
     assert_eq!(guest.open(sub, "file", 0, [READ, WRITE], 0), Err(NOTCAPABLE));
@@ -412,7 +415,7 @@ fn a_folder_can_be_opened_for_reading_only() {
     let folder = scratch("read-only");
     fs::create_dir(folder.join("sub")).unwrap();
     fs::write(folder.join("sub/file"), "contents").unwrap();
-    let mut guest = Guest::new(WasiCtx::builder().preopened_dir(&folder, "/", Access::ReadOnly).unwrap());
+    let mut guest = Guest::new(WasiCtx::builder().preopened_dir(&folder, "/", FsPerms::ReadOnly).unwrap());
     let (_, _, base, inheriting) = guest.fdstat(DIR).unwrap();
     let sub = guest.open(DIR, "sub", DIRECTORY, [base, inheriting], 0).unwrap();
     let fd = guest.open(sub, "file", 0, [inheriting, 0], 0).unwrap();

@@ -6,13 +6,14 @@ use common::*;
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
-use weir_wasi::{Access, WasiCtx};
+use weir_wasi::{FsPerms, WasiCtx};
 
 const DIR: u32 = 3;
 const ALL: u64 = (1 << 30) - 1;
 const CREATE: u32 = 1;
 const DIRECTORY: u32 = 2;
-const ANY: [u64; 2] = [ALL, ALL];
+/// All with which a directory can be opened: not that to write.
+const ANY: [u64; 2] = [ALL & !(1 << 6), ALL];
 
 /// `home/.cache/weir` with a file, and files and links beside it.
 fn home(name: &str) -> PathBuf {
@@ -29,8 +30,9 @@ fn home(name: &str) -> PathBuf {
 }
 
 fn guest(folder: &Path, guarded: &Path) -> Guest {
-    let ctx = WasiCtx::builder().guarded_dir(guarded).unwrap();
-    Guest::new(ctx.preopened_dir(folder, "/home", Access::ReadWrite).unwrap())
+    let mut ctx = WasiCtx::builder();
+    ctx.guarded_dir(guarded).unwrap();
+    Guest::new(ctx.preopened_dir(folder, "/home", FsPerms::ReadWrite).unwrap())
 }
 
 /// Opens a file, and follows links.
@@ -171,13 +173,16 @@ fn it_is_not_preopened_and_nothing_below_it() {
     let guarded = home.join(".cache/weir");
     fs::create_dir(guarded.join("below")).unwrap();
     for folder in [guarded.clone(), guarded.join("below"), home.join("docs/to-cache")] {
-        let ctx = WasiCtx::builder().guarded_dir(&guarded).unwrap();
-        ctx.preopened_dir(&folder, "/", Access::ReadOnly).map(|_| ()).unwrap_err();
-        let ctx = WasiCtx::builder().preopened_dir(&folder, "/", Access::ReadOnly).unwrap();
+        let mut ctx = WasiCtx::builder();
+        ctx.guarded_dir(&guarded).unwrap();
+        ctx.preopened_dir(&folder, "/", FsPerms::ReadOnly).map(|_| ()).unwrap_err();
+        let mut ctx = WasiCtx::builder();
+        ctx.preopened_dir(&folder, "/", FsPerms::ReadOnly).unwrap();
         ctx.guarded_dir(&guarded).map(|_| ()).unwrap_err();
     }
     // The guard may come after the directories.
-    let ctx = WasiCtx::builder().preopened_dir(&home, "/", Access::ReadWrite).unwrap().guarded_dir(&guarded).unwrap();
+    let mut ctx = WasiCtx::builder();
+    ctx.preopened_dir(&home, "/", FsPerms::ReadWrite).unwrap().guarded_dir(&guarded).unwrap();
     assert_eq!(open(&mut Guest::new(ctx), DIR, ".cache/weir/entry", 0, [2, 0]).unwrap_err(), ACCES);
 }
 
@@ -186,8 +191,9 @@ fn it_is_not_preopened_and_nothing_below_it() {
 fn the_systems_own_links_lead_nowhere() {
     let home = home("guard-proc");
     let opened = fs::File::open(home.join(".cache/weir")).unwrap();
-    let ctx = WasiCtx::builder().guarded_dir(home.join(".cache/weir")).unwrap();
-    let mut guest = Guest::new(ctx.preopened_dir("/", "/", Access::ReadWrite).unwrap());
+    let mut ctx = WasiCtx::builder();
+    ctx.guarded_dir(home.join(".cache/weir")).unwrap();
+    let mut guest = Guest::new(ctx.preopened_dir("/", "/", FsPerms::ReadWrite).unwrap());
     let number = std::os::fd::AsRawFd::as_raw_fd(&opened);
     let pid = std::process::id();
     let path = home.to_str().unwrap().trim_start_matches('/').to_owned();

@@ -27,6 +27,14 @@ impl FileType {
     pub fn of_mode(mode: u32) -> FileType {
         FileType::from(rustix::fs::FileType::from_raw_mode(mode))
     }
+
+    /// Returns whether reading and writing wait for another process, a user or a device.
+    pub fn waits(self) -> bool {
+        match self {
+            FileType::Regular | FileType::Directory | FileType::Symlink | FileType::BlockDevice => false,
+            FileType::CharacterDevice | FileType::Socket | FileType::Fifo | FileType::Unknown => true,
+        }
+    }
 }
 
 impl From<rustix::fs::FileType> for FileType {

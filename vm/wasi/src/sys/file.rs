@@ -1,10 +1,12 @@
 //! Open files: reading, writing, and other operations on a descriptor.
 
 use super::calls::Call;
+use super::dir::FileType;
 use super::retry::retry;
 use rustix::fs::{FallocateFlags, OFlags, Timestamps, UTIME_NOW, UTIME_OMIT};
+use rustix::io::ReadWriteFlags;
 use rustix::time::Timespec;
-use std::io::{self, IoSlice, SeekFrom};
+use std::io::{self, IoSlice, IoSliceMut, SeekFrom};
 use std::num::NonZeroU64;
 use std::os::fd::AsFd;
 
@@ -26,6 +28,11 @@ impl Flags {
     /// Sets or clears these flags.
     pub fn set(&mut self, flags: Flags, set: bool) {
         self.0.set(flags.0, set);
+    }
+
+    /// Returns whether all of these are set.
+    pub fn contains(self, flags: Flags) -> bool {
+        self.0.contains(flags.0)
     }
 
     /// Returns the bits for open(2).
@@ -56,6 +63,20 @@ pub(crate) fn read(fd: impl AsFd, into: &mut [u8]) -> io::Result<usize> {
     })
 }
 
+/// The offset that stands for the descriptor's position.
+const POSITION: u64 = u64::MAX;
+
+/// Reads as [`read()`] does, but fails where that would wait.
+///
+/// # Errors
+/// `WouldBlock`; `Unsupported` if the host cannot read this object without the risk of waiting; other errors of the host.
+pub(crate) fn read_now(fd: impl AsFd, into: &mut [u8]) -> io::Result<usize> {
+    retry(|| {
+        Call::FileRead.enter()?;
+        Ok(rustix::io::preadv2(&fd, &mut [IoSliceMut::new(into)], POSITION, ReadWriteFlags::NOWAIT)?)
+    })
+}
+
 /// Reads at this offset.
 ///
 /// # Errors
@@ -76,6 +97,25 @@ pub(crate) fn write(fd: impl AsFd, bytes: &[IoSlice<'_>]) -> io::Result<usize> {
         Call::FileWrite.enter()?;
         Ok(rustix::io::writev(&fd, bytes)?)
     })
+}
+
+/// Writes as [`write()`] does, but fails where that would wait before the first byte.
+///
+/// # Errors
+/// Those of [`read_now`].
+pub(crate) fn write_now(fd: impl AsFd, bytes: &[IoSlice<'_>]) -> io::Result<usize> {
+    retry(|| {
+        Call::FileWrite.enter()?;
+        Ok(rustix::io::pwritev2(&fd, bytes, POSITION, ReadWriteFlags::NOWAIT)?)
+    })
+}
+
+/// Returns the type of an open file.
+///
+/// # Errors
+/// The host's error.
+pub(crate) fn file_type(fd: impl AsFd) -> io::Result<FileType> {
+    Ok(FileType::of_mode(rustix::fs::fstat(fd)?.st_mode))
 }
 
 /// Writes at this offset, which Linux ignores if the descriptor has [`Flags::APPEND`].

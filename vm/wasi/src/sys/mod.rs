@@ -14,10 +14,10 @@ pub(crate) mod errno;
 pub mod fault_injection;
 pub(crate) mod file;
 pub(crate) mod poll;
+pub(crate) mod pool;
 pub(crate) mod random;
 mod retry;
 pub(crate) mod socket;
 pub(crate) mod stdio;
 pub(crate) mod thread;
-#[cfg(feature = "async")]
 pub(crate) mod waiter;

@@ -20,12 +20,14 @@ pub(crate) fn accept(listener: impl AsFd, nonblocking: bool) -> io::Result<Owned
 }
 
 /// Options of [`receive`].
-#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Receive {
     /// The bytes remain, and the next call receives them again.
     pub peek: bool,
     /// Waits until the buffer is full.
     pub wait_all: bool,
+    /// Waits until there are bytes; without it, that is an error.
+    pub wait: bool,
 }
 
 /// Receives at most `into.len()` bytes and returns the number; 0 at the end.
@@ -36,6 +38,7 @@ pub(crate) fn receive(socket: impl AsFd, into: &mut [u8], how: Receive) -> io::R
     let mut flags = RecvFlags::empty();
     flags.set(RecvFlags::PEEK, how.peek);
     flags.set(RecvFlags::WAITALL, how.wait_all);
+    flags.set(RecvFlags::DONTWAIT, !how.wait);
     retry(|| {
         Call::SocketReceive.enter()?;
         Ok(recv(&socket, &mut *into, flags)?.0)

@@ -2,6 +2,7 @@
 
 use super::calls::Call;
 use super::poll::Interest;
+use super::retry::retry;
 use rustix::event::{PollFd, PollFlags, Timespec};
 use std::io::{self, Read, Write};
 use std::mem;
@@ -46,7 +47,7 @@ impl Wait {
     /// # Errors
     /// The host's error: descriptors cannot be duplicated, or the thread cannot be started.
     pub fn new(fds: &[(BorrowedFd<'_>, Interest)], timeout: Option<Duration>) -> io::Result<Wait> {
-        Call::Poll.enter()?;
+        retry(|| Call::Poll.enter())?;
         let waiter = waiter()?;
         let duplicate = |&(fd, interest): &(BorrowedFd<'_>, Interest)| {
             let flags = match interest {
@@ -157,23 +158,8 @@ impl Waiter {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::task::Wake;
-    use std::thread::{self, Thread};
-
-    struct Unpark(Thread);
-
-    impl Wake for Unpark {
-        fn wake(self: Arc<Self>) {
-            self.0.unpark();
-        }
-    }
-
-    fn block_on(mut wait: Wait) {
-        let waker = Arc::new(Unpark(thread::current())).into();
-        while Pin::new(&mut wait).poll(&mut Context::from_waker(&waker)).is_pending() {
-            thread::park();
-        }
-    }
+    use crate::sys::thread::block_on;
+    use std::thread;
 
     #[test]
     fn times_and_descriptors_end_waits() {

@@ -8,7 +8,12 @@
 mod engines;
 
 pub use engines::default_engine;
-use weir::{Instance, Linker, Memory, Module, Store, Val};
+use std::borrow::BorrowMut;
+use std::pin::pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, Wake, Waker};
+use std::thread::{self, Thread};
+use weir::{Instance, Linker, Memory, Module, Store, TypedFunc, Val};
 use weir_wasi::{WasiCtx, WasiCtxBuilder};
 
 pub const SUCCESS: i32 = 0;
@@ -16,6 +21,7 @@ pub const BADF: i32 = 8;
 pub const FAULT: i32 = 21;
 pub const ISDIR: i32 = 31;
 pub const INVAL: i32 = 28;
+pub const IO: i32 = 29;
 pub const ACCES: i32 = 2;
 pub const EXIST: i32 = 20;
 pub const ILSEQ: i32 = 25;
@@ -82,20 +88,62 @@ pub const FUNCTIONS: &[(&str, &str)] = &[
     ("sock_shutdown", "ii"),
 ];
 
+/// Whether the guests of this program are called asynchronously.
+fn is_suspended() -> bool {
+    env!("CARGO_CRATE_NAME") == "suspended"
+}
+
+struct Unpark(Thread);
+
+impl Wake for Unpark {
+    fn wake(self: Arc<Self>) {
+        self.0.unpark();
+    }
+}
+
+/// Returns a waker that ends the parking of this thread.
+pub fn unpark() -> Waker {
+    Arc::new(Unpark(thread::current())).into()
+}
+
+/// Polls a future until it has completed, and parks the thread meanwhile.
+pub fn block_on<F: Future>(future: F) -> F::Output {
+    let (mut future, waker) = (pin!(future), unpark());
+    loop {
+        match future.as_mut().poll(&mut Context::from_waker(&waker)) {
+            Poll::Ready(result) => return result,
+            Poll::Pending => thread::park(),
+        }
+    }
+}
+
 /// Size of the guest's memory.
 pub const PAGE: u32 = 65536;
 
 pub struct Guest {
     pub store: Store<WasiCtx>,
     pub instance: Instance,
+    /// Whether it is called asynchronously.
+    suspended: bool,
 }
 
+const MEMORY: &str = r#"(memory (export "memory") 1)"#;
+
 impl Guest {
-    pub fn new(ctx: WasiCtxBuilder) -> Guest {
-        Guest::with_memory(ctx, r#"(memory (export "memory") 1)"#)
+    pub fn new(ctx: impl BorrowMut<WasiCtxBuilder>) -> Guest {
+        Guest::build(ctx, MEMORY, is_suspended())
     }
 
-    pub fn with_memory(ctx: WasiCtxBuilder, memory: &str) -> Guest {
+    /// Creates a guest that is called asynchronously.
+    pub fn suspended(ctx: impl BorrowMut<WasiCtxBuilder>) -> Guest {
+        Guest::build(ctx, MEMORY, true)
+    }
+
+    pub fn with_memory(ctx: impl BorrowMut<WasiCtxBuilder>, memory: &str) -> Guest {
+        Guest::build(ctx, memory, is_suspended())
+    }
+
+    fn build(mut ctx: impl BorrowMut<WasiCtxBuilder>, memory: &str, suspended: bool) -> Guest {
         let (mut imports, mut exports) = (String::new(), String::new());
         for (name, params) in FUNCTIONS {
             let types: String = params.chars().map(|c| if c == 'I' { " i64" } else { " i32" }).collect();
@@ -107,11 +155,21 @@ impl Guest {
         exports += r#"(func (export "proc_exit") (param i32) (call $proc_exit (local.get 0)) unreachable)"#;
         let engine = default_engine();
         let module = Module::new(&engine, format!("(module {imports} {memory} {exports})")).unwrap();
-        let mut store = Store::new(&engine, ctx.build());
+        let mut store = Store::new(&engine, ctx.borrow_mut().build());
         let mut linker = Linker::new(&engine);
-        weir_wasi::add_to_linker(&mut linker, |ctx| ctx).unwrap();
-        let instance = linker.instantiate(&mut store, &module).unwrap();
-        Guest { store, instance }
+        if !suspended {
+            weir_wasi::p1::add_to_linker_sync(&mut linker, |ctx| ctx).unwrap();
+            let instance = linker.instantiate(&mut store, &module).unwrap();
+            return Guest { store, instance, suspended };
+        }
+        #[cfg(not(feature = "async"))]
+        panic!("without asynchronous calls");
+        #[cfg(feature = "async")]
+        {
+            weir_wasi::p1::add_to_linker_async(&mut linker, |ctx| ctx).unwrap();
+            let instance = block_on(linker.instantiate_async(&mut store, &module)).unwrap();
+            Guest { store, instance, suspended }
+        }
     }
 
     /// Calls the function with arguments converted to its parameter types.
@@ -122,12 +180,26 @@ impl Guest {
         let args: Vec<Val> = params.map(|(c, x)| if c == 'I' { Val::I64(*x as i64) } else { Val::I32(*x as i32) }).collect();
         let func = self.instance.get_func(&mut self.store, name).expect("exported");
         let mut results = [Val::I32(-1)];
+        #[cfg(feature = "async")]
+        if self.suspended {
+            block_on(func.call_async(&mut self.store, &args, &mut results))?;
+            return Ok(results[0].i32().expect("an i32"));
+        }
         func.call(&mut self.store, &args, &mut results)?;
         Ok(results[0].i32().expect("an i32"))
     }
 
     pub fn call(&mut self, name: &str, args: &[u64]) -> i32 {
         self.try_call(name, args).unwrap_or_else(|error| panic!("{name}: {error:?}"))
+    }
+
+    /// Calls a function that ends the program, and returns its error.
+    pub fn exit(&mut self, exit: TypedFunc<i32, ()>, status: i32) -> weir::Error {
+        #[cfg(feature = "async")]
+        if self.suspended {
+            return block_on(exit.call_async(&mut self.store, status)).unwrap_err();
+        }
+        exit.call(&mut self.store, status).unwrap_err()
     }
 
     pub fn memory(&mut self) -> Memory {
@@ -173,7 +245,7 @@ const RESULT: u32 = 100;
 
 /// Calls that take paths and buffers, from Rust values to Rust values; an error number is an `Err`.
 impl Guest {
-    fn done(&mut self, name: &str, args: &[u64]) -> Result<(), i32> {
+    pub fn done(&mut self, name: &str, args: &[u64]) -> Result<(), i32> {
         match self.call(name, args) {
             SUCCESS => Ok(()),
             errno => Err(errno),
@@ -206,8 +278,13 @@ impl Guest {
 
     /// Opens with these rights and inheriting rights, `oflags` and `fdflags`.
     pub fn open(&mut self, fd: u32, path: &str, how: u32, rights: [u64; 2], flags: u32) -> Result<u32, i32> {
+        self.open_at(fd, false, path, how, rights, flags)
+    }
+
+    /// The same, and follows a link at the end of the path if asked to.
+    pub fn open_at(&mut self, fd: u32, follow: bool, path: &str, how: u32, rights: [u64; 2], flags: u32) -> Result<u32, i32> {
         let then = [u64::from(how), rights[0], rights[1], u64::from(flags), u64::from(RESULT)];
-        self.lookup("path_open", fd, false, path, &then)?;
+        self.lookup("path_open", fd, follow, path, &then)?;
         Ok(self.word(RESULT))
     }
 
@@ -263,6 +340,7 @@ impl Guest {
     fn record(&mut self) -> Stat {
         let word = |guest: &mut Guest, i: u32| guest.long(RESULT + 8 * i);
         Stat {
+            device: word(self, 0),
             inode: word(self, 1),
             file_type: self.read(RESULT + 16, 1)[0],
             links: word(self, 3),
@@ -302,6 +380,7 @@ pub type Entry = (u64, u64, u8, String);
 /// The fields of a `filestat`.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Stat {
+    pub device: u64,
     pub inode: u64,
     pub file_type: u8,
     pub links: u64,
@@ -312,7 +391,7 @@ pub struct Stat {
 
 /// An empty directory for the test of this name.
 pub fn scratch(name: &str) -> std::path::PathBuf {
-    let path = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    let path = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join(module_path!().replace("::", "-")).join(name);
     let _ = std::fs::remove_dir_all(&path);
     std::fs::create_dir_all(&path).expect("a writable folder");
     path
