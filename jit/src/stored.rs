@@ -4,7 +4,7 @@
 //!
 //! - the module, the function, and the options: stored code is kept separately for each;
 //! - the profile, which changes no result;
-//! - the signature identities, which are [`RelocTarget::Signature`] in the code of the native back end and of the baseline compiler, and
+//! - the signature identities, which are [`RelocTarget::Signature`](weir_contract::code::RelocTarget::Signature) in the code of the native back end and of the baseline compiler, and
 //!   constants in Cranelift's, which is therefore not written;
 //! - no address: cells, ticks and counters are relocations, and helpers are read from the instance.
 
