@@ -24,7 +24,7 @@ impl Module {
     /// ```
     pub fn profile(&self, func: u32) -> Option<Profile> {
         let index = func.checked_sub(self.bytecode().imported_funcs)? as usize;
-        self.record().code.get(index)?.profile(self.bytecode(), self.bytecode().body(func)?)
+        self.record().code.get(index)?.profile(self.bytecode(), self.record().body(func)?)
     }
 
     /// Returns the profile of this run: the counts that each compilation used, and the last counts of functions that

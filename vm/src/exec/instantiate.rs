@@ -65,7 +65,9 @@ pub(crate) unsafe fn instantiate(
         let installs = engines.prepare_module(instance.ctx)?;
         let install = || engines.install_ahead(module.record().clone());
         let make = || make_items(store, instance, imports, fiber);
-        if installs && module.record().shelf.as_ref().is_some_and(|shelf| shelf.is_large()) {
+        // A fiber may go on on another thread while its limiter waits, and the end of a scope waits on the thread that began it.
+        let beside = installs && fiber.is_null() && module.record().shelf.as_ref().is_some_and(|shelf| shelf.is_large());
+        if beside {
             thread::run_beside(&install, make)?;
         } else {
             installs.then(install);

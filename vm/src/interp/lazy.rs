@@ -1,5 +1,5 @@
-//! Functions that are made ready at their first call: they get superinstructions, if the interpreter executes any, and they are
-//! validated, if the module was loaded with `lazy_validation`.
+//! Functions that are made ready at their first call, or when compiled code continues in the interpreter: they get superinstructions, if
+//! the interpreter executes any, and they are validated, if the module was loaded with `lazy_validation`.
 //!
 //! The [`Body`] of a function that is not ready has no code, no ticks, and a frame size larger than any stack. Its first
 //! call takes the path for exhausted ticks, which calls [`prepare`]. If validation fails, the call then takes the path

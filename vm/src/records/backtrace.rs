@@ -138,7 +138,7 @@ impl FrameInfo {
 
     /// Returns the position: the offset of the instruction in bytes from the function's first instruction.
     pub fn func_offset(&self) -> Option<usize> {
-        let body = self.module.bytecode().body(self.func)?;
+        let body = self.module.record().body(self.func)?;
         Some(self.pc.saturating_sub(body.entry) as usize)
     }
 

@@ -99,7 +99,7 @@ impl FuncCode {
         self.ticks_taken().saturating_add(baseline)
     }
 
-    /// Returns whether the function has been called.
+    /// Returns whether the function has been called in the interpreter.
     pub fn was_called(&self) -> bool {
         self.ticks_taken() > 0
     }

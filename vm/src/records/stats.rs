@@ -97,9 +97,9 @@ statistics! {
     StoredStats {
         /// Whether the module was in the cache: `hit`, `miss` or `refused`, with the reason. `null` without a cache.
         cache: Option<String>, None;
-        /// Functions that ran in optimised code of an earlier process.
+        /// Functions that have optimised code of an earlier process.
         optimised: u64, Count;
-        /// Functions that ran in baseline code of an earlier process.
+        /// Functions that have baseline code of an earlier process.
         baseline: u64, Count;
         /// Functions whose stored code was damaged, and which ran elsewhere.
         damaged: u64, Count;

@@ -40,8 +40,8 @@ pub(crate) fn run_on_all(threads: usize, run: &(impl Fn() + Sync)) {
     });
 }
 
-/// Calls `run` on this thread while another one calls `other`, and waits for that; without another thread, this one calls both. A panic is
-/// resumed in the caller.
+/// Calls `run` on this thread while another one calls `other`, and waits for that; without another thread, this one calls both. A panic of
+/// `other` becomes one of this function.
 pub(crate) fn run_beside<R>(other: &(dyn Fn() + Sync), run: impl FnOnce() -> R) -> R {
     std::thread::scope(|scope| {
         if Call::SpawnScoped.enter().and_then(|()| Builder::new().spawn_scoped(scope, other)).is_err() {

@@ -39,15 +39,21 @@ pub(super) fn install_ahead(module: &Arc<ModuleRecord>) {
     }
     shelf.visit_called(policy::ahead_bytes(engine.max_code_size), |parts| {
         let mut all = Vec::with_capacity(parts.len());
-        let entries = state.entries();
+        let mut entries = state.entries();
         for (CodePlace { func, grade, .. }, bytes) in parts {
             let [top, simple] = [Key::top(func, Entry::Call), Key::baseline(func)];
             let key = if grade == Grade::Optimised { top } else { simple };
-            if !has(module, key) || !entries.is_cold(top) || !entries.is_cold(simple) {
+            let is_defined =
+                func.checked_sub(module.bytecode.imported_funcs).is_some_and(|own| (own as usize) < module.code.len());
+            if !is_defined || !has(module, key) || !entries.is_cold(top) || !entries.is_cold(simple) {
                 continue;
             }
             match bytes.and_then(|bytes| read(module, bytes, grade)) {
-                Some(code) => all.push((key, code)),
+                Some(code) => {
+                    // Other instances may run already, and ask for code.
+                    entries.queued(key);
+                    all.push((key, code));
+                }
                 None => shelf.discard(func, grade),
             }
         }
@@ -55,6 +61,9 @@ pub(super) fn install_ahead(module: &Arc<ModuleRecord>) {
         let keys: Vec<Key> = all.iter().map(|(key, _)| *key).collect();
         if install_all(module, all) {
             keys.iter().for_each(|key| shelf.took(grade(key.level)));
+        } else {
+            let mut entries = state.entries();
+            keys.iter().for_each(|key| entries.dropped(*key));
         }
     });
 }

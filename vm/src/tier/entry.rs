@@ -263,13 +263,6 @@ impl Entries {
         self.count_body(key);
     }
 
-    /// The code of a function's call, of which nothing was decided, is in place.
-    pub fn ready_now(&mut self, key: Key, code: Code) {
-        let slot = Slot { state: State::Ready { code, used: false }, ..Slot::default() };
-        let before = self.slots.insert(key, slot);
-        debug_assert!(key.entry == Entry::Call && before.is_none_or(|slot| matches!(slot.state, State::Cold)), "{before:?}");
-    }
-
     /// See [`Slot::refused`]. `decided` is set if the entry was not queued before.
     pub fn refused(&mut self, key: Key, decided: bool) {
         self.slot(key).refused();

@@ -1,5 +1,5 @@
-//! Optimises, while nothing else is to be compiled, functions of modules in the cache that earlier processes called, or this one does, so
-//! that later ones have optimised code of them before they are called.
+//! Compiles, while nothing else is to be compiled, functions of modules in the cache that earlier processes called, or this one does, so
+//! that later ones have code of them before they are called: baseline code first, and then optimised code.
 
 use super::entry::{Key, Level};
 use super::install::compile_and_install;
@@ -52,13 +52,13 @@ impl Candidate {
     /// A function of `module` of which so many bytes were executed.
     fn new(module: &ModuleRecord, func: u32, executed: u64) -> Option<Candidate> {
         let (shelf, bytes) = (module.shelf.as_ref()?, module.body(func)?.len());
-        let simple = Key::baseline(func);
+        let (top, simple, entries) = (Key::top(func, Entry::Call), Key::baseline(func), state_of(module).entries());
+        if !entries.is_cold(top) {
+            return None;
+        }
         let prepared = shelf.has(func, Grade::Baseline) || shelf.has_kept(func, Grade::Baseline);
-        let key = if !prepared && module.engine.config().has_baseline() && state_of(module).entries().is_cold(simple) {
-            simple
-        } else {
-            Key::top(func, Entry::Call)
-        };
+        let is_simple = !prepared && module.engine.config().has_baseline() && entries.is_cold(simple);
+        let key = if is_simple { simple } else { top };
         let value = policy::value_later(bytes, key.level, prepared, executed);
         (value >= 1.0).then_some(Candidate { key, bytes, executed, value })
     }
@@ -152,7 +152,7 @@ impl Job for Fill {
             return;
         };
         let mut entries = state.entries();
-        if !stored::has(&module, key) && entries.is_cold(key) {
+        if !stored::has(&module, key) && entries.is_cold(key) && entries.is_cold(Key::top(key.func, Entry::Call)) {
             entries.queued(key);
             drop(entries);
             let backend = match key.level {

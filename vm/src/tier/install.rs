@@ -91,8 +91,8 @@ pub(super) fn install_stored(module: &Arc<ModuleRecord>, key: Key, code: Unplace
     Some(code)
 }
 
-/// Places code of an earlier process in memory and publishes it, for all of these entries, whose functions have no other code and are not
-/// being compiled. No thread waits for it. Returns whether there was room.
+/// Places code of an earlier process in memory and publishes it, for all of these entries, which are queued and whose functions have no other
+/// code. No thread waits for it. Returns whether there was room.
 pub(super) fn install_all(module: &Arc<ModuleRecord>, all: Vec<(Key, UnplacedCode<'_>)>) -> bool {
     let (engine, state) = (engine_of(module.engine.record()), state_of(module));
     let Ok(native) = state.native(module) else { return false };
@@ -109,7 +109,7 @@ pub(super) fn install_all(module: &Arc<ModuleRecord>, all: Vec<(Key, UnplacedCod
         // SAFETY: the code is installed, the module lives, and only ready code can be retired.
         engine.listeners.report_stored(module, key.func, backend, unsafe { slice::from_raw_parts(address, len) });
         publish::introduce(module, native, key.func);
-        entries.ready_now(key, Code(address));
+        entries.installed(key, Code(address), false);
         if key.level == Level::Baseline {
             let ticks = engine.policy.until_top(module.body_range(key.func).len() as u32, 0, || true);
             let ticks = ticks.unwrap_or_else(|| engine.policy.next_ticks(Level::Top));

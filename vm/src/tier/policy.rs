@@ -181,8 +181,11 @@ const NEXT: Duration = Duration::from_millis(50);
 /// nanoseconds: what takes longer than such a process will not be ready in the next one either.
 pub(crate) fn leaves(bytes: u32, level: Level, before: &mut f64, ran: Duration) -> bool {
     let price = price(bytes, level);
-    *before += price;
-    price <= ran.as_nanos() as f64 && *before <= NEXT.as_nanos() as f64
+    let leaves = price <= ran.as_nanos() as f64 && *before + price <= NEXT.as_nanos() as f64;
+    if leaves {
+        *before += price;
+    }
+    leaves
 }
 
 /// Returns whether a function is compiled because nothing else is to be compiled: other functions of this process may become hot meanwhile.
@@ -532,6 +535,24 @@ impl Rng {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_not_left_to_the_next_process_takes_none_of_its_time() {
+        let (mut before, ran) = (0.0, Duration::from_millis(5));
+        assert!(!leaves(1 << 20, Level::Top, &mut before, ran), "it takes longer than the process ran");
+        assert_eq!(before, 0.0);
+        let left = (0..1_000).filter(|_| leaves(1_000, Level::Top, &mut before, ran)).count();
+        let most = NEXT.as_nanos() as f64;
+        assert!(left > 100 && before <= most && before + price(1_000, Level::Top) > most, "{left} functions, {before} ns");
+    }
+
+    #[test]
+    fn a_function_that_was_called_is_compiled_for_later() {
+        // Baseline code first: it is worth more for its time.
+        let [baseline, top] =
+            [(Level::Baseline, false), (Level::Top, true)].map(|(level, prepared)| value_later(300, level, prepared, 300));
+        assert!(baseline > top && top >= 1.0, "{baseline} {top}");
+    }
 
     #[test]
     fn one_to_four_threads_compile() {

@@ -34,7 +34,7 @@ pub(super) fn tier_up(module: &Arc<ModuleRecord>, func: u32, at: Option<u32>) ->
     let body = module.body(func).expect("a function that runs has a validated body");
     let top = Key::top(func, Entry::Call);
     let stored_top = stored::has(module, top) && state.entries().is_cold(top);
-    let stored = stored_top || stored::has(module, Key::baseline(func));
+    let stored = stored::has(module, top) || stored::has(module, Key::baseline(func));
     if !stored
         && code.counters().is_none()
         && let Some(ticks) = engine.policy.profile_ticks(body.len())
@@ -69,7 +69,10 @@ fn begin_baseline(module: &Arc<ModuleRecord>, func: u32, at: Option<u32>, ticks:
     let code = match find(module, Key::baseline(func)) {
         Found::Ready(code) => code,
         Found::Later(again) => {
-            module.func_code(func).reset_ticks(again.min(ticks));
+            // A function that has run in stored code alone is not ready for the interpreter, and then has no ticks.
+            if module.func_code(func).was_called() {
+                module.func_code(func).reset_ticks(again.min(ticks));
+            }
             return Next::Interpret;
         }
     };

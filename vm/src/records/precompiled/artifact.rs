@@ -119,12 +119,12 @@ impl Artifact {
         Some(fill(*len as usize, &places, check).ok()?.0)
     }
 
-    /// Returns whether the container has the work of functions that are still to be optimised.
+    /// Returns whether the container has the work of functions that are still to be compiled.
     pub fn has_work(&self) -> bool {
         self.index.work.is_some()
     }
 
-    /// Returns the work of functions that are still to be optimised.
+    /// Returns the work of functions that are still to be compiled.
     pub fn work(&self) -> Vec<Work> {
         let read = |place| read_all(&self.part(place)?).ok();
         self.index.work.and_then(read).unwrap_or_default()

@@ -173,7 +173,7 @@ pub(crate) struct Index {
     pub module: ModulePart,
     /// Ascending by function and tier.
     pub code: Vec<CodePlace>,
-    /// The [`Work`] of functions that are still to be optimised.
+    /// The [`Work`] of functions that are still to be compiled.
     pub work: Option<Place>,
 }
 
@@ -348,7 +348,7 @@ impl<W: Write + Seek> Builder<W> {
         Ok(())
     }
 
-    /// Sets the work of functions that are still to be optimised.
+    /// Sets the work of functions that are still to be compiled.
     pub fn work(&mut self, work: &Vec<Work>) -> io::Result<()> {
         self.index.work = if work.is_empty() { None } else { Some(self.part(&to_bytes(work))?) };
         Ok(())

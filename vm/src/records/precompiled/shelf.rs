@@ -96,7 +96,7 @@ impl Shelf {
         self.keeps
     }
 
-    /// Returns whether earlier processes left functions to be optimised.
+    /// Returns whether earlier processes left functions to be compiled.
     pub fn has_work(&self) -> bool {
         self.artifact.as_ref().is_some_and(|artifact| artifact.has_work())
     }
