@@ -97,6 +97,7 @@ macro_rules! stored {
                 $($crate::stored::Stored::write($field, to);)*
             }
 
+            #[inline]
             fn read(from: &mut $crate::stored::Reader<'_>) -> Result<$ty, $crate::stored::Damaged> {
                 Ok($ty { $($field: $crate::stored::Stored::read(from)?),* })
             }

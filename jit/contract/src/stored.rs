@@ -51,23 +51,16 @@ impl Stored for RelocTarget {
         });
     }
 
-    fn read(from: &mut Reader<'_>) -> Result<RelocTarget, Damaged> {
-        RelocTarget::of(u8::read(from)?).ok_or(Damaged)
-    }
-}
-
-impl RelocTarget {
-    /// The target that is stored as this byte.
     #[inline]
-    pub(crate) fn of(byte: u8) -> Option<RelocTarget> {
-        Some(match byte {
+    fn read(from: &mut Reader<'_>) -> Result<RelocTarget, Damaged> {
+        Ok(match u8::read(from)? {
             0 => RelocTarget::Cell,
             1 => RelocTarget::Ticks(Stripe::First),
             2 => RelocTarget::Ticks(Stripe::Any),
             3 => RelocTarget::Counters(Stripe::First),
             4 => RelocTarget::Counters(Stripe::Any),
             5 => RelocTarget::Signature,
-            _ => return None,
+            _ => return Err(Damaged),
         })
     }
 }
@@ -83,18 +76,11 @@ impl Stored for TrapSite {
         });
     }
 
-    fn read(from: &mut Reader<'_>) -> Result<TrapSite, Damaged> {
-        TrapSite::of(u8::read(from)?).ok_or(Damaged)
-    }
-}
-
-impl TrapSite {
-    /// The trap that is stored as this byte.
     #[inline]
-    pub(crate) fn of(byte: u8) -> Option<TrapSite> {
-        match byte {
-            STORED => Some(TrapSite::Stored),
-            code => Trap::from_code(code).map(TrapSite::Trap),
+    fn read(from: &mut Reader<'_>) -> Result<TrapSite, Damaged> {
+        match u8::read(from)? {
+            STORED => Ok(TrapSite::Stored),
+            code => Trap::from_code(code).map(TrapSite::Trap).ok_or(Damaged),
         }
     }
 }

@@ -1,8 +1,7 @@
 //! Tables of code as bytes. Most tables are never read, and those of a process's first functions are all there before its guest begins, so
 //! they stay in the form in which they are stored. Looking something up allocates nothing: a signal handler may do it.
 
-use crate::TrapSite;
-use crate::code::{FrameLayout, Reloc, RelocTarget, Roots, TrapEntry};
+use crate::code::{FrameLayout, Reloc, Roots, TrapEntry};
 use std::marker::PhantomData;
 use std::sync::Arc;
 use weir_bytecode::stored::{Damaged, Reader, Stored};
@@ -11,52 +10,22 @@ use weir_bytecode::stored::{Damaged, Reader, Stored};
 pub trait Row: Stored {
     /// Their number.
     const BYTES: usize;
-
-    /// Reads it from the first of these bytes. This is [`Stored::read`], but that takes twice as long.
-    fn first(bytes: &[u8]) -> Option<Self>;
-}
-
-/// The number at this offset.
-#[inline]
-fn number(bytes: &[u8], at: usize) -> Option<u32> {
-    Some(u32::from_le_bytes(*bytes.get(at..)?.first_chunk()?))
 }
 
 impl Row for u16 {
     const BYTES: usize = 2;
-
-    #[inline]
-    fn first(bytes: &[u8]) -> Option<u16> {
-        bytes.first_chunk().map(|bytes| u16::from_le_bytes(*bytes))
-    }
 }
 
 impl Row for (u32, u32) {
     const BYTES: usize = 8;
-
-    #[inline]
-    fn first(bytes: &[u8]) -> Option<(u32, u32)> {
-        Some((number(bytes, 0)?, number(bytes, 4)?))
-    }
 }
 
 impl Row for TrapEntry {
     const BYTES: usize = 9;
-
-    #[inline]
-    fn first(bytes: &[u8]) -> Option<TrapEntry> {
-        Some(TrapEntry { offset: number(bytes, 0)?, site: TrapSite::of(*bytes.get(4)?)?, pc: number(bytes, 5)? })
-    }
 }
 
 impl Row for Reloc {
     const BYTES: usize = 13;
-
-    #[inline]
-    fn first(bytes: &[u8]) -> Option<Reloc> {
-        let target = RelocTarget::of(*bytes.get(4)?)?;
-        Some(Reloc { offset: number(bytes, 0)?, target, index: number(bytes, 5)?, addend: number(bytes, 9)? as i32 })
-    }
 }
 
 /// A list of rows, as bytes.
@@ -101,12 +70,12 @@ impl<'b, T: Row> Rows<'b, T> {
     /// The row with this index, if there is one and it is not damaged.
     #[inline]
     pub fn get(self, index: usize) -> Option<T> {
-        T::first(self.bytes.get(index.checked_mul(T::BYTES)?..)?)
+        row(self.bytes.get(index.checked_mul(T::BYTES)?..)?)
     }
 
     /// The rows up to a damaged one.
     pub fn iter(self) -> impl Iterator<Item = T> {
-        self.bytes.chunks_exact(T::BYTES).map_while(T::first)
+        self.bytes.chunks_exact(T::BYTES).map_while(row)
     }
 
     /// The rows, if none is damaged and this holds for all.
@@ -125,6 +94,12 @@ impl<'b, T: Row> Rows<'b, T> {
         }
         self.get(from).is_some_and(|row| key_of(row) == key).then_some(from)
     }
+}
+
+/// The row with which these bytes begin.
+#[inline]
+fn row<T: Row>(bytes: &[u8]) -> Option<T> {
+    T::read(&mut Reader::new(bytes)).ok()
 }
 
 /// A part of the bytes of [`Tables`].
@@ -272,7 +247,7 @@ mod tests {
         let trap = TrapEntry { offset: 1, site: TrapSite::Stored, pc: 2 };
         let reloc = Reloc { offset: 1, target: crate::code::RelocTarget::Cell, index: 3, addend: -4 };
         assert_eq!((to_bytes(&trap).len(), to_bytes(&reloc).len()), (TrapEntry::BYTES, Reloc::BYTES));
-        assert_eq!((Row::first(&to_bytes(&trap)), Row::first(&to_bytes(&reloc))), (Some(trap), Some(reloc)));
+        assert_eq!((row(&to_bytes(&trap)), row(&to_bytes(&reloc))), (Some(trap), Some(reloc)));
         assert_eq!((to_bytes(&7u16).len(), to_bytes(&(1u32, 2u32)).len()), (u16::BYTES, <(u32, u32)>::BYTES));
     }
 

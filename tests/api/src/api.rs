@@ -169,7 +169,7 @@ impl<'d> Collector<'d> {
         self.api.add(path, Aspect::Kind, kind);
     }
 
-    /// Whether the members of an item are to be given, at this path.
+    /// Returns whether this is the first path of an item. Its members are listed there only.
     fn is_first(&mut self, at: ItemRef<'d>, path: &str) -> bool {
         match self.members_of.entry(at) {
             Entry::Vacant(entry) => {
@@ -192,7 +192,7 @@ impl<'d> Collector<'d> {
             StructKind::Tuple(fields) => {
                 let field = |id: &Option<Id>| id.and_then(|id| self.field(at, renderer, id)).unwrap_or_else(|| "_".into());
                 let fields: Vec<String> = fields.iter().map(field).collect();
-                // What is in a private tuple says nothing.
+                // Users do not see the types of private fields.
                 let text =
                     if fields.iter().all(|field| field == "_") { "private".into() } else { format!("({})", fields.join(", ")) };
                 self.api.add(path, Aspect::Signature, text);

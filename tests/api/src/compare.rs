@@ -62,7 +62,7 @@ fn parts(path: &str) -> impl Iterator<Item = &str> {
 pub struct Group {
     /// Why they are, in terms of what a user can do.
     pub reason: String,
-    /// Each is a line of [`differences`], or has `*` for any text and then need not have what comes after `|`.
+    /// Each is a line of [`differences`]. In place of any text it may have `*`; then the part after `|` may be missing.
     pub entries: Vec<String>,
 }
 

@@ -7,7 +7,7 @@ use rustdoc_types::{
 };
 use std::collections::BTreeMap;
 
-/// Renders what is in one crate, within the generic parameters of an item.
+/// Renders types and bounds of one crate. They may refer to the generic parameters of an item.
 #[derive(Clone)]
 pub struct Renderer<'d> {
     docs: &'d Crate,

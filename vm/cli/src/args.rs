@@ -292,7 +292,7 @@ pub(crate) enum Tier {
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 pub(crate) enum StatsFormat {
-    /// What ran where, what was compiled, and the memory
+    /// Time, memory, engines, and compiled functions
     Text,
     /// The same, and what the compilers did
     Compiler,

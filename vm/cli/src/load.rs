@@ -65,7 +65,7 @@ fn failed(error: weir::Error, path: &OsStr) -> Failure {
     Failure::Module(error.context(format!("loading {named}")))
 }
 
-/// Says what is loaded, for a file that is so large that it may take long.
+/// Returns the text of the progress line for a file that is so large that loading it may take long.
 fn loading(path: &OsStr) -> Option<String> {
     const LARGE: u64 = 4 << 20;
     let bytes = std::fs::metadata(path).ok()?.len();

@@ -11,8 +11,8 @@ const UPDATE: Duration = Duration::from_millis(250);
 /// Goes to the beginning of the line, and deletes it.
 const ERASE: &str = "\r\x1b[K";
 
-/// Does `work`. Meanwhile a thread shows what is done and for how long, if standard error is a terminal and `what` says so. The line is
-/// deleted at the end.
+/// Does `work`. If standard error is a terminal and `what` returns a text, a thread shows the text and the elapsed time in a line meanwhile.
+/// The line is deleted at the end.
 pub(crate) fn during<T>(what: impl FnOnce() -> Option<String>, work: impl FnOnce() -> T) -> T {
     let dumb = || std::env::var_os("TERM").is_some_and(|terminal| terminal == "dumb");
     let Some(what) = stderr().is_terminal().then_some(()).filter(|()| !dumb()).and_then(|()| what()) else { return work() };

@@ -18,7 +18,7 @@ pub(crate) fn print(format: StatsFormat, stats: &Stats, wall: Duration, trapped:
     writeln!(std::io::stderr(), "{text}")
 }
 
-/// Formats a summary: time and memory, which engines ran functions, what was compiled and why.
+/// Formats a summary: time, memory, the engines that ran functions, the functions that were compiled.
 fn text(stats: &Stats, wall: Duration) -> String {
     let functions = &stats.functions;
     let compilers = [
@@ -38,8 +38,9 @@ fn text(stats: &Stats, wall: Duration) -> String {
     if let Some(cache) = &stored.cache {
         text.push_str(&format!("; cache: {cache}"));
     }
+    let began = if stored.optimised + stored.baseline > 0 { " without code of earlier processes at first" } else { "" };
     text.push_str(&format!(
-        "\nweir: of {} functions {} ran: {} only interpreted, {}",
+        "\nweir: of {} functions {} ran{began}: {} only interpreted, {}",
         functions.total,
         functions.called,
         functions.interpreted,

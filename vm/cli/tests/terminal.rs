@@ -15,7 +15,8 @@ fn on_terminal(variables: &[(&str, &str)], args: &[&str]) -> (String, Option<i32
     let path = ptsname(&controller, Vec::new()).expect("it has a name").into_string().expect("UTF-8");
     let terminal = || Stdio::from(OpenOptions::new().read(true).write(true).open(&path).expect("the terminal"));
     let mut command = common::command();
-    for variable in ["NO_COLOR", "CLICOLOR", "CLICOLOR_FORCE"] {
+    // By convention, `CI` asks for colours whatever the terminal is.
+    for variable in ["NO_COLOR", "CLICOLOR", "CLICOLOR_FORCE", "CI"] {
         command.env_remove(variable);
     }
     command.env("TERM", "xterm").envs(variables.iter().copied()).args(args);

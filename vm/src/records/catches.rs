@@ -38,8 +38,8 @@ impl Catches {
         (return_address ^ return_address >> 6 ^ tag.addr() >> 4) % ENTRIES
     }
 
-    /// Returns what is known of the frame with this frame pointer, whose call has this return address. Of code that has been freed nothing
-    /// is known, if `freed` is how often code has been freed.
+    /// Finds the entry for a tag and the frame with this frame pointer, whose call has this return address. `freed` is how often code has been
+    /// freed; no entry of an earlier count is found, because its code may be gone.
     ///
     /// # Safety
     /// The frame is on this thread's stack.

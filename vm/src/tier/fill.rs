@@ -1,5 +1,5 @@
-//! Compiles, while nothing else is to be compiled, functions of modules in the cache that earlier processes called, or this one does, so
-//! that later ones have code of them before they are called: baseline code first, and then optimised code.
+//! Idle compiler threads compile functions for later processes: those of modules in the cache that earlier processes or this one called. A
+//! function gets baseline code first, and then optimised code. Later processes install it before the function is called.
 
 use super::entry::{Key, Level};
 use super::install::compile_and_install;
@@ -67,10 +67,10 @@ impl Candidate {
 /// Returns the functions that this process has called and whose code pays in later ones, the best first.
 fn candidates(module: &ModuleRecord) -> Vec<Candidate> {
     let (Some(shelf), Ok(native)) = (&module.shelf, state_of(module).native(module)) else { return Vec::new() };
-    let is_optimised = |func| shelf.has(func, Grade::Optimised) || shelf.has_kept(func, Grade::Optimised);
     let candidate = |(func, code): (u32, &FuncCode)| {
         let executed = code.executed(native.code.ticks(func));
-        if executed > 0 && !is_optimised(func) { Candidate::new(module, func, executed) } else { None }
+        let lacks = executed > 0 && !shelf.has(func, Grade::Optimised);
+        if lacks { Candidate::new(module, func, executed) } else { None }
     };
     best_first((module.bytecode.imported_funcs..).zip(&module.code).filter_map(candidate).collect())
 }
@@ -156,12 +156,12 @@ impl Job for Fill {
             entries.queued(key);
             drop(entries);
             let backend = match key.level {
-                Level::Baseline => {
-                    publish::arm_baseline(&module, key.func);
-                    Backend::Baseline
-                }
+                Level::Baseline => Backend::Baseline,
                 Level::Top => Backend::Native,
             };
+            if let (Level::Baseline, Ok(native)) = (key.level, state.native(&module)) {
+                publish::arm_baseline(&module, native, key.func, true);
+            }
             self.any |= compile_and_install(&module, key, backend, false).is_some();
         }
         self.left = Some(left);

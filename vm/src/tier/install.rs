@@ -108,14 +108,10 @@ pub(super) fn install_all(module: &Arc<ModuleRecord>, all: Vec<(Key, UnplacedCod
     for (&(key, backend, len), &address) in what.iter().zip(&placed) {
         // SAFETY: the code is installed, the module lives, and only ready code can be retired.
         engine.listeners.report_stored(module, key.func, backend, unsafe { slice::from_raw_parts(address, len) });
-        publish::introduce(module, native, key.func);
-        entries.installed(key, Code(address), false);
         if key.level == Level::Baseline {
-            let ticks = engine.policy.until_top(module.body_range(key.func).len() as u32, 0, || true);
-            let ticks = ticks.unwrap_or_else(|| engine.policy.next_ticks(Level::Top));
-            module.func_code(key.func).arm_baseline(native.code.ticks(key.func), ticks);
+            publish::arm_baseline(module, native, key.func, true);
         }
-        publish::publish(module, native, key, Code(address));
+        publish::installed(module, native, &mut entries, (key, Code(address)), false);
     }
     drop(entries);
     evict::ready_all(module, what.iter().map(|(key, ..)| *key));
@@ -134,11 +130,7 @@ fn counters_of(module: &ModuleRecord, func: u32, code: &UnplacedCode<'_>) -> Opt
 /// Publishes the code of an entry.
 fn ready(module: &Arc<ModuleRecord>, native: &NativeModule, key: Key, code: Code, wanted: bool) {
     let mut entries = state_of(module).entries();
-    publish::introduce(module, native, key.func);
-    entries.installed(key, code, wanted);
-    if key.entry == Entry::Call {
-        publish::publish(module, native, key, code);
-    }
+    publish::installed(module, native, &mut entries, (key, code), wanted);
     drop(entries);
     evict::ready(module, key);
 }

@@ -12,8 +12,8 @@
 //!
 //! The stub that enters the code is stored before any code of the function is published.
 
-use super::entry::{Code, Key, Level};
-use super::state::{NativeModule, engine_of, state_of};
+use super::entry::{Code, Entries, Key, Level};
+use super::state::{NativeModule, engine_of};
 use crate::code::Enter as Stub;
 use crate::records::func_code::Enter;
 use crate::records::module::ModuleRecord;
@@ -23,7 +23,7 @@ use std::sync::atomic::Ordering;
 use weir_contract::Entry;
 
 /// Stores the stub that enters code of function `func`, before any of its code is published.
-pub(super) fn introduce(module: &ModuleRecord, native: &NativeModule, func: u32) {
+fn introduce(module: &ModuleRecord, native: &NativeModule, func: u32) {
     let stub = native.stubs(module, func).enter;
     module.func_code(func).set_enter(enter(stub));
 }
@@ -47,14 +47,28 @@ pub(super) fn publish(module: &ModuleRecord, native: &NativeModule, key: Key, co
     }
 }
 
-/// Sets the ticks of baseline code that other threads may enter as soon as it is there.
-pub(super) fn arm_baseline(module: &ModuleRecord, func: u32) {
-    let (state, engine) = (state_of(module), engine_of(module.engine.record()));
-    let Ok(native) = state.native(module) else { return };
-    let code = module.func_code(func);
-    let cold = || state.entries().is_cold(Key::top(func, Entry::Call));
-    let left = engine.policy.until_top(module.body_range(func).len() as u32, code.ticks_taken(), cold);
-    code.arm_baseline(native.code.ticks(func), left.unwrap_or_else(|| engine.policy.next_ticks(Level::Top)));
+/// Sets the ticks of baseline code that other threads may enter as soon as it is there. `is_cold` is whether the optimiser was not asked for
+/// the function.
+pub(super) fn arm_baseline(module: &ModuleRecord, native: &NativeModule, func: u32, is_cold: bool) {
+    let (policy, code) = (&engine_of(module.engine.record()).policy, module.func_code(func));
+    let left = policy.until_top(module.body_range(func).len() as u32, code.ticks_taken(), || is_cold);
+    code.arm_baseline(native.code.ticks(func), left.unwrap_or_else(|| policy.next_ticks(Level::Top)));
+}
+
+/// Publishes code of an entry that is in place. `wanted` says whether a thread waits for it. The caller holds the lock of the module's entries,
+/// which these are.
+pub(super) fn installed(
+    module: &ModuleRecord,
+    native: &NativeModule,
+    entries: &mut Entries,
+    (key, code): (Key, Code),
+    wanted: bool,
+) {
+    introduce(module, native, key.func);
+    entries.installed(key, code, wanted);
+    if key.entry == Entry::Call {
+        publish(module, native, key, code);
+    }
 }
 
 /// Returns function `func` to the interpreter, where its next call requests its code. The caller holds the lock of the

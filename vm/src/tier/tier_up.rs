@@ -330,8 +330,10 @@ impl Job for Compilation {
 
     fn run(self: Box<Self>) {
         if let Some(module) = self.module.upgrade() {
-            if self.key.level == Level::Baseline {
-                publish::arm_baseline(&module, self.key.func);
+            let state = state_of(&module);
+            if let (Level::Baseline, Ok(native)) = (self.key.level, state.native(&module)) {
+                let is_cold = state.entries().is_cold(Key::top(self.key.func, Entry::Call));
+                publish::arm_baseline(&module, native, self.key.func, is_cold);
             }
             if left_its_loop(&module, self.key) {
                 return self.drop_stale();

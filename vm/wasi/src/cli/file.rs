@@ -1,6 +1,5 @@
 //! Files of the host as standard streams.
 
-use super::{IsTerminal, StdinStream, StdoutStream};
 use crate::host_stream::HostStream;
 use crate::p2::{InputStream, OutputStream, Pollable, StreamResult};
 use crate::sys::file;
@@ -34,22 +33,6 @@ impl InputFile {
 
     pub(crate) fn host(&self) -> HostStream {
         self.0.clone()
-    }
-}
-
-impl IsTerminal for InputFile {
-    fn is_terminal(&self) -> bool {
-        false
-    }
-}
-
-impl StdinStream for InputFile {
-    fn async_stream(&self) -> Box<dyn AsyncRead + Send + Sync> {
-        Box::new(self.clone())
-    }
-
-    fn p2_stream(&self) -> Box<dyn InputStream> {
-        Box::new(self.clone())
     }
 }
 
@@ -97,22 +80,6 @@ impl OutputFile {
 
     pub(crate) fn host(&self) -> HostStream {
         self.0.clone()
-    }
-}
-
-impl IsTerminal for OutputFile {
-    fn is_terminal(&self) -> bool {
-        false
-    }
-}
-
-impl StdoutStream for OutputFile {
-    fn async_stream(&self) -> Box<dyn AsyncWrite + Send + Sync> {
-        Box::new(self.clone())
-    }
-
-    fn p2_stream(&self) -> Box<dyn OutputStream> {
-        Box::new(self.clone())
     }
 }
 

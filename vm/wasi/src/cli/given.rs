@@ -1,38 +1,24 @@
-//! Memory pipes and streams without bytes as standard streams.
+//! The library's own streams as standard streams: those of the process, files, memory pipes and streams without bytes.
 
-use super::{IsTerminal, StdinStream, StdoutStream};
+use super::{InputFile, IsTerminal, OutputFile, StdinStream, StdoutStream};
+use crate::host_stream::HostStream;
 use crate::p2::pipe::{ClosedInputStream, ClosedOutputStream, MemoryInputPipe, MemoryOutputPipe, SinkOutputStream};
 use crate::p2::{InputStream, OutputStream};
 use std::io;
 use std::pin::Pin;
 use std::task::{Context, Poll};
-use tokio::io::{AsyncRead, AsyncWrite, empty};
+use tokio::io::{AsyncRead, AsyncWrite, Stderr, Stdin, Stdout, empty, stderr, stdin, stdout};
 
-macro_rules! inputs {
-    ($($type:ty: |$it:pat_param| $stream:expr, $reader:expr;)*) => {$(
-        impl StdinStream for $type {
-            fn async_stream(&self) -> Box<dyn AsyncRead + Send + Sync> {
+/// Implements one of the two traits for each type: what a program uses, and what an embedder gets.
+macro_rules! streams {
+    ($trait:ident, $used:ident, $got:ident: $($type:ty: |$it:pat_param| $stream:expr, $own:expr;)*) => {$(
+        impl $trait for $type {
+            fn async_stream(&self) -> Box<dyn $got + Send + Sync> {
                 let $it = self;
-                Box::new($reader)
+                Box::new($own)
             }
 
-            fn p2_stream(&self) -> Box<dyn InputStream> {
-                let $it = self;
-                Box::new($stream)
-            }
-        }
-    )*};
-}
-
-macro_rules! outputs {
-    ($($type:ty: |$it:pat_param| $stream:expr, $writer:expr;)*) => {$(
-        impl StdoutStream for $type {
-            fn async_stream(&self) -> Box<dyn AsyncWrite + Send + Sync> {
-                let $it = self;
-                Box::new($writer)
-            }
-
-            fn p2_stream(&self) -> Box<dyn OutputStream> {
+            fn p2_stream(&self) -> Box<dyn $used> {
                 let $it = self;
                 Box::new($stream)
             }
@@ -50,14 +36,19 @@ macro_rules! no_terminals {
     )*};
 }
 
-inputs! {
+streams! { StdinStream, InputStream, AsyncRead:
+    Stdin: |_| HostStream::Stdin, stdin();
+    InputFile: |file| file.clone(), file.clone();
     MemoryInputPipe: |pipe| pipe.clone(), pipe.clone();
     ClosedInputStream: |_| ClosedInputStream, empty();
     io::Empty: |_| ClosedInputStream, empty();
     tokio::io::Empty: |_| ClosedInputStream, empty();
 }
 
-outputs! {
+streams! { StdoutStream, OutputStream, AsyncWrite:
+    Stdout: |_| HostStream::Stdout, stdout();
+    Stderr: |_| HostStream::Stderr, stderr();
+    OutputFile: |file| file.clone(), file.clone();
     MemoryOutputPipe: |pipe| pipe.clone(), pipe.clone();
     SinkOutputStream: |_| SinkOutputStream, empty();
     ClosedOutputStream: |_| ClosedOutputStream, Closed;
@@ -66,6 +57,8 @@ outputs! {
 }
 
 no_terminals!(
+    InputFile,
+    OutputFile,
     MemoryInputPipe,
     MemoryOutputPipe,
     ClosedInputStream,

@@ -1,6 +1,6 @@
 //! Streams of the host: the process's own standard streams, and what they share with files.
 
-use super::{IsTerminal, StdinStream, StdoutStream};
+use super::IsTerminal;
 use crate::host_stream::HostStream;
 use crate::p2::{CHUNK, InputStream, OutputStream, Pollable, StreamError, StreamResult};
 use crate::sys::dir::FileType;
@@ -12,7 +12,7 @@ use bytes::{Bytes, BytesMut};
 use std::io::{self, IoSlice};
 use std::os::fd::AsFd;
 use std::time::Duration;
-use tokio::io::{AsyncRead, AsyncWrite, Stderr, Stdin, Stdout, stderr, stdin, stdout};
+use tokio::io::{Stderr, Stdin, Stdout};
 
 impl IsTerminal for Stdin {
     fn is_terminal(&self) -> bool {
@@ -29,36 +29,6 @@ impl IsTerminal for Stdout {
 impl IsTerminal for Stderr {
     fn is_terminal(&self) -> bool {
         HostStream::Stderr.is_terminal()
-    }
-}
-
-impl StdinStream for Stdin {
-    fn async_stream(&self) -> Box<dyn AsyncRead + Send + Sync> {
-        Box::new(stdin())
-    }
-
-    fn p2_stream(&self) -> Box<dyn InputStream> {
-        Box::new(HostStream::Stdin)
-    }
-}
-
-impl StdoutStream for Stdout {
-    fn async_stream(&self) -> Box<dyn AsyncWrite + Send + Sync> {
-        Box::new(stdout())
-    }
-
-    fn p2_stream(&self) -> Box<dyn OutputStream> {
-        Box::new(HostStream::Stdout)
-    }
-}
-
-impl StdoutStream for Stderr {
-    fn async_stream(&self) -> Box<dyn AsyncWrite + Send + Sync> {
-        Box::new(stderr())
-    }
-
-    fn p2_stream(&self) -> Box<dyn OutputStream> {
-        Box::new(HostStream::Stderr)
     }
 }
 

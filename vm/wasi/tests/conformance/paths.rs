@@ -99,7 +99,7 @@ fn entries_have_the_inodes_of_their_files() {
 #[test]
 fn paths() {
     let mut guest = guest("paths");
-    guest.make_dir(ROOT, "work").unwrap();
+    guest.make_dir(ROOT, "base").unwrap();
     let rights = [
         FD_FILESTAT_GET
             | FD_READDIR
@@ -110,7 +110,7 @@ fn paths() {
             | PATH_UNLINK_FILE,
         FD_READ | FD_WRITE | FD_READDIR | FD_FILESTAT_GET | FD_SEEK,
     ];
-    let dir = guest.open(ROOT, "work", DIRECTORY, rights, 0).unwrap();
+    let dir = guest.open(ROOT, "base", DIRECTORY, rights, 0).unwrap();
     guest.make_dir(dir, "dir").unwrap();
     guest.make_dir(dir, "dir/nested").unwrap();
     create(&mut guest, dir, "dir/nested/file");
@@ -123,7 +123,7 @@ fn paths() {
     }
     open(&mut guest, "dir/nested/").unwrap();
     open(&mut guest, "dir/nested///").unwrap();
-    assert!([PERM, NOTCAPABLE].contains(&open(&mut guest, "dir/nested/../../../work/dir/nested/file").unwrap_err()));
+    assert!([PERM, NOTCAPABLE].contains(&open(&mut guest, "dir/nested/../../../base/dir/nested/file").unwrap_err()));
     guest.unlink(dir, "dir/nested/file").unwrap();
     guest.remove_dir(dir, "dir/nested").unwrap();
     guest.remove_dir(dir, "dir").unwrap();

@@ -135,8 +135,8 @@ pub fn guest(name: &str) -> Guest {
 /// The same, with the descriptor of a directory in it.
 pub fn working(name: &str) -> (Guest, u32) {
     let mut guest = guest(name);
-    guest.path("path_create_directory", ROOT, "work", &[]).unwrap();
-    let dir = guest.open(ROOT, "work", DIRECTORY, WORKING, 0).unwrap();
+    guest.path("path_create_directory", ROOT, "base", &[]).unwrap();
+    let dir = guest.open(ROOT, "base", DIRECTORY, WORKING, 0).unwrap();
     assert!(dir > 2);
     (guest, dir)
 }
@@ -144,7 +144,7 @@ pub fn working(name: &str) -> (Guest, u32) {
 /// Closes and removes the directory, which must be empty again.
 pub fn finish(mut guest: Guest, dir: u32) {
     guest.close(dir);
-    guest.path("path_remove_directory", ROOT, "work", &[]).unwrap();
+    guest.path("path_remove_directory", ROOT, "base", &[]).unwrap();
 }
 
 pub fn create(guest: &mut Guest, dir: u32, path: &str) {
