@@ -9,10 +9,12 @@ use std::sync::OnceLock;
 
 /// The body of a function defined in the module: its place and, once it is validated, all of it. It derefs to the
 /// [`FuncBody`], and panics there if it is not validated.
+///
+/// It is small, because a module may have ten thousands of bodies that are never validated: those that have code of an earlier process.
 #[derive(Debug)]
 pub struct Body {
     range: Range<u32>,
-    validated: OnceLock<Result<FuncBody, InvalidModule>>,
+    validated: OnceLock<Result<Box<FuncBody>, Box<InvalidModule>>>,
 }
 
 impl Body {
@@ -28,7 +30,7 @@ impl Body {
 
     /// The result of validation, if the body has been validated and is valid.
     pub fn get(&self) -> Option<&FuncBody> {
-        self.validated.get()?.as_ref().ok()
+        self.validated.get()?.as_ref().ok().map(|body| &**body)
     }
 
     /// The result of validation; calls `validate` first if the body has not been validated.
@@ -36,13 +38,14 @@ impl Body {
         &self,
         validate: impl FnOnce() -> Result<FuncBody, InvalidModule>,
     ) -> Result<&FuncBody, &InvalidModule> {
-        self.validated.get_or_init(validate).as_ref()
+        let validated = self.validated.get_or_init(|| validate().map(Box::new).map_err(Box::new));
+        validated.as_ref().map(|body| &**body).map_err(|error| &**error)
     }
 }
 
 impl From<FuncBody> for Body {
     fn from(body: FuncBody) -> Body {
-        Body { range: body.entry..body.end, validated: Ok(body).into() }
+        Body { range: body.entry..body.end, validated: Ok(Box::new(body)).into() }
     }
 }
 

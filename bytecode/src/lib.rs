@@ -8,6 +8,7 @@
 #![deny(clippy::wildcard_enum_match_arm, reason = "a new opcode, class or lane operation must be named by the compiler")]
 
 mod body;
+mod bytes;
 pub mod file;
 pub mod fusion;
 pub mod instrs;
@@ -27,6 +28,7 @@ pub mod validate;
 pub mod verify;
 pub mod walk;
 
+pub use bytes::Bytes;
 pub use instrs::{Imm, Instr, Instrs};
 pub use module::{FuncBody, Module};
 pub use opcodes::Opcode;

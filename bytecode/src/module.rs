@@ -2,6 +2,7 @@
 
 pub use crate::body::{Body, FuncBody};
 
+use crate::bytes::Bytes;
 use crate::names::Names;
 use crate::types::{FuncType, GlobalType, MemoryType, RefType, TableType};
 use crate::validate::code::Code;
@@ -17,7 +18,7 @@ use wasmparser::{Parser, Payload};
 pub struct Module {
     /// The whole file, copied before validation; only this copy is ever executed. A `pc`, also that of a trap, is an offset
     /// into it.
-    pub bytes: Box<[u8]>,
+    pub bytes: Bytes,
     /// Function types.
     pub types: Box<[FuncType]>,
     /// Imports, in order.

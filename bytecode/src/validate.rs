@@ -41,6 +41,7 @@ pub use invalid::InvalidModule;
 pub use options::{Options, Proposal, Proposals};
 
 use crate::body::Body;
+use crate::bytes::Bytes;
 use crate::module::Module;
 use options::FEATURES;
 use signatures::Signatures;
@@ -52,7 +53,7 @@ use wasmparser::{Chunk, Parser, Payload, ValidPayload, Validator};
 ///
 /// # Errors
 /// The first item that is malformed, invalid or not supported.
-pub fn parse(bytes: Box<[u8]>) -> Result<Module, InvalidModule> {
+pub fn parse(bytes: Bytes) -> Result<Module, InvalidModule> {
     let proposals = Proposals::all();
     parse_with(bytes, Options { proposals, ..Options::default() })
 }
@@ -67,7 +68,7 @@ const IS_COMPONENT: &str = "this is a component, and Weir runs core modules: bui
 ///
 /// # Errors
 /// The first item that is malformed, invalid or not supported. Bodies that are left for later are not examined.
-pub fn parse_with(bytes: Box<[u8]>, options: Options) -> Result<Module, InvalidModule> {
+pub fn parse_with(bytes: Bytes, options: Options) -> Result<Module, InvalidModule> {
     if u32::try_from(bytes.len()).is_err() {
         return Err(InvalidModule { message: "modules of 4 GiB and more are not supported".into(), offset: 0 });
     }
@@ -85,7 +86,7 @@ pub fn parse_with(bytes: Box<[u8]>, options: Options) -> Result<Module, InvalidM
 }
 
 /// Decodes and validates all of a module but its bodies. Calls `code` with the bytes of the code section before it reads on.
-fn sections(bytes: Box<[u8]>, options: Options, code: &mut dyn FnMut(usize)) -> Result<Unfinished, InvalidModule> {
+fn sections(bytes: Bytes, options: Options, code: &mut dyn FnMut(usize)) -> Result<Unfinished, InvalidModule> {
     let mut parser = Parser::new(0);
     parser.set_features(options.features());
     let mut validator = Validator::new_with_features(options.features());

@@ -16,7 +16,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
-use weir_bytecode::file;
+use weir_bytecode::{Bytes, file};
 
 /// Default of [`CacheConfig::with_files_total_size_soft_limit`].
 const LIMIT: u64 = 512 << 20;
@@ -197,7 +197,7 @@ impl<'e> Lookup<'e> {
     }
 
     /// Loads a module from its bytes.
-    pub fn module(&self, bytes: Box<[u8]>) -> Result<Module> {
+    pub fn module(&self, bytes: Bytes) -> Result<Module> {
         let kind = Kind::Bytes;
         let hash = (!self.directory.misses(bytes.len()))
             .then(|| loading::hash(kind, &bytes, &loading::all(bytes.len()), loading::threads()));
@@ -219,7 +219,7 @@ impl<'e> Lookup<'e> {
     }
 
     /// Loads a module, whose hash is this; `None` if no entry is of its length, so that nothing is hashed before it runs.
-    fn load(&self, kind: Kind, bytes: Box<[u8]>, hash: Option<Hash>) -> Result<Module> {
+    fn load(&self, kind: Kind, bytes: Bytes, hash: Option<Hash>) -> Result<Module> {
         let entry = hash.map(|hash| Entry::new(self.identity, hash, bytes.len()));
         let cached = |found: String| Some(Cached::new(self.directory.clone(), self.identity, kind, entry, found));
         match entry.map_or_else(|| Err("miss".into()), |entry| self.directory.find(&entry)) {

@@ -19,14 +19,12 @@ use crate::records::precompiled::shelf::Shelf;
 use crate::records::stats::Stats;
 use crate::records::symbols::Symbols;
 use crate::sys;
-use std::borrow::Cow;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, Weak};
 use std::time::Instant;
-use weir_bytecode::Module as Bytecode;
 use weir_bytecode::module::{Body, ExternIndex, ExternType as IndexedType};
-use weir_bytecode::{file, validate};
+use weir_bytecode::{Bytes, Module as Bytecode, file, validate};
 use weir_contract::{FuncRef, Layout};
 
 /// What an instance of a module needs, but for what it imports: see [`Module::resources_required`].
@@ -65,7 +63,7 @@ impl Module {
     /// [`InvalidModule`](crate::InvalidModule) if the bytes are malformed or invalid, or need a feature that Weir
     /// lacks; the parser's error if the text is malformed.
     pub fn new(engine: &Engine, bytes: impl AsRef<[u8]>) -> Result<Module> {
-        Module::from_bytes(engine, binary(bytes.as_ref().into(), None)?.into())
+        Module::from_bytes(engine, binary(bytes.as_ref().into(), None)?)
     }
 
     /// Loads a module from a file.
@@ -80,7 +78,7 @@ impl Module {
             {
                 return Ok(module);
             }
-            Module::from_bytes(engine, binary(read_file(engine, path)?.into_vec().into(), Some(path))?.into())
+            Module::from_bytes(engine, binary(read_file(engine, path)?, Some(path))?)
         };
         let module = load().with_context(|| format!("loading {}", path.display()))?;
         module.record().symbols.set_file(path);
@@ -96,7 +94,7 @@ impl Module {
     }
 
     /// Loads a module from its own private bytes, or from the cache.
-    fn from_bytes(engine: &Engine, bytes: Box<[u8]>) -> Result<Module> {
+    fn from_bytes(engine: &Engine, bytes: Bytes) -> Result<Module> {
         if let Some(lookup) = Lookup::of(engine) {
             return lookup.module(bytes);
         }
@@ -104,7 +102,7 @@ impl Module {
     }
 
     /// Validates the bytes in place, and keeps them for execution and compilation. `cached` is where the module is to be stored.
-    pub(crate) fn loaded(engine: &Engine, bytes: Box<[u8]>, cached: Option<Cached>) -> Result<Module> {
+    pub(crate) fn loaded(engine: &Engine, bytes: Bytes, cached: Option<Cached>) -> Result<Module> {
         let started = Instant::now();
         let bytecode = validate::parse_with(bytes, engine.config().validation(engine.config().lazy_validation))?;
         let shelf = cached.is_some().then(|| Shelf::new(None, true));
@@ -120,10 +118,10 @@ impl Module {
     /// As [`Module::new`]. If the artifact does not fit, the inner result is the bytes.
     pub(crate) fn of_artifact(
         engine: &Engine,
-        bytes: Box<[u8]>,
+        bytes: Bytes,
         artifact: Arc<Artifact>,
         cached: Option<Cached>,
-    ) -> Result<Result<Module, Box<[u8]>>> {
+    ) -> Result<Result<Module, Bytes>> {
         let started = Instant::now();
         let mut bytecode = validate::parse_with(bytes, engine.config().validation(true))?;
         let part = artifact.module();
@@ -278,7 +276,7 @@ impl Module {
 }
 
 /// Reads a module's file, as far as it is needed.
-fn read_file(engine: &Engine, path: &Path) -> Result<Box<[u8]>> {
+fn read_file(engine: &Engine, path: &Path) -> Result<Bytes> {
     // A saved profile names its module by a hash of all bytes.
     let all = engine.config().keep_profiles;
     Ok(sys::file::read(path, |len, read_at| {
@@ -290,10 +288,10 @@ fn read_file(engine: &Engine, path: &Path) -> Result<Box<[u8]>> {
 /// Converts a module in either format to the binary format. Bytes that are not text are passed to validation, whose
 /// error says what it expects.
 #[cfg(feature = "wat")]
-fn binary<'a>(bytes: Cow<'a, [u8]>, path: Option<&Path>) -> Result<Cow<'a, [u8]>> {
+fn binary(bytes: Bytes, path: Option<&Path>) -> Result<Bytes> {
     let text = if bytes.starts_with(b"\0asm") { None } else { std::str::from_utf8(&bytes).ok() };
     let Some(text) = text else { return Ok(bytes) };
-    wat::parse_str(text).map(Cow::Owned).map_err(|mut error| {
+    wat::parse_str(text).map(Bytes::from).map_err(|mut error| {
         if let Some(path) = path {
             error.set_path(path);
         }
@@ -306,6 +304,6 @@ fn binary<'a>(bytes: Cow<'a, [u8]>, path: Option<&Path>) -> Result<Cow<'a, [u8]>
 }
 
 #[cfg(not(feature = "wat"))]
-fn binary<'a>(bytes: Cow<'a, [u8]>, _path: Option<&Path>) -> Result<Cow<'a, [u8]>> {
+fn binary(bytes: Bytes, _path: Option<&Path>) -> Result<Bytes> {
     Ok(bytes)
 }

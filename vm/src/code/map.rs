@@ -245,7 +245,7 @@ impl CodeArena {
         };
         // SAFETY: the units are within the writable view and belong to this call alone; nothing runs in them yet.
         let mut rest = unsafe { std::slice::from_raw_parts_mut(self.writable.as_mut_ptr().add(first * UNIT), all * UNIT) };
-        mapping::populate(rest);
+        mapping::populate(rest, 0..rest.len());
         let (mut unit, mut units) = (first, Vec::with_capacity(regions.len()));
         for (index, &(len, tag)) in regions.iter().enumerate() {
             debug_assert!(tag != 0);

@@ -362,7 +362,7 @@ unsafe fn populate(instance: &InstanceRecord) {
     unsafe {
         let memory = &(*instance.memory(0)).ctx;
         if end <= memory.len as usize {
-            mapping::populate(std::slice::from_raw_parts_mut(memory.base.add(first), end - first));
+            mapping::populate(std::slice::from_raw_parts_mut(memory.base, memory.len as usize), first..end);
         }
     }
 }

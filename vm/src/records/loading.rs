@@ -1,12 +1,13 @@
 //! Reads the files of modules, and makes the hashes by which the cache finds modules. Several threads read and hash large ones: a hash is one
 //! of the hashes of pieces.
 
-use crate::sys::{mapping, thread};
+use crate::sys::buffer::Buffer;
+use crate::sys::mapping::LARGE_PAGE;
+use crate::sys::thread;
 use std::io;
-use std::iter::Enumerate;
 use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
-use std::vec::IntoIter;
+use weir_bytecode::Bytes;
 
 /// A BLAKE3 hash.
 pub(crate) type Hash = [u8; 32];
@@ -50,7 +51,7 @@ pub(crate) fn read(
     ranges: &[Range<usize>],
     wants_hash: bool,
     read_at: impl Fn(&mut [u8], usize) -> io::Result<()> + Sync,
-) -> io::Result<(Box<[u8]>, Option<Hash>)> {
+) -> io::Result<(Bytes, Option<Hash>)> {
     let places = pieces(ranges);
     let (bytes, hashes) = fill(len, &places, |piece, into| {
         read_at(into, places[piece].start)?;
@@ -63,28 +64,34 @@ pub(crate) fn read(
 /// threads do this if there are many places.
 ///
 /// # Errors
-/// Those of `write`; the places do not ascend, or are not within the bytes.
+/// Those of `write`; there is not enough memory; the places do not ascend, or are not within the bytes.
 pub(crate) fn fill<R: Default + Clone + Send>(
     len: usize,
     places: &[Range<usize>],
     write: impl Fn(usize, &mut [u8]) -> io::Result<R> + Sync,
-) -> io::Result<(Box<[u8]>, Vec<R>)> {
-    // A page of zeros takes no memory until it is written.
-    let mut bytes = vec![0; len].into_boxed_slice();
-    mapping::prefer_large_pages(&mut bytes);
-    let parts = split(&mut bytes, places).ok_or(io::ErrorKind::InvalidData)?;
-    let results = on_all(threads(), parts.into_iter().enumerate().collect(), |(place, into): (usize, &mut [u8])| {
-        mapping::populate(into);
-        write(place, into)
-    })?;
-    Ok((bytes, results))
+) -> io::Result<(Bytes, Vec<R>)> {
+    let fill = |bytes: &mut [u8]| {
+        let parts = split(bytes, places).ok_or(io::ErrorKind::InvalidData)?;
+        let mut parts: Vec<_> = parts.into_iter().enumerate().collect();
+        // Each thread begins in a large page of its own. Of two that reach the same one, both would clear it.
+        parts.sort_by_key(|(place, _)| places[*place].start % LARGE_PAGE / PIECE);
+        on_all(threads(), parts, &write)
+    };
+    if len < LARGE_PAGE / 2 {
+        let mut bytes = vec![0; len];
+        let results = fill(&mut bytes)?;
+        return Ok((bytes.into(), results));
+    }
+    let mut buffer = Buffer::zeroed(len, places)?;
+    let results = fill(buffer.bytes_mut())?;
+    Ok((Bytes::of(buffer), results))
 }
 
 /// Returns the hash of a module, of which only these ranges count. `threads` threads make it.
 pub(crate) fn hash(kind: Kind, bytes: &[u8], ranges: &[Range<usize>], threads: usize) -> Hash {
     let places = pieces(ranges);
-    let hash = |place: &Range<usize>| Ok(*blake3::hash(&bytes[place.clone()]).as_bytes());
-    let hashes = on_all(threads, places.iter().collect(), hash).expect("hashing does not fail");
+    let hash = |_, place: &Range<usize>| Ok(*blake3::hash(&bytes[place.clone()]).as_bytes());
+    let hashes = on_all(threads, places.iter().enumerate().collect(), hash).expect("hashing does not fail");
     combine(kind, bytes.len(), &places, &hashes)
 }
 
@@ -115,25 +122,26 @@ fn split<'b>(bytes: &'b mut [u8], places: &[Range<usize>]) -> Option<Vec<&'b mut
     Some(parts)
 }
 
-/// Calls `work` with each item, on several threads if there are many items, and returns its results in the order of the items.
+/// Calls `work` with the number of each item and the item, on several threads if there are many, and returns its results in the order of the
+/// numbers, which are all from 0 on.
 ///
 /// # Errors
 /// One of those of `work`; the items after it may be left out.
 fn on_all<T: Send, R: Default + Clone + Send>(
     threads: usize,
-    items: Vec<T>,
-    work: impl Fn(T) -> io::Result<R> + Sync,
+    items: Vec<(usize, T)>,
+    work: impl Fn(usize, T) -> io::Result<R> + Sync,
 ) -> io::Result<Vec<R>> {
     let threads = if items.len() < MANY { 1 } else { threads };
     let results = Mutex::new(Ok(vec![R::default(); items.len()]));
-    let next: Mutex<Enumerate<IntoIter<T>>> = Mutex::new(items.into_iter().enumerate());
+    let next = Mutex::new(items.into_iter());
     let take = || next.lock().unwrap_or_else(PoisonError::into_inner).next();
     thread::run_on_all(threads, &|| {
-        while let Some((index, item)) = take() {
-            let result = work(item);
+        while let Some((number, item)) = take() {
+            let result = work(number, item);
             let mut results = results.lock().unwrap_or_else(PoisonError::into_inner);
             match (&mut *results, result) {
-                (Ok(results), Ok(result)) => results[index] = result,
+                (Ok(results), Ok(result)) => results[number] = result,
                 (failed @ Ok(_), Err(error)) => *failed = Err(error),
                 (Err(_), _) => return,
             }

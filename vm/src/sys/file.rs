@@ -96,7 +96,7 @@ pub(crate) type ReadAt<'f> = dyn Fn(&mut [u8], usize) -> io::Result<()> + Sync +
 ///
 /// # Errors
 /// The system's error.
-pub(crate) fn read(path: &Path, parts: impl FnOnce(usize, &ReadAt<'_>) -> io::Result<Box<[u8]>>) -> io::Result<Box<[u8]>> {
+pub(crate) fn read<B: From<Vec<u8>>>(path: &Path, parts: impl FnOnce(usize, &ReadAt<'_>) -> io::Result<B>) -> io::Result<B> {
     Call::FileRead.enter()?;
     let mut file = fs::File::open(path)?;
     let metadata = file.metadata()?;

@@ -8,6 +8,7 @@
 #[cfg(feature = "jit")]
 pub(crate) mod affinity;
 pub(crate) mod barrier;
+pub(crate) mod buffer;
 mod call_table;
 mod calls;
 pub(crate) mod clock;

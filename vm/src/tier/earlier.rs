@@ -37,6 +37,7 @@ pub(super) fn install_ahead(module: &Arc<ModuleRecord>) {
     if !engine.policy.installs_ahead() {
         return;
     }
+    state.entries().reserve(shelf.called_functions());
     shelf.visit_called(policy::ahead_bytes(engine.max_code_size), |parts| {
         let mut all = Vec::with_capacity(parts.len());
         let mut entries = state.entries();

@@ -104,7 +104,6 @@ pub(super) fn install_all(module: &Arc<ModuleRecord>, all: Vec<(Key, UnplacedCod
     }
     let Ok(placed) = native.code.install(unplaced) else { return false };
     let mut entries = state.entries();
-    entries.reserve(what.len());
     for (&(key, backend, len), &address) in what.iter().zip(&placed) {
         // SAFETY: the code is installed, the module lives, and only ready code can be retired.
         engine.listeners.report_stored(module, key.func, backend, unsafe { slice::from_raw_parts(address, len) });

@@ -10,6 +10,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::io::{self, Seek, Write};
 use std::sync::OnceLock;
+use weir_bytecode::Bytes;
 use weir_bytecode::FuncBody;
 use weir_bytecode::module::Results;
 use weir_bytecode::stored::read_all;
@@ -108,7 +109,7 @@ impl Artifact {
     }
 
     /// Returns the module's bytes, if the container has them and they are not damaged.
-    pub fn module_bytes(&self) -> Option<Box<[u8]>> {
+    pub fn module_bytes(&self) -> Option<Bytes> {
         let ModulePart { len, pieces, .. } = self.module();
         let places: Vec<_> = pieces.iter().map(Piece::range).collect();
         let check = |piece: usize, into: &mut [u8]| {

@@ -51,7 +51,12 @@ impl Shelf {
     /// Returns whether there is so much code in the artifact that installing all of it takes longer than starting a thread.
     pub fn is_large(&self) -> bool {
         const LARGE: usize = 512;
-        self.called().is_some_and(|artifact| artifact.code().len() >= LARGE)
+        self.called_functions() >= LARGE
+    }
+
+    /// Returns how much code the artifact has, by function and tier, if it has only that of functions that a process called; otherwise 0.
+    pub fn called_functions(&self) -> usize {
+        self.called().map_or(0, |artifact| artifact.code().len())
     }
 
     /// The artifact, if it has only code of functions that a process called.

@@ -1,0 +1,61 @@
+//! The bytes of a module.
+
+use std::fmt;
+use std::ops::Deref;
+
+/// The bytes of a module, which never change. Clones share them, and whoever owns them decides where they are.
+#[derive(Clone, Default)]
+pub struct Bytes(bytes::Bytes);
+
+impl Bytes {
+    /// Takes the bytes of an owner, which is dropped with the last clone. Its `as_ref` is called once.
+    pub fn of(owner: impl AsRef<[u8]> + Send + 'static) -> Bytes {
+        Bytes(bytes::Bytes::from_owner(owner))
+    }
+}
+
+impl Deref for Bytes {
+    type Target = [u8];
+
+    #[inline]
+    fn deref(&self) -> &[u8] {
+        &self.0
+    }
+}
+
+impl AsRef<[u8]> for Bytes {
+    fn as_ref(&self) -> &[u8] {
+        self
+    }
+}
+
+impl fmt::Debug for Bytes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} bytes", self.len())
+    }
+}
+
+impl From<Vec<u8>> for Bytes {
+    fn from(bytes: Vec<u8>) -> Bytes {
+        Bytes(bytes.into())
+    }
+}
+
+impl From<Box<[u8]>> for Bytes {
+    fn from(bytes: Box<[u8]>) -> Bytes {
+        Bytes(bytes.into())
+    }
+}
+
+/// Copies them.
+impl From<&[u8]> for Bytes {
+    fn from(bytes: &[u8]) -> Bytes {
+        Bytes(bytes::Bytes::copy_from_slice(bytes))
+    }
+}
+
+impl<const N: usize> From<[u8; N]> for Bytes {
+    fn from(bytes: [u8; N]) -> Bytes {
+        bytes.as_slice().into()
+    }
+}
