@@ -209,3 +209,87 @@ fn the_systems_own_links_lead_nowhere() {
         assert!([ACCES, PERM, LOOP, NOTCAPABLE].contains(&errno), "{way}: {errno}");
     }
 }
+
+/// Folders where others of `home` are mounted a second time, each with the one that is mounted there.
+const MOUNTS: [(&str, &str); 4] =
+    [("docs/cache", ".cache/weir"), ("docs/above", ".cache"), ("docs/deep/home", "."), ("docs/again", "docs/deep")];
+
+/// Set in the process for which they are mounted, to `home`.
+const MOUNTED: &str = "WEIR_TEST_MOUNTED";
+
+/// A folder is the same through another mount. Mounting takes a privilege, which a process has in a user namespace of its own: this test is
+/// executed again there.
+#[test]
+fn bind_mounts_do_not_lead_into_it() {
+    if let Some(home) = std::env::var_os(MOUNTED) {
+        return check_mounts(Path::new(&home));
+    }
+    let home = home("guard-mounts");
+    MOUNTS.iter().for_each(|(at, _)| fs::create_dir_all(home.join(at)).unwrap());
+    let mounts = MOUNTS.map(|(at, what)| format!("mount --bind {what} {at}")).join(" && ");
+    let unshare = |script: &str| {
+        let test = std::env::current_exe().unwrap();
+        let mut command = std::process::Command::new("unshare");
+        command.args(["--user", "--map-root-user", "--mount", "sh", "-c", script, "sh"]).arg(test);
+        command.args(["--exact", "bind_mounts_do_not_lead_into_it"]).env(MOUNTED, &home).current_dir(&home).output()
+    };
+    match unshare(&mounts) {
+        Ok(done) if done.status.success() => {}
+        Ok(done) => return println!("skipped: no bind mount here: {}", String::from_utf8_lossy(&done.stderr)),
+        Err(error) => return println!("skipped: no `unshare`: {error}"),
+    }
+    let done = unshare(&format!(r#"{mounts} && exec "$@""#)).unwrap();
+    let output = String::from_utf8_lossy(&done.stdout);
+    assert!(done.status.success() && output.contains("1 passed"), "{output}{}", String::from_utf8_lossy(&done.stderr));
+    assert_eq!(fs::read_to_string(home.join(".cache/weir/entry")).unwrap(), "code");
+    assert_eq!(fs::read_dir(home.join(".cache/weir")).unwrap().count(), 1);
+}
+
+fn check_mounts(home: &Path) {
+    let guarded = home.join(".cache/weir");
+    assert_eq!(fs::read_to_string(home.join("docs/deep/home/.cache/weir/entry")).unwrap(), "code", "it is mounted");
+    // Each folder that can be preopened, with ways into the guarded one.
+    let preopened: [(&str, &[&str]); 6] = [
+        (".", &["docs/cache", "docs/above/weir", "docs/deep/home/.cache/weir", "docs/above/../cache"]),
+        ("docs", &["cache", "above/weir", "deep/home/.cache/weir"]),
+        ("docs/above", &["weir"]),
+        ("docs/deep", &["home/.cache/weir"]),
+        ("docs/deep/home", &[".cache/weir"]),
+        ("docs/deep/home/docs", &["to-cache"]),
+    ];
+    for (folder, ways) in preopened {
+        let mut guest = guest(&home.join(folder), &guarded);
+        for way in ways {
+            // A mount does not come with another mount of a folder around it, and no link leads out of a preopened folder.
+            let errnos = if *way == "to-cache" { [PERM, NOTCAPABLE] } else { [ACCES; 2] };
+            let is_refused = |errno: i32| errnos.contains(&errno);
+            for name in ["entry", "new"] {
+                let file = format!("{way}/{name}");
+                assert!(is_refused(open(&mut guest, DIR, &file, 0, [2, 0]).unwrap_err()), "{folder}: open {file}");
+                assert!(is_refused(open(&mut guest, DIR, &file, CREATE, [66, 0]).unwrap_err()), "{folder}: create {file}");
+                assert!(guest.path("path_unlink_file", DIR, &file, &[]).is_err_and(is_refused), "{folder}: remove {file}");
+            }
+            assert!(is_refused(open(&mut guest, DIR, way, DIRECTORY, ANY).unwrap_err()), "{folder}: open {way}");
+            let to = guest.second(way);
+            guest.path("path_create_directory", DIR, "other", &[]).unwrap();
+            let renamed = guest.path("path_rename", DIR, "other", &[&[u64::from(DIR)], &to[..]].concat());
+            assert!(renamed.is_err(), "{folder}: replace {way}");
+            guest.path("path_remove_directory", DIR, "other", &[]).unwrap();
+        }
+    }
+    for folder in ["docs/cache", "docs/above/weir", "docs/deep/home/.cache/weir"] {
+        let mut ctx = WasiCtx::builder();
+        ctx.guarded_dir(&guarded).unwrap();
+        ctx.preopened_dir(home.join(folder), "/", FsPerms::ReadOnly).map(|_| ()).unwrap_err();
+    }
+    // The folders on the way stay as they are through their other mounts, too, and what is beside them is the program's.
+    let mut guest = guest(&home.join("docs"), &guarded);
+    for step in ["above/weir", "deep/home/.cache", "deep/home/docs/../.cache"] {
+        let to = guest.second("moved");
+        assert!(guest.path("path_rename", DIR, step, &[&[u64::from(DIR)], &to[..]].concat()).is_err(), "rename {step}");
+        assert_eq!(guest.path("path_remove_directory", DIR, step, &[]), Err(ACCES), "remove {step}");
+    }
+    open(&mut guest, DIR, "again/to-above", 0, [2, 0]).unwrap_err();
+    open(&mut guest, DIR, "file", 0, [2, 0]).unwrap();
+    open(&mut guest, DIR, "deep/home/docs/file", 0, [2, 0]).unwrap();
+}
