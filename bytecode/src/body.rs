@@ -23,9 +23,19 @@ impl Body {
         Body { range, validated: OnceLock::new() }
     }
 
+    /// A body in this range, with the results of its validation.
+    pub(crate) fn validated(range: Range<u32>, body: FuncBody) -> Body {
+        Body { range, validated: Ok(Box::new(body)).into() }
+    }
+
     /// Its bytes in the module, the local declarations included.
     pub fn range(&self) -> Range<u32> {
         self.range.clone()
+    }
+
+    /// The offset of its first instruction or, before it is validated, of its local declarations.
+    pub fn start(&self) -> u32 {
+        self.get().map_or(self.range.start, |body| body.entry)
     }
 
     /// The result of validation, if the body has been validated and is valid.
@@ -45,7 +55,7 @@ impl Body {
 
 impl From<FuncBody> for Body {
     fn from(body: FuncBody) -> Body {
-        Body { range: body.entry..body.end, validated: Ok(Box::new(body)).into() }
+        Body::validated(body.entry..body.end, body)
     }
 }
 

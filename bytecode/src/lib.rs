@@ -11,6 +11,7 @@ mod body;
 mod bytes;
 pub mod file;
 pub mod fusion;
+pub mod hints;
 pub mod instrs;
 pub mod lanes;
 pub mod module;

@@ -3,6 +3,7 @@
 pub use crate::body::{Body, FuncBody};
 
 use crate::bytes::Bytes;
+use crate::hints::{self, Hint, HintKind, HintSections};
 use crate::names::Names;
 use crate::types::{FuncType, GlobalType, MemoryType, RefType, TableType};
 use crate::validate::code::Code;
@@ -11,7 +12,7 @@ use smallvec::SmallVec;
 use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
-use wasmparser::{Parser, Payload};
+use wasmparser::{BinaryReader, BinaryReaderError, Parser, Payload};
 
 /// A validated module. All indices are in range, and the code of validated bodies is well typed.
 #[derive(Debug, Default)]
@@ -67,6 +68,8 @@ pub struct Module {
     pub foreign_tail_calls: bool,
     /// The names in the name section.
     pub names: Names,
+    /// Its compilation hints.
+    pub hint_sections: HintSections,
 }
 
 /// The results of an earlier validation of the same bytes with the same options.
@@ -286,6 +289,34 @@ impl Module {
             let Payload::CustomSection(section) = payload else { return None };
             Some((section.name(), section.data()))
         })
+    }
+
+    /// Returns the id of each section, in order, and where its contents are in the module's bytes.
+    pub fn sections(&self) -> Vec<(u8, Range<usize>)> {
+        const PREAMBLE: usize = 8;
+        let mut reader = BinaryReader::new(&self.bytes[PREAMBLE..], PREAMBLE as u64);
+        let section = |reader: &mut BinaryReader<'_>| -> Result<_, BinaryReaderError> {
+            let id = reader.read_u8()?;
+            let size = reader.read_var_u32()? as usize;
+            let start = reader.original_position() as usize;
+            reader.read_bytes(size)?;
+            Ok((id, start..start + size))
+        };
+        let mut sections = Vec::new();
+        while !reader.eof() {
+            sections.push(section(&mut reader).expect("the module was decoded"));
+        }
+        sections
+    }
+
+    /// Returns its [hints](HintSections::hints) of this kind.
+    pub fn hints(&self, kind: HintKind) -> Vec<Hint<&[u8]>> {
+        self.hint_sections.hints(kind, &self.bytes)
+    }
+
+    /// Returns its bytes with [these hints](hints::replace).
+    pub fn with_hints(&self, sections: &[(HintKind, Vec<u8>)]) -> Vec<u8> {
+        hints::replace(&self.bytes, &self.sections(), sections)
     }
 
     /// Returns the number of bytes of instructions in the bodies that were validated without wasmparser.

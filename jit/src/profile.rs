@@ -3,17 +3,14 @@
 use crate::ir::{Func, Op, Probability};
 use weir_contract::profile::Profile;
 
-/// A branch that was executed less often has no probability.
-const MIN_SEEN: u64 = 16;
-
-/// Sets the probabilities of the branches of `func`, which must be as construction made it: passes may remove or swap
-/// branches, and then an offset no longer identifies the instruction that was counted. This is not checked; wrong
-/// probabilities affect the layout but no result.
+/// Sets the probabilities of the branches of `func` that were executed [often enough](Profile::SEEN). It must be as
+/// construction made it: passes may remove or swap branches, and then an offset no longer identifies the instruction that
+/// was counted. This is not checked; wrong probabilities affect the layout but no result.
 pub fn weigh(profile: &Profile, func: &mut Func<'_>) {
     for block in func.blocks() {
         let Some(branch) = func.terminator(block).filter(|&last| func.op(last) == Op::Branch) else { continue };
         if let &[first, second] = profile.branch(func.inst(branch).pc)
-            && u64::from(first) + u64::from(second) >= MIN_SEEN
+            && u64::from(first) + u64::from(second) >= Profile::SEEN
         {
             func.set_probability(branch, Some(Probability::of_counts(first, second)));
         }

@@ -50,7 +50,7 @@ pub fn compare(wasm: &[u8]) -> Result<Accepted, String> {
     for (func, (fast, slow)) in (fast.imported_funcs..).zip(fast.bodies.iter().zip(&slow.bodies)) {
         same_body(fast, slow).map_err(|error| format!("function {func}: {error}"))?;
     }
-    let of = fast.bodies.iter().map(|body| body.range().len() as u64).sum();
+    let of = fast.bodies.iter().map(|body| u64::from(body.len())).sum();
     Ok(Accepted { bytes: fast.accepted_bytes(), of })
 }
 

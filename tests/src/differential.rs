@@ -388,10 +388,10 @@ fn from_val(val: &Val) -> Value {
 
 fn weir_module(program: &Program, config: &Config, profile: Option<u64>) -> weir::Result<Module> {
     let module = Module::new(&engine(config)?, &program.wasm)?;
-    if let Some(seed) = profile {
-        profiles::use_random(&module, &mut Rng::new(seed))?;
-    }
-    Ok(module)
+    let Some(seed) = profile else { return Ok(module) };
+    profiles::use_random(&module, &mut Rng::new(seed))?;
+    // Every second profile travels in the module.
+    if seed % 2 == 0 { Ok(module) } else { Module::new(module.engine(), module.embed_profile()?) }
 }
 
 /// Runs a program, with `fuel` for each call if its engine counts it.

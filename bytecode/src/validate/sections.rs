@@ -2,6 +2,7 @@
 
 use super::convert::{func_type, global_type, memory_type, ref_type, table_type};
 use super::invalid::InvalidModule;
+use crate::hints::HintSections;
 use crate::module::{
     ConstExpr, ConstOp, DataSegment, ElemItems, ElemMode, ElemSegment, Export, ExternIndex, ExternType, Import, Module, Table,
 };
@@ -38,6 +39,7 @@ pub(super) struct Sections {
     imported_globals: u32,
     imported_tags: u32,
     names: Names,
+    hints: HintSections,
 }
 
 impl Sections {
@@ -114,6 +116,10 @@ impl Sections {
                 let start = reader.data_offset() as u32;
                 self.names.add(start..start + reader.data().len() as u32);
             }
+            Payload::CustomSection(reader) => {
+                let start = reader.data_offset() as u32;
+                self.hints.add(reader.name(), start..start + reader.data().len() as u32);
+            }
             _ => {}
         }
         Ok(())
@@ -162,6 +168,7 @@ impl Sections {
             imported_globals: self.imported_globals,
             imported_tags: self.imported_tags,
             names: self.names,
+            hint_sections: self.hints,
             ..Module::default()
         }
     }

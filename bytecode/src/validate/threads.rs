@@ -170,7 +170,8 @@ impl Batches {
         // Before the first batch that is invalid, none is missing.
         for (batch, thread) in done.into_iter().flatten() {
             let (tables, placed) = &threads[thread];
-            all.extend(placed[batch?].iter().map(|placed| Body::from(tables.body(placed))));
+            let ranges = bodies[all.len()..].iter().cloned();
+            all.extend(ranges.zip(&placed[batch?]).map(|(range, placed)| Body::validated(range, tables.body(placed))));
         }
         module.bodies = all.into();
         module.accepted = unvalidated.map_or(0, |unvalidated| unvalidated.accepted());

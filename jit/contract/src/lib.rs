@@ -171,6 +171,7 @@
 //! writes everything that a call may write.
 
 pub mod code;
+pub mod hints;
 pub mod profile;
 pub mod profile_text;
 pub mod stats;

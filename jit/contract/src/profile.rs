@@ -134,6 +134,9 @@ impl CallProfile {
 }
 
 impl Profile {
+    /// The counts of a branch that was executed less often say nothing.
+    pub const SEEN: u64 = 16;
+
     /// Whether it counts nothing.
     pub fn is_empty(&self) -> bool {
         self.branches.is_empty() && self.calls.is_empty()
@@ -152,6 +155,23 @@ impl Profile {
             calls.entry(call.pc).and_modify(|sum| sum.merge(call)).or_insert_with(|| call.clone());
         }
         self.calls = calls.into_values().collect();
+    }
+
+    /// Takes the counts of `hints` for the branches that were executed less often than [`Profile::SEEN`], and for the calls that were not executed.
+    pub fn fill(&mut self, hints: &Profile) {
+        let seen = |counts: &[u32]| counts.iter().copied().map(u64::from).sum::<u64>() >= Profile::SEEN;
+        let mut branches: BTreeMap<_, _> = hints.branches.iter().map(|branch| (branch.pc, branch)).collect();
+        for branch in &self.branches {
+            if seen(&branch.counts) {
+                branches.insert(branch.pc, branch);
+            } else {
+                branches.entry(branch.pc).or_insert(branch);
+            }
+        }
+        self.branches = branches.into_values().cloned().collect();
+        let mut calls: BTreeMap<_, _> = hints.calls.iter().map(|call| (call.pc, call)).collect();
+        calls.extend(self.calls.iter().map(|call| (call.pc, call)));
+        self.calls = calls.into_values().cloned().collect();
     }
 
     /// The counts of the branch at `pc`; empty if there are none.
@@ -199,6 +219,19 @@ mod tests {
             branches: branches.iter().map(|&(pc, counts)| BranchProfile { pc, counts: counts.into() }).collect(),
             calls: calls.iter().map(|&(pc, targets, others)| CallProfile { pc, targets: targets.into(), others }).collect(),
         }
+    }
+
+    #[test]
+    fn hints_stand_for_what_was_not_executed() {
+        let mut counts = profile(&[(3, &[15, 1]), (5, &[15, 0]), (9, &[0, 3])], &[(20, &[(Some(1), 1)], 0)]);
+        let hints =
+            profile(&[(3, &[1, 255]), (5, &[1, 255]), (7, &[255, 1])], &[(12, &[(Some(8), 90)], 10), (20, &[(Some(2), 99)], 1)]);
+        counts.fill(&hints);
+        let expected = profile(
+            &[(3, &[15, 1]), (5, &[1, 255]), (7, &[255, 1]), (9, &[0, 3])],
+            &[(12, &[(Some(8), 90)], 10), (20, &[(Some(1), 1)], 0)],
+        );
+        assert_eq!(counts, expected);
     }
 
     #[test]

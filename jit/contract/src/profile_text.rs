@@ -38,7 +38,31 @@ impl ModuleProfile {
     /// # Errors
     /// The first line that is malformed, or does not fit the module.
     pub fn read(text: &str, hash: ModuleHash, module: &Module) -> Result<ModuleProfile, ProfileError> {
-        parse(text, Some((hash, module)))
+        parse(text, Some((hash, module)), 0)
+    }
+
+    /// As [`ModuleProfile::read`], of a text whose offsets begin at `origin` in the module, and whose hash is that of a part of it.
+    ///
+    /// # Errors
+    /// As [`ModuleProfile::read`].
+    pub fn read_relative(text: &str, hash: ModuleHash, module: &Module, origin: u32) -> Result<ModuleProfile, ProfileError> {
+        parse(text, Some((hash, module)), origin)
+    }
+
+    /// The profile with offsets that begin at `origin`. What is before it is left out.
+    pub fn relative_to(&self, origin: u32) -> ModuleProfile {
+        let relative = |pc: u32| pc.checked_sub(origin);
+        let branch = |branch: &BranchProfile| Some(BranchProfile { pc: relative(branch.pc)?, ..branch.clone() });
+        let call = |call: &CallProfile| Some(CallProfile { pc: relative(call.pc)?, ..call.clone() });
+        let entry = |(&(func, entry), profile): (&(u32, Entry), &Profile)| {
+            let entry = match entry {
+                Entry::Call => Entry::Call,
+                Entry::Osr(pc) => Entry::Osr(relative(pc)?),
+            };
+            let (branches, calls) = (profile.branches.iter().filter_map(branch), profile.calls.iter().filter_map(call));
+            Some(((func, entry), Profile { branches: branches.collect(), calls: calls.collect() }))
+        };
+        ModuleProfile { module: self.module, entries: self.entries.iter().filter_map(entry).collect() }
     }
 
     /// The counts for the compilation of an entry. An entry that has none takes those of the function's call, and if that has none,
@@ -87,14 +111,14 @@ impl std::str::FromStr for ModuleProfile {
 
     /// Reads a profile without the module that it is of.
     fn from_str(text: &str) -> Result<ModuleProfile, ProfileError> {
-        parse(text, None)
+        parse(text, None, 0)
     }
 }
 
 /// The element that a malformed line lacks.
 type Expected = Cow<'static, str>;
 
-fn parse(text: &str, module: Option<(ModuleHash, &Module)>) -> Result<ModuleProfile, ProfileError> {
+fn parse(text: &str, module: Option<(ModuleHash, &Module)>, origin: u32) -> Result<ModuleProfile, ProfileError> {
     let mut lines = text.lines().enumerate().map(|(i, line)| (i + 1, line));
     let mut head = |expected: &'static str| {
         lines.next().ok_or_else(|| ProfileError { line: text.lines().count() + 1, expected: expected.into() })
@@ -113,7 +137,8 @@ fn parse(text: &str, module: Option<(ModuleHash, &Module)>) -> Result<ModuleProf
         return Err(ProfileError { line, expected: expected.into() });
     }
 
-    let mut reader = Reader { entries: BTreeMap::new(), open: None, module: module.map(|(_, module)| module), sites: None };
+    let module = module.map(|(_, module)| module);
+    let mut reader = Reader { entries: BTreeMap::new(), open: None, module, origin, sites: None };
     for (line, text) in lines {
         reader.line(text).map_err(|expected| ProfileError { line, expected })?;
     }
@@ -141,6 +166,8 @@ struct Reader<'m> {
     entries: BTreeMap<(u32, Entry), Profile>,
     open: Option<Open>,
     module: Option<&'m Module>,
+    /// The offset in the module from which those in the text count.
+    origin: u32,
     /// The instructions that can be counted in the function of the last entry, with that function; `None` for the
     /// instructions if the function is not validated.
     sites: Option<(u32, Option<HashMap<u32, Counted>>)>,
@@ -161,7 +188,7 @@ impl Reader<'_> {
                 let func = func.parse().map_err(|_| "the index of a function")?;
                 let entry = match *entry {
                     ["call"] => Entry::Call,
-                    ["loop", pc] => Entry::Osr(offset(pc)?),
+                    ["loop", pc] => Entry::Osr(self.offset(pc)?),
                     _ => return Err("`call`, or `loop` and an offset".into()),
                 };
                 self.close();
@@ -174,7 +201,7 @@ impl Reader<'_> {
             }
             ["branch", pc, ref counts @ ..] => {
                 let counts: Box<[u32]> = counts.iter().map(|count| number(count)).collect::<Result<_, _>>()?;
-                let branch = BranchProfile { pc: offset(pc)?, counts };
+                let branch = BranchProfile { pc: self.offset(pc)?, counts };
                 let branches = &mut self.open()?.branches;
                 ascending(branches.last().map(|last| last.pc), branch.pc)?;
                 self.check_site(branch.pc, Counted::Branch { successors: branch.counts.len() })?;
@@ -183,7 +210,7 @@ impl Reader<'_> {
             }
             ["call", pc, ref targets @ .., "others", others] => {
                 let targets = targets.chunks(2).map(|words| self.target(words)).collect::<Result<_, _>>()?;
-                let call = CallProfile { pc: offset(pc)?, targets, others: number(others)? };
+                let call = CallProfile { pc: self.offset(pc)?, targets, others: number(others)? };
                 let calls = &mut self.open()?.calls;
                 ascending(calls.last().map(|last| last.pc), call.pc)?;
                 self.check_site(call.pc, Counted::Call)?;
@@ -192,6 +219,11 @@ impl Reader<'_> {
             }
             _ => Err("`func`, `branch`, or `call` with `others` at its end".into()),
         }
+    }
+
+    fn offset(&self, word: &str) -> Result<u32, Expected> {
+        let offset = word.strip_prefix("0x").and_then(|digits| u32::from_str_radix(digits, 16).ok());
+        offset.and_then(|offset| offset.checked_add(self.origin)).ok_or("an offset such as 0x1f3".into())
     }
 
     fn open(&mut self) -> Result<&mut Open, Expected> {
@@ -259,11 +291,6 @@ fn ascending(last: Option<u32>, pc: u32) -> Result<(), Expected> {
 
 fn number(word: &str) -> Result<u32, Expected> {
     word.parse().map_err(|_| "a count below 2^32".into())
-}
-
-fn offset(word: &str) -> Result<u32, Expected> {
-    let digits = word.strip_prefix("0x").ok_or("an offset such as 0x1f3")?;
-    u32::from_str_radix(digits, 16).map_err(|_| "an offset such as 0x1f3".into())
 }
 
 #[cfg(test)]

@@ -81,6 +81,8 @@ pub(crate) enum Command {
     Compile(Deferred<Compile>),
     /// Run the initialiser of a module, and write the module that begins with its memories, tables and globals
     Snapshot(Deferred<Snapshot>),
+    /// Write a profile into its module, which then travels with it
+    Profile(Deferred<Profile>),
     /// Show or clear the cache of validated modules and their code
     Cache(Deferred<Cache>),
     /// Run scripts in the specification's .wast format and report failing directives
@@ -376,6 +378,31 @@ fn renaming(text: &str) -> Result<(String, String), String> {
 }
 
 #[derive(Debug, Args)]
+pub(crate) struct Profile {
+    #[command(subcommand)]
+    pub action: ProfileAction,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum ProfileAction {
+    /// Write the module with the profile in custom sections: hints that any engine may use, and the counts
+    Embed(Embed),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Embed {
+    /// The module (.wasm or .wat, or - for standard input)
+    #[arg(value_name = "MODULE")]
+    pub module: PathBuf,
+    /// The profile, which must be of this module
+    #[arg(long, value_name = "FILE")]
+    pub profile_use: PathBuf,
+    /// The output
+    #[arg(short, long, value_name = "FILE")]
+    pub output: PathBuf,
+}
+
+#[derive(Debug, Args)]
 pub(crate) struct Cache {
     /// What to do
     #[arg(value_enum, default_value = "list")]
@@ -555,6 +582,9 @@ mod tests {
             "weir --timeout 5d a",
             "weir --max-stack big a",
             "weir --unknown-imports a.wasm",
+            "weir profile embed a -o b",
+            "weir profile embed a --profile-use b",
+            "weir profile a",
             "weir completion",
             "weir completion korn",
         ] {

@@ -13,6 +13,7 @@ mod invoke;
 mod limits;
 mod load;
 mod names;
+mod output;
 mod page;
 mod precompiled;
 mod profile;
@@ -43,6 +44,7 @@ pub fn main() -> ExitCode {
         Some(Command::Explore(Deferred(explore))) => explore::run(&explore),
         Some(Command::Compile(Deferred(compile))) => precompiled::compile(&compile),
         Some(Command::Snapshot(Deferred(snapshot))) => snapshot::snapshot(snapshot),
+        Some(Command::Profile(Deferred(profile))) => profile::run(&profile),
         Some(Command::Cache(Deferred(cache))) => cache::run(&cache),
         Some(Command::Wast(Deferred(wast))) => script::run(&wast),
         Some(Command::Completion(Deferred(completion))) => completion::completion(&completion),

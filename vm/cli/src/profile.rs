@@ -1,12 +1,13 @@
 //! Profiles: `--profile counts` prints the interpreter's counts on standard error, `--profile-save` and `--profile-use` write and
-//! read them.
+//! read them, and `weir profile embed` puts them into the module.
 
-use crate::failure::Failure;
-use crate::names;
+use crate::args::{Embed, EngineFlags, Profile as Args, ProfileAction};
+use crate::failure::{Done, Failure};
+use crate::{load, names, output};
 use std::fs;
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
-use weir::{Module, Profile};
+use weir::{Engine, Module, Profile};
 use weir_bytecode::opcodes::{Control, Effect};
 use weir_bytecode::{Instrs, Opcode};
 
@@ -22,17 +23,31 @@ pub(crate) fn use_from(file: Option<&Path>, module: &Module) -> Result<(), Failu
     module.use_profile(&text).map_err(|error| unusable(error.to_string()))
 }
 
-/// Writes the profile of `module` to `file`. An existing file is replaced entirely or not at all.
+/// Writes the profile of `module` to `file`.
 pub(crate) fn save(file: &Path, module: &Module) -> Result<(), Failure> {
     let profile = module.saved_profile().map_err(Failure::Module)?;
-    let mut name = file.as_os_str().to_owned();
-    name.push(format!(".{}.new", std::process::id()));
-    let new = Path::new(&name);
-    fs::write(new, profile.to_string()).and_then(|()| fs::rename(new, file)).map_err(|error| {
-        // The first error is the one to report.
-        let _ = fs::remove_file(new);
-        Failure::Profile(format!("--profile-save {}: {error}", file.display()))
-    })
+    let written = output::write(file, profile.to_string().as_bytes());
+    written.map_err(|error| Failure::Profile(format!("--profile-save {}: {error}", file.display())))
+}
+
+/// Runs `weir profile`.
+pub(crate) fn run(args: &Args) -> Done {
+    match &args.action {
+        ProfileAction::Embed(args) => embed(args),
+    }
+}
+
+/// Writes a module with its profile.
+fn embed(args: &Embed) -> Done {
+    let mut config = EngineFlags::default().config();
+    let engine = Engine::new(config.keep_profiles(true)).map_err(Failure::of_engine)?;
+    let module = load::module(&engine, &args.module)?;
+    use_from(Some(&args.profile_use), &module)?;
+    let bytes = module.embed_profile().map_err(Failure::Module)?;
+    output::write(&args.output, &bytes).map_err(|error| Failure::Profile(format!("{}: {error}", args.output.display())))?;
+    let added = bytes.len() as i64 - module.bytecode().bytes.len() as i64;
+    writeln!(io::stderr(), "weir: {}: {} bytes, {added:+} for the profile", args.output.display(), bytes.len())?;
+    Ok(0)
 }
 
 /// Prints the executed branches and indirect calls of every profiled function: the function with most of them first, and each with its

@@ -4,7 +4,7 @@ use crate::args::Snapshot;
 use crate::failure::{Done, Failure};
 use crate::limits::MemoryBudget;
 use crate::run::{GUEST_STACK, HOST_STACK, Host, VALUE_STACK, of_instantiation};
-use crate::{limits, load, precompiled, wasi_context};
+use crate::{limits, load, output, wasi_context};
 use std::io::{self, Write};
 use weir::error::Context;
 use weir::{Engine, Linker, Module, SnapshotError, Store};
@@ -46,7 +46,7 @@ fn run(args: &Snapshot) -> Done {
     }
 
     let bytes = take(args, &mut store, &linker, &module)?;
-    precompiled::write(&args.output, &bytes).map_err(|error| Failure::Profile(format!("{}: {error}", args.output.display())))?;
+    output::write(&args.output, &bytes).map_err(|error| Failure::Profile(format!("{}: {error}", args.output.display())))?;
     writeln!(io::stderr(), "weir: {}: {} bytes", args.output.display(), bytes.len())?;
     Ok(0)
 }

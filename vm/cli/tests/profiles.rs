@@ -189,6 +189,67 @@ fn a_profile_that_is_not_of_the_module_or_damaged_is_refused() {
     assert_fails_in_one_line(&weir(["--profile-use", path(&missing), &module]), "", 2, &["--profile-use", path(&missing)]);
 }
 
+/// Runs the program once and returns a file with its profile.
+fn saved(folder: &Path) -> PathBuf {
+    let profile = folder.join("json.prof");
+    let ran = weir(["--deterministic", "--profile-save", path(&profile), &program("json"), "20"]);
+    assert!(ran.status.success(), "{ran:?}");
+    profile
+}
+
+/// The text of a stage for a function, without offsets in the module.
+fn explored_stage(options: &[&str], module: &str, func: &str, stage: &str) -> String {
+    let shown = weir([&["explore", "--func", func, "--stage", stage][..], options, &[module]].concat());
+    assert!(shown.status.success(), "{shown:?}");
+    let output = text(&shown.stdout);
+    let without = |word: &'_ str| word.split_once("0x").map_or(word, |(before, _)| before).to_owned();
+    output.lines().map(|line| line.split_whitespace().map(without).collect::<Vec<_>>().join(" ")).collect::<Vec<_>>().join("\n")
+}
+
+#[test]
+#[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+fn a_profile_in_the_module_is_used_as_one_in_a_file() {
+    let folder = folder("embedded");
+    let (profile, module, with) = (saved(&folder), program("json"), folder.join("with.wasm"));
+    let (profile, with) = (path(&profile), path(&with));
+    let written = weir(["profile", "embed", &module, "--profile-use", profile, "-o", with]);
+    assert!(written.status.success() && stderr(&written).contains("for the profile"), "{written:?}");
+    let saved = fs::read_to_string(profile).expect("the profile");
+    let funcs: Vec<&str> = saved.lines().filter_map(|line| line.strip_prefix("func ")?.strip_suffix(" call")).collect();
+    let mut guided = 0;
+    for func in &funcs {
+        let expected = explored_stage(&["--profile-use", profile], &module, func, "layout");
+        assert!(explored_stage(&[], with, func, "layout") == expected, "function {func} has other code");
+        guided += usize::from(explored_stage(&[], &module, func, "layout") != expected);
+    }
+    assert!(guided > 2, "the profile changes {guided} of {} functions", funcs.len());
+    let printed = text(&weir([&module, "20"]).stdout);
+    for tier in ["auto", "interp", "native", "baseline", "ssa"] {
+        let ran = weir(["--tier", tier, with, "20"]);
+        assert_eq!((text(&ran.stdout), text(&ran.stderr)), (printed.clone(), String::new()), "{tier}");
+    }
+    // Ahead of time, the same code from the file and from the module.
+    let compiled = |options: &[&str], module: &str| {
+        let out = folder.join("json.cwasm");
+        let done = weir([&["compile", "-o", path(&out)][..], options, &[module]].concat());
+        assert!(done.status.success(), "{done:?}");
+        let ran = weir(["--allow-precompiled", path(&out), "20"]);
+        assert_eq!((text(&ran.stdout), text(&ran.stderr)), (printed.clone(), String::new()));
+        fs::read(out).expect("the compiled module")
+    };
+    let plain = compiled(&[], &module);
+    let guided = compiled(&["--profile-use", profile], &module);
+    assert_ne!(plain, guided);
+    compiled(&[], with);
+    // A profile is of the module without it.
+    let again = folder.join("again.wasm");
+    let refused = weir(["profile", "embed", with, "--profile-use", profile, "-o", path(&again)]);
+    assert_fails_in_one_line(&refused, "", 2, &["--profile-use", "another module"]);
+    let refused = weir(["compile", &program("fib"), "--profile-use", profile, "-o", path(&again)]);
+    assert_fails_in_one_line(&refused, "", 2, &["--profile-use", "another module"]);
+    assert!(!again.exists());
+}
+
 #[test]
 fn a_profile_that_cannot_be_written_is_an_error_after_the_run() {
     let target = folder("unwritable").join("none/fib.prof");

@@ -9,6 +9,7 @@ use crate::records::engine::Engine;
 use crate::records::error::Error;
 use crate::records::error::{Context, Result};
 use crate::records::func_code::FuncCode;
+use crate::records::hints::ModuleHints;
 use crate::records::image::Images;
 use crate::records::kept_profile::KeptProfile;
 use crate::records::loading;
@@ -167,6 +168,7 @@ impl Module {
             exports,
             images: Images::default(),
             kept_profile,
+            hints: ModuleHints::default(),
             shelf,
             cached,
             refusals: Mutex::default(),

@@ -7,6 +7,7 @@ use crate::records::module::Module;
 use crate::records::precompiled::artifact::{Artifact, Source};
 use crate::records::precompiled::format::{Builder, Identity, MAGIC, ModulePart, Unusable};
 use crate::records::precompiled::shelf::CodeMap;
+use crate::records::precompiled::work::Work;
 use crate::records::stats::Fallback;
 use crate::sys;
 #[cfg(all(feature = "jit", target_arch = "x86_64", target_os = "linux"))]
@@ -28,7 +29,7 @@ pub enum Precompiled {
 impl Engine {
     /// Compiles a module ahead of time, every function with the optimiser and on all cores. The result is for
     /// [`Module::deserialize`]. Functions that the optimiser refuses get baseline code, if the settings have it, and the refusals are in
-    /// [`Engine::stats`].
+    /// [`Engine::stats`]. A profile [in the module](Module::embed_profile) is used.
     ///
     /// # Errors
     /// As [`Module::new`] and [`Module::serialize`].
@@ -70,6 +71,9 @@ impl Module {
     /// Compiles every function of the module with the optimiser, on all cores, and returns the module, the results of its validation
     /// and the code as bytes, from which [`Module::deserialize`] makes it again without validating or compiling. Functions that the
     /// optimiser refuses get baseline code, if the settings have it, and the refusals are in [`Module::stats`].
+    ///
+    /// If the module uses a profile ([`Module::use_profile`], or one [in the module](Module::embed_profile)), the code is compiled with it, and it
+    /// is in the bytes for later compilations.
     ///
     /// The bytes are for this build of Weir, the engine's settings and processors with the same features.
     ///
@@ -118,6 +122,10 @@ impl Module {
         for (&(func, grade), code) in &code {
             builder.code(func, grade, code)?;
         }
+        // What is compiled later, such as the code for running loops, is compiled with the profile, too.
+        let used = record.kept_profile.iter().flat_map(|kept| kept.used_by_function());
+        let work = used.map(|(func, profile)| Work { func, executed: 0, profile: profile.clone() });
+        builder.work(&work.collect())?;
         Ok(builder.finish(identity, *blake3::hash(&record.bytecode.bytes).as_bytes())?.into_inner())
     }
 

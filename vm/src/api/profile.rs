@@ -1,7 +1,9 @@
 //! The profile of a module: counts of branches and indirect calls, and their text for later processes.
 
 use crate::records::error::{Error, Result};
+use crate::records::hints::hash;
 use crate::records::module::{Module, ModuleRecord};
+use weir_contract::hints::embed;
 use weir_contract::profile::Profile;
 use weir_contract::profile_text::ModuleProfile;
 
@@ -70,6 +72,29 @@ impl Module {
         let kept = self.record().kept_profile.as_ref().ok_or_else(not_kept)?;
         let profile = ModuleProfile::read(text, kept.hash(), self.bytecode()).map_err(Error::new)?;
         kept.use_profile(profile).map_err(|_| Error::msg("the module uses a profile already"))
+    }
+
+    /// Returns the module's bytes with [its profile](Module::saved_profile) in custom sections. Whoever loads these bytes compiles with the
+    /// profile, as if [`Module::use_profile`] had been called.
+    ///
+    /// Branch hints and the compilation hints `compilation_priority` and `call_targets` are for any engine that knows them. Weir reads them in
+    /// modules of any producer, and `instr_freq`, too. They stand for counts of instructions that a run has not executed. The section
+    /// `weir.profile` has the profile itself.
+    ///
+    /// # Errors
+    /// As [`Module::saved_profile`].
+    ///
+    /// ```
+    /// use weir::{Config, Engine, Module};
+    ///
+    /// let engine = Engine::new(Config::new().keep_profiles(true))?;
+    /// let module = Module::new(&engine, "(module (func))")?;
+    /// let profiled = Module::new(&Engine::default(), module.embed_profile()?)?;
+    /// assert!(profiled.custom_sections().any(|(name, _)| name == "weir.profile"));
+    /// # Ok::<(), weir::Error>(())
+    /// ```
+    pub fn embed_profile(&self) -> Result<Vec<u8>> {
+        Ok(embed(self.bytecode(), &self.saved_profile()?, hash))
     }
 }
 

@@ -20,23 +20,36 @@ pub(crate) fn request<'a>(
     Request { module: bytecode, func, entry, sig_ids, backend, profile, options }
 }
 
-/// Returns the counts for the compilation of an entry: those of a used profile if it has any, else those of this run and, of modules from
-/// the cache, of earlier ones.
+/// Returns the counts for the compilation of an entry: those of a used profile or of one in the module if it has any, else [those of
+/// runs](counted), and for what was not executed the module's hints.
 pub(crate) fn counts(module: &ModuleRecord, func: u32, entry: Entry) -> Option<Cow<'_, Profile>> {
-    let used = module.kept_profile.as_ref().and_then(|kept| kept.used(func, entry));
-    used.map(Cow::Borrowed).or_else(|| {
-        let body = module.body(func)?;
-        let counts = module.func_code(func).profile(&module.bytecode, body);
-        let earlier = module.shelf.as_ref().and_then(|shelf| shelf.earlier().get(&func));
-        match (counts, earlier) {
-            (Some(mut counts), Some(earlier)) => {
-                counts.merge(&earlier.profile);
-                Some(Cow::Owned(counts))
-            }
-            (Some(counts), None) => Some(Cow::Owned(counts)),
-            (None, earlier) => earlier.map(|earlier| Cow::Borrowed(&earlier.profile)),
+    let ModuleRecord { bytecode, hints, kept_profile, .. } = module;
+    let used = kept_profile.as_ref().and_then(|kept| kept.used(func, entry));
+    if let Some(used) = used.or_else(|| hints.exact(bytecode, func, entry)) {
+        return Some(Cow::Borrowed(used));
+    }
+    match (counted(module, func), hints.profile(bytecode, func)) {
+        (Some(counts), Some(hints)) => {
+            let mut counts = counts.into_owned();
+            counts.fill(&hints);
+            Some(Cow::Owned(counts))
         }
-    })
+        (counts, hints) => counts.or(hints.map(Cow::Owned)),
+    }
+}
+
+/// Returns the counts of this run and, of modules from the cache, of earlier ones.
+pub(crate) fn counted(module: &ModuleRecord, func: u32) -> Option<Cow<'_, Profile>> {
+    let counts = module.func_code(func).profile(&module.bytecode, module.body(func)?);
+    let earlier = module.shelf.as_ref().and_then(|shelf| shelf.earlier().get(&func));
+    match (counts, earlier) {
+        (Some(mut counts), Some(earlier)) => {
+            counts.merge(&earlier.profile);
+            Some(Cow::Owned(counts))
+        }
+        (Some(counts), None) => Some(Cow::Owned(counts)),
+        (None, earlier) => earlier.map(|earlier| Cow::Borrowed(&earlier.profile)),
+    }
 }
 
 /// Returns the back ends to try, in order, when `backend` is requested.

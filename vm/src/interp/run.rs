@@ -36,7 +36,7 @@ pub(crate) unsafe fn run(instance: *mut InstanceCtx, func: u32, fp: *mut u64) ->
             // The function has been entered, but has no frame.
             let limit = record.module.engine().config().max_backtrace;
             if let Some(frames) = failure.missing_backtrace(limit) {
-                let start = || record.module.bytecode().bodies[(func - (*scope).imported_funcs) as usize].range().start;
+                let start = || record.module.bytecode().bodies[(func - (*scope).imported_funcs) as usize].start();
                 frames.push(&record.module, func, limit, start);
                 frames.extend(store_of(instance), limit);
             }

@@ -2,6 +2,7 @@
 //!
 //! [`Config::keep_profiles`]: crate::Config::keep_profiles
 
+use super::hints::hash;
 use std::collections::BTreeMap;
 use std::sync::{Mutex, OnceLock, PoisonError};
 use weir_contract::Entry;
@@ -22,7 +23,7 @@ pub(crate) struct KeptProfile {
 impl KeptProfile {
     /// Creates the profile of the module with these bytes.
     pub fn new(bytes: &[u8]) -> KeptProfile {
-        KeptProfile { hash: *blake3::hash(bytes).as_bytes(), used: OnceLock::new(), compiled: Mutex::default() }
+        KeptProfile { hash: hash(bytes), used: OnceLock::new(), compiled: Mutex::default() }
     }
 
     /// Returns the hash of the module's bytes.
@@ -39,6 +40,14 @@ impl KeptProfile {
     /// had counted nothing.
     pub fn used(&self, func: u32, entry: Entry) -> Option<&Profile> {
         self.used.get()?.counts(func, entry).filter(|profile| !profile.is_empty())
+    }
+
+    /// Returns, of the profile of an earlier run, the counts for calls of each function that has any, ascending by function.
+    pub fn used_by_function(&self) -> Vec<(u32, &Profile)> {
+        let Some(used) = self.used.get() else { return Vec::new() };
+        let mut funcs: Vec<u32> = used.entries.keys().map(|&(func, _)| func).collect();
+        funcs.dedup();
+        funcs.into_iter().filter_map(|func| Some((func, self.used(func, Entry::Call)?))).collect()
     }
 
     /// Keeps the counts with which the code was compiled that is about to be installed.

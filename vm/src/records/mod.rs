@@ -22,6 +22,7 @@ pub(crate) mod fiber;
 pub(crate) mod func_code;
 pub(crate) mod header;
 pub(crate) mod heap;
+pub(crate) mod hints;
 pub(crate) mod host;
 pub(crate) mod image;
 pub(crate) mod instance;

@@ -4,6 +4,7 @@ use crate::records::body::Bodies;
 use crate::records::census::Counts;
 use crate::records::engine::Engine;
 use crate::records::func_code::FuncCode;
+use crate::records::hints::ModuleHints;
 use crate::records::image::Images;
 use crate::records::kept_profile::KeptProfile;
 use crate::records::precompiled::cache::Cached;
@@ -92,6 +93,8 @@ pub(crate) struct ModuleRecord {
     pub images: Images,
     /// The kept profile, with [`Config::keep_profiles`](crate::Config::keep_profiles).
     pub kept_profile: Option<KeptProfile>,
+    /// Its compilation hints.
+    pub hints: ModuleHints,
     /// Its code that outlives a process, if it has such.
     pub shelf: Option<Shelf>,
     /// Its place in a cache, if it has one.
@@ -161,7 +164,7 @@ impl ModuleRecord {
 impl Counts for ModuleRecord {
     fn count(&self, stats: &mut Stats) {
         stats.validate_ms += self.validate_ns as f64 / 1e6;
-        stats.body_bytes += self.bytecode.bodies.iter().map(|body| body.range().len() as u64).sum::<u64>();
+        stats.body_bytes += self.bytecode.bodies.iter().map(|body| u64::from(body.range().end - body.start())).sum::<u64>();
         stats.accepted_bytes += self.bytecode.accepted_bytes();
         stats.functions.total += self.code.len() as u64;
         stats.functions.fallbacks.extend_from_slice(&self.refusals.lock().unwrap_or_else(PoisonError::into_inner));

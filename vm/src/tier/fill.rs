@@ -6,7 +6,7 @@ use super::install::compile_and_install;
 use super::queue::Job;
 use super::state::{engine_of, state_of};
 use super::{policy, publish, stored};
-use crate::compilation::request::counts;
+use crate::compilation::request::counted;
 use crate::records::func_code::FuncCode;
 use crate::records::module::ModuleRecord;
 use crate::records::precompiled::format::Grade;
@@ -86,7 +86,8 @@ pub(super) fn work(module: &ModuleRecord) -> Vec<Work> {
     let mut before = 0.0;
     let fits = |candidate: &Candidate| policy::leaves(candidate.bytes, candidate.key.level, &mut before, ran);
     let work = |Candidate { key: Key { func, .. }, executed, .. }| {
-        let profile = counts(module, func, Entry::Call).unwrap_or_default().into_owned();
+        // The module's hints are in the module.
+        let profile = counted(module, func).unwrap_or_default().into_owned();
         Work { func, executed, profile }
     };
     candidates(module).into_iter().filter(fits).map(work).collect()

@@ -1,5 +1,6 @@
 //! The background compiler: threads that compile the functions of a queue, those with the greatest expected gain first.
-//! Requests that [go first](Job::goes_first) precede all others.
+//! Requests that [go first](Job::goes_first) precede all others, and those of functions to which the module's hints give a
+//! [priority](Job::priority) precede the rest.
 //!
 //! The gain of a compilation is the time that it saves for each nanosecond that it takes, if the function continues to be
 //! executed as it was since the request. It is computed when a thread looks for work, because it changes while a request
@@ -9,6 +10,7 @@
 use crate::records::stack::with_room;
 use crate::sys::affinity::{self, Processors};
 use crate::sys::thread;
+use std::cmp::Reverse;
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -40,6 +42,11 @@ pub(super) trait Job: Send {
     /// Returns whether the request precedes those of which this is false.
     fn goes_first(&self) -> bool {
         false
+    }
+
+    /// Returns the priority of the function, as the module's hints have it. Among requests that are equal otherwise the lowest comes first.
+    fn priority(&self) -> u32 {
+        u32::MAX
     }
 
     /// Returns whether all others precede the request. It is no function's, and never stale.
@@ -118,7 +125,8 @@ fn choose(mut waiting: Vec<Waiting>, now: Instant) -> (Option<Box<dyn Job>>, Vec
         }
         !stale
     });
-    let rank = |waiting: &Waiting| (waiting.job.goes_first(), !waiting.job.goes_last(), waiting.gain(now));
+    let rank = |Waiting { job, .. }: &Waiting| (job.goes_first(), !job.goes_last(), Reverse(job.priority()));
+    let rank = |waiting: &Waiting| (rank(waiting), waiting.gain(now));
     let ranks = waiting.iter().map(rank).enumerate();
     // Of equal ones, the first.
     let best = ranks.reduce(|best, other| if other.1 > best.1 { other } else { best });
@@ -336,6 +344,7 @@ mod tests {
         wanted: Arc<AtomicBool>,
         first: bool,
         last: bool,
+        priority: u32,
         send: Sender<Outcome>,
     }
 
@@ -351,6 +360,10 @@ mod tests {
 
         fn goes_last(&self) -> bool {
             self.last
+        }
+
+        fn priority(&self) -> u32 {
+            self.priority
         }
 
         fn work(&self) -> Option<u64> {
@@ -376,6 +389,7 @@ mod tests {
                 wanted: wanted.clone(),
                 first: false,
                 last: false,
+                priority: u32::MAX,
                 send: send.clone(),
             }),
             (work, wanted),
@@ -446,6 +460,24 @@ mod tests {
         assert_eq!((chosen, dropped), (Some(0), vec![]));
         assert_eq!(run_best(all, start + 3 * STALE, &receive).0, Some(7));
         drop(queue);
+    }
+
+    #[test]
+    fn requests_with_a_priority_precede_the_others_whatever_their_gain() {
+        let (send, receive) = channel();
+        let start = Instant::now();
+        let (mut all, _) = waiting(&[9.0, 5.0, 1.0, 2.0], start, &send);
+        for (number, value, priority, first) in [(4, 1.0, 7, false), (5, 1.0, 3, false), (6, 0.5, 9, true)] {
+            let (mut job, _) = job(number, &send);
+            (job.priority, job.first) = (priority, first);
+            all.push(Waiting { job, value, since: start, work_before: 100, seen: 100, changed: start });
+        }
+        let mut order = Vec::new();
+        while !all.is_empty() {
+            let (chosen, _, rest) = run_best(all, start, &receive);
+            (order, all) = ([order, chosen.into_iter().collect()].concat(), rest);
+        }
+        assert_eq!(order, [6, 5, 4, 0, 1, 3, 2]);
     }
 
     #[test]

@@ -294,7 +294,8 @@ fn find(module: &Arc<ModuleRecord>, key: Key) -> Found {
         Decision::Queue(backend) => {
             entries.queued(key);
             drop(entries);
-            let compilation = Compilation { module: Arc::downgrade(module), key, backend };
+            let priority = module.hints.priority(&module.bytecode, func);
+            let compilation = Compilation { module: Arc::downgrade(module), key, backend, priority };
             let queued = engine.queue.push(policy::value(bytes, entry), Box::new(compilation));
             match queued {
                 Ok(()) => Found::Later(policy.next_ticks(level)),
@@ -309,6 +310,8 @@ struct Compilation {
     module: Weak<ModuleRecord>,
     key: Key,
     backend: Backend,
+    /// See [`Job::priority`].
+    priority: u32,
 }
 
 impl Job for Compilation {
@@ -320,6 +323,10 @@ impl Job for Compilation {
 
     fn goes_first(&self) -> bool {
         self.key.level == Level::Baseline
+    }
+
+    fn priority(&self) -> u32 {
+        self.priority
     }
 
     fn drop_stale(&self) {

@@ -239,7 +239,7 @@ unsafe fn evaluate(instance: *mut InstanceCtx, func: &Func<'_>, args: *mut u64) 
         let scope = &raw const record.scope;
         let body = (*scope).bodies.add((func.index - (*scope).imported_funcs) as usize);
         let at = |pc: u32| Position { pc: (*scope).bytes.add(pc as usize), sp: args, fp: ptr::null_mut(), body, scope };
-        let start = bytecode.bodies[(func.index - bytecode.imported_funcs) as usize].range().start;
+        let start = bytecode.bodies[(func.index - bytecode.imported_funcs) as usize].start();
         let position = Cell::new(at(start));
         let stack = (*instance).stack;
         let activation = EvaluatorActivation::new(stack);
@@ -282,7 +282,7 @@ unsafe fn evaluate_at(
         let bytecode = instance_of(instance).module.bytecode();
         let ty = bytecode.func_type(func.index);
         if native_overflow((*instance).stack) {
-            let start = bytecode.bodies[(func.index - bytecode.imported_funcs) as usize].range().start;
+            let start = bytecode.bodies[(func.index - bytecode.imported_funcs) as usize].start();
             return Err(failed(Trap::StackOverflow.into(), start));
         }
         let words = slot_words(&ty.params);

@@ -71,7 +71,7 @@ const ORDER: [SectionId; 13] = [
 /// # Errors
 /// A table needs an initial value that the module cannot name; or the memories have more data than a module.
 pub(crate) fn encode(module: &Module, state: &State<'_>, exports: &Exports) -> Result<Vec<u8>> {
-    let sections = sections(&module.bytes).map_err(Error::new)?;
+    let sections = module.sections();
     let content =
         |id: SectionId| sections.iter().find(|(section, _)| *section == id as u8).map(|(_, range)| &module.bytes[range.clone()]);
     let has_data_count = content(SectionId::DataCount).is_some();
@@ -133,21 +133,6 @@ impl Replaced {
         }
         true
     }
-}
-
-/// Returns id and contents of each section.
-fn sections(bytes: &[u8]) -> Result<Vec<(u8, Range<usize>)>, wasmparser::BinaryReaderError> {
-    const PREAMBLE: usize = 8;
-    let mut reader = BinaryReader::new(&bytes[PREAMBLE..], PREAMBLE as u64);
-    let mut sections = Vec::new();
-    while !reader.eof() {
-        let id = reader.read_u8()?;
-        let size = reader.read_var_u32()? as usize;
-        let start = reader.original_position() as usize;
-        reader.read_bytes(size)?;
-        sections.push((id, start..start + size));
-    }
-    Ok(sections)
 }
 
 /// Whether a custom section is one with debugging information of which only the name was read: see [`weir_bytecode::file`].
@@ -517,7 +502,7 @@ mod tests {
 
     /// The sections of a module: ids and contents.
     fn contents(module: &Module) -> Vec<(u8, &[u8])> {
-        sections(&module.bytes).unwrap().into_iter().map(|(id, range)| (id, &module.bytes[range])).collect()
+        module.sections().into_iter().map(|(id, range)| (id, &module.bytes[range])).collect()
     }
 
     fn section(module: &Module, id: SectionId) -> Option<&[u8]> {
