@@ -10,7 +10,7 @@ use crate::profiles;
 use crate::rng::Rng;
 use crate::side_tables;
 use std::fmt;
-use weir::{AsContextMut, Config, Func, Module, Store, Tier, Trap, Val};
+use weir::{AsContextMut, Config, Func, Module, RoundTrip, Store, Tier, Trap, Val};
 
 /// More fuel than any generated program needs.
 pub const AMPLE_FUEL: u64 = 1 << 40;
@@ -48,10 +48,10 @@ impl Subject {
         self.name.starts_with("stress")
     }
 
-    /// Lets it serialise each module and make it again, if it is of Weir.
-    pub fn round_trip(&mut self) {
+    /// Lets it serialise each module and make it again in this way, if it is of Weir.
+    pub fn round_trip(&mut self, way: &RoundTrip) {
         if let Setup::Weir(config) = &mut self.setup {
-            config.round_trip(true);
+            config.round_trip(Some(way.clone()));
         }
     }
 
@@ -365,7 +365,8 @@ fn same_end(a: &CallEnd, b: &CallEnd) -> bool {
     }
 }
 
-fn to_val(value: Value) -> Val {
+/// The value as an argument.
+pub fn to_val(value: Value) -> Val {
     match value {
         Value::I32(x) => Val::I32(x),
         Value::I64(x) => Val::I64(x),

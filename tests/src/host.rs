@@ -49,7 +49,7 @@ impl Drop for HostValue {
 ///
 /// # Errors
 /// The errors of [`Instance::new`].
-pub fn instantiate(store: &mut Store<()>, module: &Module, values: &HostValues) -> Result<Instance> {
+pub fn instantiate<T: 'static>(store: &mut Store<T>, module: &Module, values: &HostValues) -> Result<Instance> {
     let mut linker = Linker::new(module.engine());
     let mut named = HashSet::new();
     for import in module.imports() {
@@ -68,7 +68,7 @@ pub fn instantiate(store: &mut Store<()>, module: &Module, values: &HostValues) 
     let mut of_other = linker.clone();
     for import in module.imports().filter(|import| import.module() == "o") {
         let (ExternType::Func(ty), name, first) = (import.ty(), import.name().to_owned(), first.clone()) else { continue };
-        let call = Func::new(&mut *store, ty, move |mut caller: Caller<'_, ()>, args, results| match first.get() {
+        let call = Func::new(&mut *store, ty, move |mut caller: Caller<'_, T>, args, results| match first.get() {
             Some(instance) if name != "reset" => {
                 let func = Instance::get_func(instance, &mut caller, &name).expect("each function is exported");
                 func.call(&mut caller, args, results)
@@ -83,17 +83,17 @@ pub fn instantiate(store: &mut Store<()>, module: &Module, values: &HostValues) 
     Ok(*first.get_or_init(|| instance))
 }
 
-fn define_functions(linker: &mut Linker<()>, throws: Option<Tag>, values: HostValues) -> Result<()> {
-    linker.func_wrap("h", "make", move |mut caller: Caller<'_, ()>, number: i64| -> Result<Option<Rooted<ExternRef>>> {
+fn define_functions<T: 'static>(linker: &mut Linker<T>, throws: Option<Tag>, values: HostValues) -> Result<()> {
+    linker.func_wrap("h", "make", move |mut caller: Caller<'_, T>, number: i64| -> Result<Option<Rooted<ExternRef>>> {
         ExternRef::new(&mut caller, values.make(number)).map(Some)
     })?;
-    linker.func_wrap("h", "number", |caller: Caller<'_, ()>, value: Option<Rooted<ExternRef>>| -> Result<i64> {
+    linker.func_wrap("h", "number", |caller: Caller<'_, T>, value: Option<Rooted<ExternRef>>| -> Result<i64> {
         let Some(value) = value else { return Ok(-1) };
         let data = value.data(&caller)?.and_then(|data| data.downcast_ref::<HostValue>());
         Ok(data.expect("a value that `make` made").number)
     })?;
-    linker.func_wrap("h", "collect", |mut caller: Caller<'_, ()>| caller.gc(None))?;
-    linker.func_wrap("h", "throw", move |mut caller: Caller<'_, ()>, payload: i32| -> Result<()> {
+    linker.func_wrap("h", "collect", |mut caller: Caller<'_, T>| caller.gc(None))?;
+    linker.func_wrap("h", "throw", move |mut caller: Caller<'_, T>, payload: i32| -> Result<()> {
         let Some(tag) = throws.filter(|_| payload % 2 != 0) else { return Ok(()) };
         let ty = ExnType::from_tag_type(&tag.ty(&caller))?;
         let pre = ExnRefPre::new(&mut caller, ty);

@@ -7,6 +7,7 @@ pub mod crossings;
 pub mod damaged;
 pub mod dataflow;
 pub mod differential;
+pub mod elsewhere;
 pub mod engines;
 pub mod filetest;
 pub mod generate;
@@ -18,6 +19,7 @@ pub mod random_ssa;
 pub mod rng;
 pub mod side_tables;
 pub mod smith;
+pub mod snapshots;
 
 /// Whether tests rewrite their expected output instead of comparing with it: `WEIR_BLESS=1` in the environment.
 ///

@@ -6,7 +6,7 @@
 
 use crate::crossings;
 use crate::differential::wasmi_trap;
-use crate::engines::engine;
+use crate::engines::{default_engine, engine};
 use crate::rng::Rng;
 use crate::side_tables;
 use arbitrary::Unstructured;
@@ -215,8 +215,7 @@ fn argument(ty: ValType, rng: &mut Rng) -> Value {
 fn on_weir(wasm: &[u8], seed: u64, config: &weir::Config) -> weir::Result<(Outcome, FunctionStats)> {
     let engine = engine(config)?;
     let module = weir::Module::new(&engine, wasm)?;
-    let limits = weir::StoreLimitsBuilder::new().memory_size(MAX_MEMORY_BYTES).table_elements(MAX_TABLE_ELEMENTS).build();
-    let mut store = Store::new(&engine, limits);
+    let mut store = Store::new(&engine, limits());
     store.limiter(|limits| limits);
     store.set_epoch_deadline(u64::MAX);
     let mut outcome = Outcome::default();
@@ -248,6 +247,27 @@ fn on_weir(wasm: &[u8], seed: u64, config: &weir::Config) -> weir::Result<(Outco
     let stats = engine.stats();
     crossings::add(&weir::Stats::default(), &stats);
     Ok((outcome, stats.functions))
+}
+
+/// The limits of memories and tables.
+pub fn limits() -> weir::StoreLimits {
+    weir::StoreLimitsBuilder::new().memory_size(MAX_MEMORY_BYTES).table_elements(MAX_TABLE_ELEMENTS).build()
+}
+
+/// The calls that are made of a module: the name of each exported function, and arguments.
+///
+/// # Errors
+/// Those of [`weir::Module::new`].
+pub fn calls(wasm: &[u8], seed: u64) -> weir::Result<Vec<(String, Vec<Val>)>> {
+    let module = weir::Module::new(&default_engine(), wasm)?;
+    let mut rng = Rng::new(seed);
+    let mut calls = Vec::new();
+    for export in module.exports() {
+        if let weir::ExternType::Func(ty) = export.ty() {
+            calls.push((export.name().to_owned(), ty.params().map(|ty| to_weir(ty, argument(ty, &mut rng))).collect()));
+        }
+    }
+    Ok(calls)
 }
 
 /// Adds the exported globals and memories of an instance.

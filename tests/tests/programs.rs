@@ -2,7 +2,8 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use weir::{Config, FunctionStats, Linker, Module, Profile, Stats, Store, Tier};
+use weir::{Config, FunctionStats, Linker, Module, Profile, RoundTrip, Stats, Store, Tier};
+use weir_tests::elsewhere::twice;
 use weir_tests::engines::engine;
 use weir_tests::pass_sets::PassSet;
 use weir_wasi::WasiCtx;
@@ -113,6 +114,21 @@ fn native() {
         let functions = run.stats.functions;
         assert!(functions.native > 0 && functions.cranelift == 0 && all_compiled(&functions), "{name}: {functions:?}");
     }
+}
+
+/// Each program, compiled and stored by another process.
+#[test]
+fn native_from_stored_code() {
+    twice("native_from_stored_code", |way| {
+        let is_read = matches!(way, RoundTrip::From(_));
+        for (name, run) in all_programs_with(Config::new().tier(Tier::Native).round_trip(Some(way))) {
+            let (functions, stored) = (run.stats.functions, run.stats.stored);
+            if is_read {
+                assert!(functions.native == 0 && all_compiled(&functions) && stored.damaged == 0, "{name}: {functions:?}");
+                assert!(stored.optimised > 0, "{name}");
+            }
+        }
+    });
 }
 
 #[test]

@@ -1,7 +1,8 @@
 //! The specification suite on every tier that compiles. The tests of `weir-vm` run it on the interpreter.
 
-use weir::{Config, Engine, Stats, Tier};
+use weir::{Config, Engine, RoundTrip, Stats, Tier};
 use weir_spec::{Summary, run};
+use weir_tests::elsewhere::twice;
 use weir_tests::engines::engine;
 use weir_tests::pass_sets::PassSet;
 
@@ -44,10 +45,20 @@ fn all_native(summary: &Summary) {
     assert_eq!(summary.count(|stats| stats.functions.cranelift), 0, "{:?}", summary.stats);
 }
 
-/// Every module is stored, and made again from the bytes.
+/// Every module is stored by another process, and made from its bytes here.
 #[test]
 fn native_from_stored_code() {
-    let summary = suite(Config::new().tier(Tier::Native).round_trip(true), None);
+    twice("native_from_stored_code", |way| {
+        let is_read = matches!(way, RoundTrip::From(_));
+        let summary = suite(Config::new().tier(Tier::Native).round_trip(Some(way)), None);
+        if is_read {
+            all_stored(&summary);
+        }
+    });
+}
+
+/// Checks that every called function ran in stored code.
+fn all_stored(summary: &Summary) {
     let [stored, native] =
         [|stats: &Stats| stats.stored.optimised, |stats: &Stats| stats.functions.native].map(|of| summary.count(of));
     assert!(stored > 7_000 && native == 0, "{stored} functions from stored code, {native} compiled");

@@ -119,7 +119,7 @@ pub use api::unchecked::ValRaw;
 pub use api::value::{ExnRef, ExternRef, Ref, V128, Val};
 pub use records::backtrace::{FrameInfo, WasmBacktrace};
 pub use records::call_hook::CallHook;
-pub use records::config::{Allocator, Config, Tier, Unavailable, WasmBacktraceDetails};
+pub use records::config::{Allocator, Config, RoundTrip, Tier, Unavailable, WasmBacktraceDetails};
 pub use records::engine::{Engine, EngineWeak};
 pub use records::error::{Error, Result, ToWasmtimeResult};
 pub use records::events::{CompiledBy, ProfilingStrategy, TierEventKind};

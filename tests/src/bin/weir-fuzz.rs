@@ -3,16 +3,19 @@
 use clap::{Parser, Subcommand};
 use std::io::{IsTerminal, Write};
 use std::path::PathBuf;
-use std::process::ExitCode;
+use std::process::{Command, ExitCode};
+use weir::RoundTrip;
 use weir_tests::acceptance::{self, Tally};
 use weir_tests::coverage::Coverage;
 use weir_tests::crossings;
 use weir_tests::damaged::{self, ModuleOutcome};
 use weir_tests::differential::{self, Agreement, Setup, Subject};
+use weir_tests::elsewhere::Elsewhere;
 use weir_tests::generate::{generate, switching, throwing};
 use weir_tests::legacy;
 use weir_tests::rng::Rng;
 use weir_tests::smith;
+use weir_tests::snapshots::{self, Calls};
 
 const HELP: &str = "\
 Exit codes: 0 if there was no difference and no failure, 1 if there was one, 2 for wrong arguments.
@@ -22,6 +25,7 @@ Examples:
   weir-fuzz --count 1000 --smith --tier nat  modules of wasm-smith, native code only
   weir-fuzz damage --count 10000             malformed and hostile modules
   weir-fuzz validate --count 10000           bodies, valid and ill-typed
+  weir-fuzz snapshot --count 4000            programs of each kind, before and after a snapshot
   weir-fuzz legacy --count 500               legacy instructions of exceptions, and their translation; needs node 26 and wasm-opt";
 
 /// Compares random programs on all tiers and on wasmi.
@@ -40,6 +44,8 @@ enum Task {
     Damage(Options),
     /// Validate bodies, each as it is and with one edit, in both ways: with the acceptor and with wasmparser alone
     Validate(Options),
+    /// Take a snapshot of each program between two calls, on one tier, and compare what follows with the same in the snapshot on another
+    Snapshot(Options),
     /// Compare modules with the legacy instructions of exceptions, and what wasm-opt translates them to, with Node instead, on all tiers
     /// and under stress; needs node 26 and wasm-opt
     Legacy(Options),
@@ -61,7 +67,8 @@ struct Compare {
     /// Compare programs that throw and catch exceptions, in both forms of the proposal
     #[arg(long, conflicts_with_all = ["smith", "switching"])]
     throwing: bool,
-    /// Serialise each module in the tiers whose code can be stored, and run it as made again from the bytes
+    /// Run each module, in the tiers whose code can be stored, as made from the bytes that another process has serialised: this command
+    /// starts itself for some seeds at a time
     #[arg(long)]
     stored: bool,
     /// Move every object of the collected heap at every safepoint
@@ -117,14 +124,72 @@ fn progress(text: &str) {
     }
 }
 
-fn subjects(compare: &Compare, seed: u64) -> Vec<Subject> {
+/// The modules that another process stores with `--stored`.
+struct Stored<'c> {
+    compare: &'c Compare,
+    /// `None` without `--stored`, and in that process.
+    elsewhere: Option<Elsewhere>,
+}
+
+impl<'c> Stored<'c> {
+    /// Programs that are stored at a time. Each takes less than a megabyte.
+    const BATCH: u64 = 50;
+
+    fn new(compare: &'c Compare) -> Stored<'c> {
+        let reads = compare.stored && Elsewhere::role().is_none();
+        Stored { compare, elsewhere: reads.then(|| Elsewhere::new().expect("a folder for temporary files")) }
+    }
+
+    /// Has the modules of this seed stored, with those of the next ones. Returns an error if the other process fails: it compares all that this
+    /// one does.
+    fn prepare(&self, seed: u64) -> Result<(), String> {
+        let (Some(elsewhere), options) = (&self.elsewhere, &self.compare.options) else { return Ok(()) };
+        let before = seed - options.seed;
+        if !before.is_multiple_of(Stored::BATCH) {
+            return Ok(());
+        }
+        let count = Stored::BATCH.min(options.count - before);
+        let mut other = Command::new(std::env::current_exe().map_err(|error| error.to_string())?);
+        match elsewhere.write(other.args(self.compare.arguments(seed, count))) {
+            Ok(true) => Ok(()),
+            Ok(false) => Err(format!("seed {seed}: the process that stores {count} modules from this one failed")),
+            Err(error) => Err(format!("seed {seed}: no process to store modules: {error}")),
+        }
+    }
+
+    /// How modules are made again.
+    fn way(&self) -> Option<RoundTrip> {
+        self.elsewhere.as_ref().map(Elsewhere::read).or_else(|| Elsewhere::role().filter(|_| self.compare.stored))
+    }
+}
+
+impl Compare {
+    /// The arguments for these seeds.
+    fn arguments(&self, seed: u64, count: u64) -> Vec<String> {
+        let Compare { options, smith, stress, switching, throwing, stored, gc_stress, wide } = self;
+        let flags = [
+            (smith, "--smith"),
+            (stress, "--stress"),
+            (switching, "--switching"),
+            (throwing, "--throwing"),
+            (stored, "--stored"),
+            (gc_stress, "--gc-stress"),
+            (wide, "--wide"),
+        ];
+        let flags = flags.into_iter().filter_map(|(set, flag)| set.then(|| flag.to_owned()));
+        let tiers = options.tiers.iter().map(|tier| format!("--tier={tier}"));
+        flags.chain(tiers).chain([format!("--seed={seed}"), format!("--count={count}")]).collect()
+    }
+}
+
+fn subjects(compare: &Compare, seed: u64, stored: Option<&RoundTrip>) -> Vec<Subject> {
     let mut tiers = differential::tiers(compare.stress.then_some(seed));
     if compare.switching {
         // Not all, because the code differs if crossings are counted.
         tiers.iter_mut().filter(|tier| tier.is_stressed()).for_each(|tier| tier.count_crossings(seed % 8 != 7));
     }
-    if compare.stored {
-        tiers.iter_mut().for_each(Subject::round_trip);
+    if let Some(way) = stored {
+        tiers.iter_mut().for_each(|tier| tier.round_trip(way));
     }
     tiers.iter_mut().for_each(|tier| tier.gc_stress(compare.gc_stress));
     tiers.retain(|tier| compare.options.asks_for(&tier.name));
@@ -159,13 +224,18 @@ fn fuzz_smith(compare: &Compare) -> ExitCode {
     let options = &compare.options;
     let (mut modules, mut differences, mut total) = (0u64, 0u64, smith::Agreement::default());
     let mut coverage = Coverage::default();
+    let stored = Stored::new(compare);
     for seed in options.seeds() {
+        if let Err(failure) = stored.prepare(seed) {
+            differences += 1;
+            report(options, seed, &[], &failure);
+        }
         let Some(wasm) = smith::module(seed) else { continue };
         let wasm = if compare.wide { weir_spec::widen(wasm) } else { wasm };
         modules += 1;
         // If it is invalid, the comparison reports that.
         let _ = coverage.add(&wasm);
-        let configs: Vec<weir::Config> = (subjects(compare, seed).into_iter())
+        let configs: Vec<weir::Config> = (subjects(compare, seed, stored.way().as_ref()).into_iter())
             // Profiles are not generated for these modules.
             .filter(|subject| subject.profile.is_none())
             .filter_map(|subject| match subject.setup {
@@ -254,6 +324,33 @@ fn validate(options: &Options) -> ExitCode {
     if differences == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
+/// Compares programs with their snapshots.
+fn fuzz_snapshots(options: &Options) -> ExitCode {
+    let tiers = || differential::tiers(None).into_iter().filter(|tier| tier.profile.is_none() && options.asks_for(&tier.name));
+    let of_weir = |tier: Subject| match tier.setup {
+        Setup::Weir(config) => Some((tier.name, *config)),
+        Setup::Wasmi => None,
+    };
+    let tiers: Vec<(String, weir::Config)> = tiers().filter_map(of_weir).collect();
+    let (mut tally, mut differences) = (snapshots::Tally::default(), 0u64);
+    for seed in options.seeds() {
+        let Some(program) = Calls::random(seed) else { continue };
+        let mut rng = Rng::new(seed);
+        let [first, second] = [rng.pick(&tiers), rng.pick(&tiers)];
+        match snapshots::compare(&program, [&first.1, &second.1], rng.one_in(2)) {
+            Ok(found) => tally += found,
+            Err(difference) => {
+                differences += 1;
+                report(options, seed, &program.wasm, &format!("seed {seed}, {}, then {}: {difference}", first.0, second.0));
+            }
+        }
+    }
+    progress("");
+    println!("{tally}");
+    println!("{differences} differences");
+    if differences == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
 /// The modules for which Node is started once.
 const BATCH: usize = 50;
 
@@ -298,7 +395,12 @@ fn fuzz(compare: &Compare) -> ExitCode {
     let options = &compare.options;
     let (mut differences, mut long, mut total) = (0u64, 0u64, Agreement::default());
     let mut coverage = Coverage::default();
+    let stored = Stored::new(compare);
     for seed in options.seeds() {
+        if let Err(failure) = stored.prepare(seed) {
+            differences += 1;
+            report(options, seed, &[], &failure);
+        }
         let program = match (compare.switching, compare.throwing) {
             (true, _) => switching,
             (_, true) => throwing,
@@ -309,7 +411,7 @@ fn fuzz(compare: &Compare) -> ExitCode {
             program.wasm = weir_spec::widen(program.wasm);
         }
         let _ = coverage.add(&program.wasm);
-        match differential::compare(&program, &subjects(compare, seed), seed.wrapping_mul(37) as u8) {
+        match differential::compare(&program, &subjects(compare, seed, stored.way().as_ref()), seed.wrapping_mul(37) as u8) {
             Ok(agreement) => {
                 total += agreement;
                 long += u64::from(agreement.executed >= 1000);
@@ -348,9 +450,12 @@ fn main() -> ExitCode {
         Some(Task::Legacy(options)) => {
             (&options.tiers, differential::tiers(Some(0)).iter().any(|tier| options.asks_for(&tier.name)))
         }
+        Some(Task::Snapshot(options)) => {
+            (&options.tiers, differential::tiers(None).iter().any(|tier| options.asks_for(&tier.name)))
+        }
         // No tier executes the bodies.
         Some(Task::Validate(options)) => (&options.tiers, options.tiers.is_empty()),
-        None => (&compare.options.tiers, !subjects(compare, 0).is_empty()),
+        None => (&compare.options.tiers, !subjects(compare, 0, None).is_empty()),
     };
     if !any {
         eprintln!("no tier's name contains {}", asked.join(" or "));
@@ -359,6 +464,7 @@ fn main() -> ExitCode {
     match &arguments.task {
         Some(Task::Damage(options)) => damage(options),
         Some(Task::Validate(options)) => validate(options),
+        Some(Task::Snapshot(options)) => smith::with_stack(|| fuzz_snapshots(options)),
         Some(Task::Legacy(options)) => smith::with_stack(|| fuzz_legacy(options)),
         None if arguments.compare.smith => smith::with_stack(|| fuzz_smith(&arguments.compare)),
         None => fuzz(&arguments.compare),

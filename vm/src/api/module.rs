@@ -109,7 +109,10 @@ impl Module {
         let shelf = cached.is_some().then(|| Shelf::new(None, true));
         let module = Module::from_validated(engine, bytecode, shelf, cached, started)?;
         hash_early(&module);
-        if engine.config().round_trip { module.again() } else { Ok(module) }
+        match &engine.config().round_trip {
+            Some(way) => module.again(way),
+            None => Ok(module),
+        }
     }
 
     /// Makes a module from its bytes, which are validated except for its bodies. Their results and code are the artifact's. Code that is

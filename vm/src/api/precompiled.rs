@@ -1,6 +1,6 @@
 //! Modules that are compiled ahead of time.
 
-use crate::records::config::Unavailable;
+use crate::records::config::{RoundTrip, Unavailable};
 use crate::records::engine::Engine;
 use crate::records::error::{Context, Error, Result};
 use crate::records::module::Module;
@@ -15,6 +15,7 @@ use crate::tier::{ahead::compile_all, stored::identity};
 use std::io::Cursor;
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use weir_bytecode::FuncBody;
 use weir_bytecode::stored::to_bytes;
 
@@ -160,20 +161,37 @@ impl Module {
 
 impl Module {
     /// Makes the module again from its bytes, if it can be serialised: see [`Config::round_trip`](crate::Config::round_trip).
-    pub(crate) fn again(self) -> Result<Module> {
+    pub(crate) fn again(self, way: &RoundTrip) -> Result<Module> {
         let engine = self.engine();
         let bytes = &self.bytecode().bytes;
+        let identity = match identity_of(engine) {
+            Ok(identity) => identity,
+            Err(_) => return Ok(self),
+        };
         // One half of the modules has its code installed at first calls, and the other before them.
         let is_entry = bytes.len().is_multiple_of(2);
-        let stored = match self.store(!is_entry) {
-            Ok(stored) => Box::new(stored.into_boxed_slice()),
-            Err(error) if error.is::<Unavailable>() => return Ok(self),
-            Err(error) => return Err(error),
+        let file = |folder: &Path| {
+            let name = blake3::Hasher::new().update(&identity.settings).update(bytes).finalize();
+            folder.join(name.to_hex().as_str())
+        };
+        let stored: Box<dyn Source> = match way {
+            RoundTrip::Here => Box::new(self.store(!is_entry)?.into_boxed_slice()),
+            RoundTrip::To(folder) => {
+                // Threads and engines may load the same module.
+                static WRITTEN: AtomicU64 = AtomicU64::new(0);
+                let new = folder.join(format!("new-{}", WRITTEN.fetch_add(1, Ordering::Relaxed)));
+                std::fs::write(&new, self.store(!is_entry)?)?;
+                std::fs::rename(new, file(folder))?;
+                return Ok(self);
+            }
+            RoundTrip::From(folder) => {
+                Box::new(sys::file::Opened::open(&file(folder)).context("no other process has stored this module")?)
+            }
         };
         if !is_entry {
             return deserialize(engine, stored);
         }
-        let artifact = Arc::new(Artifact::open(stored, &identity_of(engine)?).map_err(Error::new)?);
+        let artifact = Arc::new(Artifact::open(stored, &identity).map_err(Error::new)?);
         Module::of_artifact(engine, bytes.clone(), artifact, None)?.map_err(|_| Error::new(Unusable::Damaged))
     }
 }

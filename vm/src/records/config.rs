@@ -3,6 +3,7 @@
 use crate::records::events::{Callback, ProfilingStrategy};
 use crate::records::pooling::InstanceAllocationStrategy;
 use crate::records::precompiled::cache::Directory;
+use std::path::PathBuf;
 use std::sync::Arc;
 use weir_bytecode::Module as Bytecode;
 use weir_bytecode::validate::{self, Proposals};
@@ -67,6 +68,17 @@ pub enum Allocator {
     Regalloc2,
 }
 
+/// For testing: how every module is serialised and made again: see [`Config::round_trip`].
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum RoundTrip {
+    /// In this process.
+    Here,
+    /// The bytes are written to a file in this folder, for [`RoundTrip::From`]. The module is used as it is.
+    To(PathBuf),
+    /// The bytes are read from the file in this folder that another process wrote. Modules that it did not load are errors.
+    From(PathBuf),
+}
+
 /// Settings of an [`Engine`](crate::Engine).
 ///
 /// ```
@@ -107,7 +119,7 @@ pub struct Config {
     pub(crate) baseline: bool,
     pub(crate) profile: Option<bool>,
     pub(crate) keep_profiles: bool,
-    pub(crate) round_trip: bool,
+    pub(crate) round_trip: Option<RoundTrip>,
     pub(crate) cache: Option<Arc<Directory>>,
     pub(crate) deterministic: bool,
     pub(crate) canonical_nans: bool,
@@ -208,7 +220,7 @@ impl Default for Config {
             baseline: true,
             profile: None,
             keep_profiles: false,
-            round_trip: false,
+            round_trip: None,
             cache: None,
             deterministic: false,
             canonical_nans: false,

@@ -5,7 +5,7 @@ mod memories;
 mod proposals;
 
 use crate::api::events::{self, TierEvent};
-use crate::records::config::{Allocator, Config, Tier};
+use crate::records::config::{Allocator, Config, RoundTrip, Tier};
 #[cfg(feature = "jit")]
 use weir_contract::code::FunctionText;
 use weir_contract::code::Padding;
@@ -214,9 +214,9 @@ impl Config {
         self
     }
 
-    /// For testing: every module is serialised, if it can be, and made again from the bytes. Default: off.
-    pub fn round_trip(&mut self, enable: bool) -> &mut Config {
-        self.round_trip = enable;
+    /// For testing: every module is serialised, if it can be, and made again from the bytes. Default: `None`.
+    pub fn round_trip(&mut self, way: Option<RoundTrip>) -> &mut Config {
+        self.round_trip = way;
         self
     }
 
