@@ -38,15 +38,16 @@ impl ModuleProfile {
     /// # Errors
     /// The first line that is malformed, or does not fit the module.
     pub fn read(text: &str, hash: ModuleHash, module: &Module) -> Result<ModuleProfile, ProfileError> {
-        parse(text, Some((hash, module)), 0)
+        parse(text, Some((hash, module)), None)
     }
 
-    /// As [`ModuleProfile::read`], of a text whose offsets begin at `origin` in the module, and whose hash is that of a part of it.
+    /// As [`ModuleProfile::read`], of a text whose offsets begin at `origin` in the module, and whose hash is that of a part of it. Its
+    /// functions must ascend, so that each body is examined once, whoever wrote the text.
     ///
     /// # Errors
     /// As [`ModuleProfile::read`].
     pub fn read_relative(text: &str, hash: ModuleHash, module: &Module, origin: u32) -> Result<ModuleProfile, ProfileError> {
-        parse(text, Some((hash, module)), origin)
+        parse(text, Some((hash, module)), Some(origin))
     }
 
     /// The profile with offsets that begin at `origin`. What is before it is left out.
@@ -111,14 +112,14 @@ impl std::str::FromStr for ModuleProfile {
 
     /// Reads a profile without the module that it is of.
     fn from_str(text: &str) -> Result<ModuleProfile, ProfileError> {
-        parse(text, None, 0)
+        parse(text, None, None)
     }
 }
 
 /// The element that a malformed line lacks.
 type Expected = Cow<'static, str>;
 
-fn parse(text: &str, module: Option<(ModuleHash, &Module)>, origin: u32) -> Result<ModuleProfile, ProfileError> {
+fn parse(text: &str, module: Option<(ModuleHash, &Module)>, origin: Option<u32>) -> Result<ModuleProfile, ProfileError> {
     let mut lines = text.lines().enumerate().map(|(i, line)| (i + 1, line));
     let mut head = |expected: &'static str| {
         lines.next().ok_or_else(|| ProfileError { line: text.lines().count() + 1, expected: expected.into() })
@@ -166,8 +167,8 @@ struct Reader<'m> {
     entries: BTreeMap<(u32, Entry), Profile>,
     open: Option<Open>,
     module: Option<&'m Module>,
-    /// The offset in the module from which those in the text count.
-    origin: u32,
+    /// The offset in the module from which those in the text count, if functions must ascend.
+    origin: Option<u32>,
     /// The instructions that can be counted in the function of the last entry, with that function; `None` for the
     /// instructions if the function is not validated.
     sites: Option<(u32, Option<HashMap<u32, Counted>>)>,
@@ -192,6 +193,9 @@ impl Reader<'_> {
                     _ => return Err("`call`, or `loop` and an offset".into()),
                 };
                 self.close();
+                if self.origin.is_some() && self.entries.last_key_value().is_some_and(|(last, _)| *last >= (func, entry)) {
+                    return Err("functions in ascending order".into());
+                }
                 if self.entries.contains_key(&(func, entry)) {
                     return Err("each entry of a function once".into());
                 }
@@ -223,7 +227,7 @@ impl Reader<'_> {
 
     fn offset(&self, word: &str) -> Result<u32, Expected> {
         let offset = word.strip_prefix("0x").and_then(|digits| u32::from_str_radix(digits, 16).ok());
-        offset.and_then(|offset| offset.checked_add(self.origin)).ok_or("an offset such as 0x1f3".into())
+        offset.and_then(|offset| offset.checked_add(self.origin.unwrap_or_default())).ok_or("an offset such as 0x1f3".into())
     }
 
     fn open(&mut self) -> Result<&mut Open, Expected> {

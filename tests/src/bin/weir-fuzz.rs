@@ -176,7 +176,7 @@ impl Compare {
             (gc_stress, "--gc-stress"),
             (wide, "--wide"),
         ];
-        let flags = flags.into_iter().filter_map(|(set, flag)| set.then(|| flag.to_owned()));
+        let flags = flags.into_iter().filter(|(set, _)| **set).map(|(_, flag)| flag.to_owned());
         let tiers = options.tiers.iter().map(|tier| format!("--tier={tier}"));
         flags.chain(tiers).chain([format!("--seed={seed}"), format!("--count={count}")]).collect()
     }

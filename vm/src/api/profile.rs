@@ -62,8 +62,8 @@ impl Module {
         Ok(kept.profile(funcs.filter_map(|(func, code)| Some((func, code.profile(bytecode, bytecode.body(func)?)?)))))
     }
 
-    /// Uses the profile that an earlier run saved: its counts guide all later compilations. A profile changes the speed
-    /// of code, never its results.
+    /// Uses the profile that an earlier run saved: its counts guide all later compilations, in the place of those [in the
+    /// module](Module::embed_profile). A profile changes the speed of code, never its results.
     ///
     /// # Errors
     /// [`ProfileError`](crate::ProfileError), with the number of the line, if the text is malformed, of another version, or of another

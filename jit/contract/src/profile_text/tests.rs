@@ -177,3 +177,19 @@ fn changed_texts_never_panic_and_what_is_read_prints_the_same() {
     }
     assert!((100..19_000).contains(&read), "{read} changed texts of 20000 were read");
 }
+
+#[test]
+fn a_relative_text_has_its_entries_in_order() {
+    let module = module();
+    let hash = example().module;
+    let read = |entries: &str| {
+        let text = example().to_string().lines().take(2).chain(entries.lines()).collect::<Vec<_>>().join("\n");
+        (ModuleProfile::read(&text, hash, &module), ModuleProfile::read_relative(&text, hash, &module, 0))
+    };
+    let header = module.body(1).unwrap().loops[0].pc;
+    let (any, ordered) = read(&format!("func 1 loop {header:#x}\nfunc 1 call"));
+    assert_eq!((any.is_ok(), ordered), (true, Err(error(4, "functions in ascending order"))));
+    let (any, ordered) = read(&format!("func 1 call\nfunc 1 loop {header:#x}"));
+    assert_eq!(any, ordered);
+    assert_eq!(any.unwrap().entries.len(), 2);
+}
