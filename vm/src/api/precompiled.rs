@@ -15,7 +15,6 @@ use crate::tier::{ahead::compile_all, stored::identity};
 use std::io::Cursor;
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use weir_bytecode::FuncBody;
 use weir_bytecode::stored::to_bytes;
 
@@ -177,11 +176,8 @@ impl Module {
         let stored: Box<dyn Source> = match way {
             RoundTrip::Here => Box::new(self.store(!is_entry)?.into_boxed_slice()),
             RoundTrip::To(folder) => {
-                // Threads and engines may load the same module.
-                static WRITTEN: AtomicU64 = AtomicU64::new(0);
-                let new = folder.join(format!("new-{}", WRITTEN.fetch_add(1, Ordering::Relaxed)));
-                std::fs::write(&new, self.store(!is_entry)?)?;
-                std::fs::rename(new, file(folder))?;
+                // If several threads load the module, they write the same.
+                sys::file::Writer::create(&file(folder))?.write_all(&self.store(!is_entry)?)?;
                 return Ok(self);
             }
             RoundTrip::From(folder) => {
