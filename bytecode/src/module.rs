@@ -247,7 +247,7 @@ impl Module {
         &self.types[self.tags[tag as usize] as usize]
     }
 
-    /// The name of tag `tag`: that of its export or import, or else its index.
+    /// The name of tag `tag`: that of its export or import, or else that in the name section, or else its index.
     pub fn tag_name(&self, tag: u32) -> String {
         if let Some(export) = self.exports.iter().find(|export| export.item == ExternIndex::Tag(tag)) {
             return export.name.to_string();
@@ -255,7 +255,7 @@ impl Module {
         let mut imports = self.imports.iter().filter(|import| matches!(import.ty, ExternType::Tag(_)));
         match imports.nth(tag as usize) {
             Some(import) => format!("{}.{}", import.module, import.name),
-            None => format!("{tag}"),
+            None => self.names.tag(&self.bytes, tag).map_or_else(|| format!("tag {tag}"), str::to_string),
         }
     }
 

@@ -6,7 +6,7 @@ use std::ops::Range;
 use std::sync::OnceLock;
 use wasmparser::{BinaryReader, Name, NameSectionReader};
 
-/// The names of a module and its functions.
+/// The names of a module, its functions and its tags.
 #[derive(Debug, Default)]
 pub struct Names {
     /// The contents of the name sections in the module's bytes.
@@ -20,6 +20,8 @@ struct Read {
     module: Option<Range<usize>>,
     /// Function and name, ascending by function.
     funcs: Vec<(u32, Range<usize>)>,
+    /// Tag and name, ascending by tag.
+    tags: Vec<(u32, Range<usize>)>,
 }
 
 impl Names {
@@ -35,13 +37,16 @@ impl Names {
 
     /// Returns the name of a function. `bytes` are the module's.
     pub fn func<'m>(&self, bytes: &'m [u8], func: u32) -> Option<&'m str> {
-        let funcs = &self.read(bytes).funcs;
-        let i = funcs.binary_search_by_key(&func, |(index, _)| *index).ok()?;
-        text(bytes, funcs[i].1.clone())
+        find(bytes, &self.read(bytes).funcs, func)
+    }
+
+    /// Returns the name of a tag. `bytes` are the module's.
+    pub fn tag<'m>(&self, bytes: &'m [u8], tag: u32) -> Option<&'m str> {
+        find(bytes, &self.read(bytes).tags, tag)
     }
 
     /// Reads the names as far as they are well formed: a module with a malformed name section is valid.
-    #[expect(clippy::wildcard_enum_match_arm, reason = "these are the parser's name maps, of which two are used")]
+    #[expect(clippy::wildcard_enum_match_arm, reason = "these are the parser's name maps, of which three are used")]
     fn read(&self, bytes: &[u8]) -> &Read {
         let range = |name: &str| {
             let start = name.as_ptr().addr() - bytes.as_ptr().addr();
@@ -58,15 +63,26 @@ impl Names {
                         Name::Function(map) => {
                             read.funcs.extend(map.into_iter().flatten().map(|naming| (naming.index, range(naming.name))));
                         }
+                        Name::Tag(map) => {
+                            read.tags.extend(map.into_iter().flatten().map(|naming| (naming.index, range(naming.name))));
+                        }
                         _ => {}
                     }
                 }
             }
-            read.funcs.sort_by_key(|(func, _)| *func);
-            read.funcs.dedup_by_key(|(func, _)| *func);
+            for names in [&mut read.funcs, &mut read.tags] {
+                names.sort_by_key(|(index, _)| *index);
+                names.dedup_by_key(|(index, _)| *index);
+            }
             read
         })
     }
+}
+
+/// Returns the name with this index, of names that ascend by index.
+fn find<'m>(bytes: &'m [u8], names: &[(u32, Range<usize>)], index: u32) -> Option<&'m str> {
+    let i = names.binary_search_by_key(&index, |(index, _)| *index).ok()?;
+    text(bytes, names[i].1.clone())
 }
 
 fn text(bytes: &[u8], range: Range<usize>) -> Option<&str> {
@@ -74,7 +90,8 @@ fn text(bytes: &[u8], range: Range<usize>) -> Option<&str> {
 }
 
 /// Shows the name of a function as its source has it: what compilers of Rust and C++ encode for the linker is decoded. Other names, and
-/// all without feature `demangle`, are shown as they are.
+/// all without feature `demangle`, are shown as they are. An encoded name begins with `_Z`, `_R`, or these after another underscore; the
+/// libraries that decode names take some for encoded that do not, such as a function's name `t`, which encodes a type of C++.
 ///
 /// `{:#}` leaves out the hash at the end of Rust's names.
 #[derive(Clone, Copy, Debug)]
@@ -83,7 +100,9 @@ pub struct Demangled<'n>(pub &'n str);
 impl fmt::Display for Demangled<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         #[cfg(feature = "demangle")]
-        if let Ok(name) = rustc_demangle::try_demangle(self.0) {
+        if !["_Z", "__Z", "_R", "__R"].iter().any(|prefix| self.0.starts_with(prefix)) {
+            return f.write_str(self.0);
+        } else if let Ok(name) = rustc_demangle::try_demangle(self.0) {
             return fmt::Display::fmt(&name, f);
         } else if let Ok(symbol) = cpp_demangle::Symbol::new(self.0)
             && let Ok(name) = symbol.demangle()
@@ -107,7 +126,24 @@ mod tests {
         assert_eq!(both("_RNvC6_123foo3bar").1, "123foo::bar");
         assert_eq!(both("_Z3addii"), same("add(int, int)"));
         assert_eq!(both("_ZN3app4Tree6insertERKi"), same("app::Tree::insert(int const&)"));
-        for plain in ["", "main", "_Z", "_ZN", "_start", "a b", "_R", "\u{e4}"] {
+        assert_eq!(both("__Z3addii"), same("add(int, int)"));
+        // The last of these decode as a type, a name and a path.
+        for plain in [
+            "",
+            "main",
+            "_Z",
+            "_ZN",
+            "_start",
+            "a b",
+            "_R",
+            "\u{e4}",
+            "t",
+            "i",
+            "3foo",
+            "St6vector",
+            "ZN3fooE",
+            "RNvC6_123foo3bar",
+        ] {
             assert_eq!(both(plain), same(plain));
         }
     }

@@ -138,7 +138,7 @@ fn sections(bytes: Bytes, options: Options, code: &mut dyn FnMut(usize)) -> Resu
 }
 
 /// Whether the bytes can be decoded as a module, valid or not. If so, a refusal by [`parse`] means that the module is
-/// invalid or needs a proposal that Weir lacks. Otherwise the module is malformed.
+/// invalid, or needs a proposal that Weir lacks or legacy exceptions where they are off. Otherwise the module is malformed.
 pub fn is_well_formed(bytes: &[u8]) -> bool {
-    well_formed::check(bytes, FEATURES)
+    well_formed::check(bytes, FEATURES.union(wasmparser::WasmFeatures::LEGACY_EXCEPTIONS))
 }

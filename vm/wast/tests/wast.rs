@@ -49,6 +49,8 @@ fn invalid_and_malformed_are_not_the_same() {
         r#"(assert_malformed (module binary "\00asm\01\00\00\00\01") "unexpected end")"#,
         r#"(assert_malformed (module binary "\00asm\01\00\00\00" "\01\04\01\60\00\00" "\03\02\01\00") "function and code section have inconsistent lengths")"#,
         r#"(assert_malformed (module quote "(func i32.cnst 0)") "unknown operator")"#,
+        r#"(assert_invalid (module (func try (result i32) i64.const 0 catch_all i32.const 0 end drop)) "type mismatch")"#,
+        r#"(assert_invalid (module (func try rethrow 0 catch_all end)) "invalid rethrow label")"#,
         // The section that counts data segments is missing, which is an error of the format.
         r#"(assert_malformed (module binary "\00asm\01\00\00\00" "\01\04\01\60\00\00" "\03\02\01\00" "\05\03\01\00\01" "\0a\0e\01\0c\00\41\00\41\00\41\00\fc\08\00\00\0b" "\0b\03\01\01\00") "data count section required")"#,
     ]);
