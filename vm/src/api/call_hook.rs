@@ -1,5 +1,6 @@
 //! Hooks of a store's embedder where execution passes between it and the guest.
 
+use crate::exec::host::set_hook;
 #[cfg(feature = "async")]
 use crate::exec::host::wait;
 use crate::{AsContextMut, CallHook, Result, Store, StoreContextMut};
@@ -32,8 +33,8 @@ impl<T: 'static> Store<T> {
     pub fn call_hook(&mut self, mut hook: impl FnMut(StoreContextMut<'_, T>, CallHook) -> Result<()> + Send + Sync + 'static) {
         // SAFETY: the callers of the hook pass the record of this store, whose data is a `T`, and hold no reference into it.
         let hook = move |record, passage| hook(unsafe { StoreContextMut::from_raw(record) }, passage);
-        // SAFETY: the store is borrowed.
-        unsafe { (*self.as_context_mut().record()).call_hook = Some(Box::new(hook)) };
+        // SAFETY: the store is borrowed, whose host functions have no access to it but by a context.
+        unsafe { set_hook(self.as_context_mut().record(), Box::new(hook)) };
     }
 
     /// As [`Store::call_hook`], with a hook that the guest waits for. The store then needs the methods whose names end in `_async`.
@@ -51,7 +52,7 @@ impl<T: 'static> Store<T> {
         };
         // SAFETY: the store is borrowed.
         unsafe {
-            (*record).call_hook = Some(Box::new(hook));
+            set_hook(record, Box::new(hook));
             (*record).require_async();
         }
     }

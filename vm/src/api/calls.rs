@@ -4,7 +4,8 @@ use crate::api::caller::Caller;
 use crate::api::store::{AsContext, AsContextMut, StoreContext};
 use crate::api::typed::{IntoFunc, TypedFunc, WasmParams, WasmResults};
 use crate::exec::entry;
-use crate::exec::host::{HostClosure, host_func};
+use crate::exec::host::{Full, host_func};
+use crate::records::host::HostClosure;
 use crate::records::host::HostFunc;
 use crate::records::stack::{read_slot, write_slot};
 use crate::records::store::StoreRecord;
@@ -169,7 +170,7 @@ pub(crate) fn dynamic<T: 'static>(
     func: impl Fn(Caller<'_, T>, &[Val], &mut [Val]) -> Result<()> + Send + Sync + 'static,
 ) -> Arc<HostFunc> {
     let closure = dynamic_closure(&ty, func);
-    Arc::new(host_func(ty, closure))
+    Arc::new(host_func::<_, Full>(ty, closure))
 }
 
 /// Creates the closure of a host function of this type.

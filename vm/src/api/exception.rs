@@ -2,9 +2,9 @@
 
 use crate::api::store::{AsContext, AsContextMut, Store, StoreContext, StoreContextMut};
 use crate::api::types::{ExnType, FuncType, TagType};
+use crate::records::attention::drop_dead;
 use crate::records::collect::make_room;
 use crate::records::exceptions::{ExnRecord, Site};
-use crate::records::heap::drop_values;
 use crate::records::stack::{read_slot, write_slot};
 use crate::records::store::StoreRecord;
 use crate::records::thrown::ThrownException;
@@ -53,8 +53,8 @@ impl ExnRef {
                 field.to_bits(store.record(), *ty)?;
             }
             make_room(store.record(), ExnRecord::words(record));
-            if (*store.record()).heap.attention {
-                drop_values((*store.record()).heap.take_dead());
+            if (*store.record()).heap.has_dead() {
+                drop_dead(store.record());
             }
             // From here on nothing is collected.
             for (i, (field, ty)) in fields.iter().zip(&ty.params).enumerate() {
@@ -140,8 +140,10 @@ impl<T: 'static> Store<T> {
         self.as_context_mut().throw(exception)
     }
 
-    /// Takes the pending exception: the one that the latest call of the guest has thrown and nothing has caught, or that
-    /// [`Store::throw`] was given.
+    /// Takes the pending exception: the latest that a call of the guest has thrown and nothing has caught, or that [`Store::throw`] was
+    /// given. It stays pending until it is taken, another takes its place, or a host function throws it by returning a
+    /// [`ThrownException`]. Calls that succeed leave it pending, as in wasmtime, where a guest that throws and catches another exception
+    /// does not.
     pub fn take_pending_exception(&mut self) -> Option<Rooted<ExnRef>> {
         self.as_context_mut().take_pending_exception()
     }

@@ -1,9 +1,10 @@
 //! References into the collected heap, as the embedder holds them.
 
 use crate::api::store::{AsContext, AsContextMut, Store, StoreContext, StoreContextMut};
+use crate::records::attention::drop_dead;
 use crate::records::collect::collect;
 use crate::records::error::Result;
-use crate::records::heap::{Heap, drop_values};
+use crate::records::heap::Heap;
 use crate::records::roots::Root;
 use crate::records::store::StoreRecord;
 use std::fmt;
@@ -156,7 +157,7 @@ impl<T: GcRef> Rooted<T> {
     /// The reference is one of this live store to a `T`, and nothing else uses the store.
     pub(crate) unsafe fn push(store: *mut StoreRecord, reference: u32) -> Rooted<T> {
         // SAFETY: the caller's promise.
-        unsafe { Rooted(T::of(RootOf((*store).roots.push((*store).id, reference)))) }
+        unsafe { Rooted(T::of(RootOf((*store).push_root(reference)))) }
     }
 
     /// Returns the reference in a slot.
@@ -343,7 +344,7 @@ impl<C: AsContextMut> Drop for RootScope<C> {
     fn drop(&mut self) {
         let record = self.store.as_context_mut().record();
         // SAFETY: the store is borrowed.
-        unsafe { (*record).roots.close(self.scope) };
+        unsafe { (*record).end_scope(self.scope) };
     }
 }
 
@@ -438,7 +439,7 @@ impl<T: 'static> StoreContextMut<'_, T> {
         // SAFETY: the store is borrowed by the embedder's code.
         unsafe {
             collect(store, &[]);
-            drop_values((*store).heap.take_dead());
+            drop_dead(store);
         }
         Ok(())
     }

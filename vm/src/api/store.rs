@@ -1,5 +1,6 @@
 //! The store: the embedder's data and the records of all instances.
 
+use crate::records::attention::Attention;
 use crate::records::catches::Catches;
 use crate::records::exceptions::InFlight;
 use crate::records::heap::Heap;
@@ -112,6 +113,7 @@ impl<T: 'static> Store<T> {
             pending: ptr::null_mut(),
             outer_frames: ALL_FRAMES,
             invocations: 0,
+            attention: Attention::new(engine.config().gc_stress),
             quiescence: Word::new(&engine.record().quiescence),
             stripe: Stripe::new(&engine.record().stripes),
             data: Box::into_raw(Box::new(data)).cast(),

@@ -4,7 +4,7 @@ use crate::api::caller::Caller;
 use crate::api::store::AsContextMut;
 use crate::api::value::{Ref, V128};
 use crate::exec::entry;
-use crate::exec::host::host_func;
+use crate::exec::host::{Access, host_func};
 use crate::records::host::HostFunc;
 use crate::records::stack::{read_slot, write_slot};
 use crate::records::store::StoreRecord;
@@ -21,6 +21,10 @@ pub trait WasmTy: Send + Sealed {
     /// Number of 8-byte words of a slot.
     #[doc(hidden)]
     const WORDS: usize = 1;
+
+    /// Whether reading a value adds a scoped root.
+    #[doc(hidden)]
+    const IS_SCOPED: bool = false;
 
     /// The value type.
     #[doc(hidden)]
@@ -156,6 +160,8 @@ macro_rules! references {
             impl Sealed for Rooted<$ty> {}
 
             impl WasmTy for Rooted<$ty> {
+                const IS_SCOPED: bool = true;
+
                 fn ty() -> ValType {
                     ValType::Ref(RefType { nullable: false, ..RefType::$name })
                 }
@@ -215,6 +221,8 @@ macro_rules! references {
             impl Sealed for Option<Rooted<$ty>> {}
 
             impl WasmTy for Option<Rooted<$ty>> {
+                const IS_SCOPED: bool = true;
+
                 fn ty() -> ValType {
                     ValType::$name
                 }
@@ -253,6 +261,10 @@ pub trait WasmParams: Send {
     /// Words of each argument's slot: see [`slot_words`](weir_contract::slot_words).
     #[doc(hidden)]
     const WORDS: usize;
+
+    /// Whether reading the arguments adds scoped roots.
+    #[doc(hidden)]
+    const ARE_SCOPED: bool;
 
     /// Types of the arguments.
     #[doc(hidden)]
@@ -321,6 +333,7 @@ impl<R: WasmResults> WasmRet for Result<R, Error> {
 impl<V: WasmTy> WasmParams for V {
     const COUNT: usize = 1;
     const WORDS: usize = V::WORDS;
+    const ARE_SCOPED: bool = V::IS_SCOPED;
 
     fn types() -> Vec<ValType> {
         vec![V::ty()]
@@ -377,6 +390,7 @@ macro_rules! tuple {
         impl<$($name: WasmTy),*> WasmParams for ($($name,)*) {
             const COUNT: usize = <[&str]>::len(&[$(stringify!($name)),*]);
             const WORDS: usize = if false $(|| $name::WORDS == 2)* { 2 } else { 1 };
+            const ARE_SCOPED: bool = false $(|| $name::IS_SCOPED)*;
 
             fn types() -> Vec<ValType> {
                 vec![$($name::ty()),*]
@@ -423,7 +437,7 @@ macro_rules! tuple {
             F: Fn($($name),*) -> R + Send + Sync + 'static,
         {
             fn into_func(self) -> HostFunction {
-                host_function::<T, ($($name,)*), R>(move |_, ($($name,)*)| self($($name),*))
+                host_function::<T, ($($name,)*), R, false>(move |_, ($($name,)*)| self($($name),*))
             }
         }
 
@@ -433,7 +447,7 @@ macro_rules! tuple {
             F: Fn(Caller<'_, T>, $($name),*) -> R + Send + Sync + 'static,
         {
             fn into_func(self) -> HostFunction {
-                host_function::<T, ($($name,)*), R>(move |caller, ($($name,)*)| self(caller, $($name),*))
+                host_function::<T, ($($name,)*), R, true>(move |caller, ($($name,)*)| self(caller, $($name),*))
             }
         }
     };
@@ -460,8 +474,16 @@ tuples! {
     A1 A2 A3 A4 A5 A6 A7 A8 A9 A10 A11 A12 A13 A14 A15 A16 A17;
 }
 
-/// Makes a host function that reads its parameters from the slots and writes its results there.
-fn host_function<T: 'static, P: WasmResults, R: WasmRet>(
+/// The access to the store of a host function with parameters `P`, which receives a [`Caller`] if `CALLER` is true. One without a caller
+/// and without references of the caller's scope cannot use it.
+struct Typed<P, const CALLER: bool>(PhantomData<P>);
+
+impl<P: WasmParams, const CALLER: bool> Access for Typed<P, CALLER> {
+    const STORE: bool = CALLER || P::ARE_SCOPED;
+}
+
+/// Makes a host function that reads its parameters from the slots and writes its results there. Without `CALLER` it drops the caller.
+fn host_function<T: 'static, P: WasmResults, R: WasmRet, const CALLER: bool>(
     func: impl Fn(Caller<'_, T>, P) -> R + Send + Sync + 'static,
 ) -> HostFunction {
     let ty = FuncType { params: P::types().into(), results: R::Results::types().into() };
@@ -477,7 +499,7 @@ fn host_function<T: 'static, P: WasmResults, R: WasmRet>(
         }
         Ok(())
     };
-    HostFunction(Arc::new(host_func(ty, call)))
+    HostFunction(Arc::new(host_func::<_, Typed<P, CALLER>>(ty, call)))
 }
 
 /// A [`Func`] whose type is known to Rust. The type is checked when the handle is made, not when the function is

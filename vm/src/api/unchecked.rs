@@ -6,7 +6,7 @@ use crate::api::linker::Linker;
 use crate::api::store::{AsContext, AsContextMut};
 use crate::api::typed::{TypedFunc, WasmParams, WasmResults};
 use crate::exec::entry;
-use crate::exec::host::host_func;
+use crate::exec::host::{Full, host_func};
 use crate::records::host::HostFunc;
 use crate::records::stack::{read_slot, write_slot};
 use crate::records::store::StoreRecord;
@@ -131,7 +131,7 @@ fn unchecked<T: 'static>(
         }
         Ok(())
     };
-    Arc::new(host_func(ty, call))
+    Arc::new(host_func::<_, Full>(ty, call))
 }
 
 impl Func {

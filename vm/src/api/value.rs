@@ -2,8 +2,9 @@
 
 use crate::api::rooted::{GcHeapOutOfMemory, GcRef, RootOf, Rooted, Sealed, raw_reference};
 use crate::api::store::{AsContext, AsContextMut, StoreContext, StoreContextMut};
+use crate::records::attention::drop_dead;
 use crate::records::collect::make_room;
-use crate::records::heap::{EXTERN_WORDS, HostValue, drop_values};
+use crate::records::heap::{EXTERN_WORDS, HostValue};
 use crate::records::roots::Root;
 use crate::records::store::StoreRecord;
 use crate::{Error, Func, HeapType, RefType, Result, ValType};
@@ -604,8 +605,8 @@ impl ExternRef {
         // SAFETY: the store is borrowed by the embedder's code, and no reference into it is held.
         unsafe {
             make_room(store, EXTERN_WORDS);
-            if (*store).heap.attention {
-                drop_values((*store).heap.take_dead());
+            if (*store).heap.has_dead() {
+                drop_dead(store);
             }
             let made = match (*store).ask_for_objects(EXTERN_WORDS) {
                 Ok(()) => (*store).heap.add_value(Box::new(value)),

@@ -7,13 +7,13 @@
 
 use super::{hooks, native};
 use crate::interp::{self, Exit};
+use crate::records::attention::drop_dead;
 use crate::records::call_hook::CallHook;
 use crate::records::error::Error;
 use crate::records::exceptions::InFlight;
 use crate::records::failure::Failure;
 #[cfg(feature = "async")]
 use crate::records::fiber;
-use crate::records::heap::drop_values;
 use crate::records::instance::{Owner, instance_of, owner_of};
 use crate::records::stack;
 use crate::records::store::{StoreRecord, take_failure};
@@ -98,13 +98,55 @@ unsafe fn run<R>(
         if args.wrapping_add(words) > (*stack).value_limit {
             return Err(stack_overflow());
         }
-        hooks::pass(store, CallHook::CallingWasm)?;
+        if (*store).attention.is_needed() {
+            return run_attended(store, func, words, write, read);
+        }
         write(args);
-        let result = match dispatch(func, args, words) {
+        match dispatch(func, args, words) {
             Status::Return => {
-                if (*store).heap.attention {
+                // The guest's calls of host functions have removed their roots. A destructor does not use the store, so results in slots
+                // stay valid.
+                if (*store).attention.is_needed() {
                     drop_dead(store);
                 }
+                Ok(read(args))
+            }
+            _ => Err(failed(store)),
+        }
+    }
+}
+
+/// Calls a function as [`run`] does, in a store whose [`attention`](StoreRecord::attention) something needs, with enough space on the value
+/// stack.
+///
+/// # Errors
+/// That of the store's hook; or as [`invoke`].
+///
+/// # Panics
+/// As [`invoke`].
+///
+/// # Safety
+/// As for [`run`].
+#[cold]
+#[inline(never)]
+unsafe fn run_attended<R>(
+    store: *mut StoreRecord,
+    func: *const FuncRef,
+    words: usize,
+    write: impl FnOnce(*mut u64),
+    read: impl FnOnce(*mut u64) -> R,
+) -> Result<R, Error> {
+    // SAFETY: the caller's promise. The hook leaves `value_sp` as it was.
+    unsafe {
+        hooks::pass(store, CallHook::CallingWasm)?;
+        let args = (*(*store).stack).ctx.value_sp;
+        write(args);
+        let outer = (*store).begin_call();
+        let status = dispatch(func, args, words);
+        (*store).end_call(outer);
+        let result = match status {
+            Status::Return => {
+                drop_dead(store);
                 Ok(read(args))
             }
             _ => Err(failed(store)),
@@ -112,16 +154,6 @@ unsafe fn run<R>(
         hooks::pass(store, CallHook::ReturningFromWasm)?;
         result
     }
-}
-
-/// Drops host values that were found dead while the guest ran. Their destructors do not use the store, so results in slots stay valid.
-///
-/// # Safety
-/// The store is live, and no reference into it is held.
-#[cold]
-unsafe fn drop_dead(store: *mut StoreRecord) {
-    // SAFETY: the caller's promise.
-    drop_values(unsafe { (*store).heap.take_dead() });
 }
 
 /// Not inlined: overflow is rare.

@@ -4,28 +4,14 @@ use crate::records::call_hook::CallHook;
 use crate::records::error::Result;
 use crate::records::store::StoreRecord;
 
-/// Calls the hook of a store, if it has one.
+/// Calls the hook of a store, if it has one. While it runs the store has none, so what it calls is not reported.
 ///
 /// # Errors
 /// That of the hook.
 ///
 /// # Safety
 /// The store is live, and no reference into it is held.
-#[inline(always)]
 pub(crate) unsafe fn pass(store: *mut StoreRecord, passage: CallHook) -> Result<()> {
-    // SAFETY: the caller's promise.
-    unsafe { if (*store).call_hook.is_some() { call(store, passage) } else { Ok(()) } }
-}
-
-/// Calls the hook of a store that has one. While it runs the store has none, so what it calls is not reported.
-///
-/// # Errors
-/// That of the hook.
-///
-/// # Safety
-/// The store is live, and no reference into it is held.
-#[cold]
-unsafe fn call(store: *mut StoreRecord, passage: CallHook) -> Result<()> {
     // SAFETY: the caller's promise.
     unsafe {
         let Some(mut hook) = (*store).call_hook.take() else { return Ok(()) };

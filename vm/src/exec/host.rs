@@ -1,6 +1,7 @@
 //! Host functions: how they are made, added to stores, and called.
 
 use crate::exec::hooks;
+use crate::records::attention::{Attention, drop_dead};
 use crate::records::call_hook::CallHook;
 use crate::records::collect::collect;
 use crate::records::engine::Engine;
@@ -8,10 +9,9 @@ use crate::records::error::{Error, Result};
 use crate::records::failure::Failure;
 #[cfg(feature = "async")]
 use crate::records::fiber::{Interrupted, wait_for};
-use crate::records::heap::drop_values;
-use crate::records::host::{HostFunc, HostRecord};
+use crate::records::host::{HostClosure, HostFunc, HostRecord};
 use crate::records::instance::Owner;
-use crate::records::store::{StoreRecord, context};
+use crate::records::store::{OnCall, StoreRecord, context};
 use crate::records::thrown::ThrownException;
 use crate::records::unwind::throw_object;
 #[cfg(feature = "async")]
@@ -22,25 +22,27 @@ use std::sync::Arc;
 use weir_bytecode::FuncType;
 use weir_contract::{FuncRef, HostCtx, InstanceCtx, Status, slot_words};
 
-/// A host function's closure. The arguments are in slots at the pointer and the results are written to the same slots,
-/// as [`HostCtx::call`] says; there is room for the longer of the two. The first argument is the store, the second is
-/// [`HostRecord::importer`]. May panic. Only [`host_call`] calls it.
-pub(crate) trait HostClosure:
-    Fn(*mut StoreRecord, *mut InstanceCtx, *mut u64) -> Result<()> + Send + Sync + 'static
-{
+/// Whether a host function may use the store.
+pub(crate) trait Access {
+    const STORE: bool;
 }
 
-impl<F: Fn(*mut StoreRecord, *mut InstanceCtx, *mut u64) -> Result<()> + Send + Sync + 'static> HostClosure for F {}
+/// It may.
+pub(crate) struct Full;
 
-/// Creates a host function of this type that is in no store yet.
-pub(crate) fn host_func<F: HostClosure>(ty: FuncType, closure: F) -> HostFunc {
-    HostFunc { ty, call: host_call::<F>, closure: Box::new(closure), is_async: false }
+impl Access for Full {
+    const STORE: bool = true;
+}
+
+/// Creates a host function of this type that is in no store yet. Unless `A` says that its closure may use the store, it adds no scoped roots.
+pub(crate) fn host_func<F: HostClosure, A: Access>(ty: FuncType, closure: F) -> HostFunc {
+    HostFunc { ty, call: host_call::<F, A>, closure: Box::new(closure), is_async: false }
 }
 
 /// Creates a host function that may suspend its caller.
 #[cfg(feature = "async")]
 pub(crate) fn async_func<F: HostClosure>(ty: FuncType, closure: F) -> HostFunc {
-    HostFunc { is_async: true, ..host_func(ty, closure) }
+    HostFunc { is_async: true, ..host_func::<F, Full>(ty, closure) }
 }
 
 /// Suspends the caller of a host function, or of the store's hook, until a future has completed, and returns its output.
@@ -64,72 +66,126 @@ pub(crate) unsafe fn wait<'f, R>(store: *mut StoreRecord, future: Box<dyn Future
     }
 }
 
-/// Returns the [`HostCtx::call`](weir_contract::HostCtx::call) of host functions whose closure is an `F`. It is
-/// compiled once for each `F`, so that the closure is inlined and catching its panics adds no cost.
+/// Implements [`HostCtx::call`](weir_contract::HostCtx::call) for host functions whose closure is an `F`. It is
+/// compiled once for each `F`, so that the closure is inlined and catching its panics adds no cost. A failure is recorded where it is found,
+/// so that nothing but the status leaves the closure.
 ///
 /// # Safety
-/// Implements [`HostCtx::call`](weir_contract::HostCtx::call); `host` is the context of a host function whose closure
-/// is an `F`.
-pub(crate) unsafe extern "C" fn host_call<F: HostClosure>(host: *mut InstanceCtx, args: *mut u64) -> Status {
+/// As [`HostCtx::call`](weir_contract::HostCtx::call) says; `host` is the context of a host function whose closure is an `F`, and only if
+/// `A` says so it uses the store.
+unsafe extern "C" fn host_call<F: HostClosure, A: Access>(host: *mut InstanceCtx, args: *mut u64) -> Status {
     // SAFETY: the caller's promise. The host function and its callees may change anything in the store, but not these
     // locals.
     unsafe {
         let host = &*host.cast::<HostRecord>();
         let closure = &*(&raw const *host.func.closure).cast::<F>();
         let store: *mut StoreRecord = host.ctx.instance.store.cast();
+        debug_assert!(!(*store).attention.has(Attention::ROOTS), "a call has removed its roots when it returns to the guest");
         // A panic can leave only the embedder's own data inconsistent: the store's records are consistent between any
         // two operations on them.
-        let scope = (*store).roots.open();
+        let called = catch_unwind(AssertUnwindSafe(|| match closure(store, host.importer, args) {
+            Ok(()) => Status::Return,
+            Err(error) => returned(store, error),
+        }));
+        let status = called.unwrap_or_else(|payload| host_failed(store, Failure::Panic(payload)));
+        if A::STORE && (*store).attention.is_needed() {
+            return leave(store, status);
+        }
+        status
+    }
+}
+
+/// Removes the scoped roots of a host function that returns, and drops host values that are dead. A destructor does not use the store, so
+/// results in slots stay valid.
+// A C function does not unwind, so the caller needs no frame for this call.
+#[cold]
+#[inline(never)]
+unsafe extern "C" fn leave(store: *mut StoreRecord, status: Status) -> Status {
+    // SAFETY: the promise of `host_call`.
+    unsafe {
+        (*store).remove_roots();
+        if status == Status::Trap {
+            return status;
+        }
+        let dropped = catch_unwind(AssertUnwindSafe(|| drop_dead(store)));
+        dropped.map_or_else(|payload| host_failed(store, Failure::Panic(payload)), |()| status)
+    }
+}
+
+/// Implements [`HostCtx::call`](weir_contract::HostCtx::call) for all host functions of stores with a hook, or in which everything moves at
+/// every safepoint.
+///
+/// # Safety
+/// As [`HostCtx::call`](weir_contract::HostCtx::call) says.
+unsafe extern "C" fn host_call_attended(host: *mut InstanceCtx, args: *mut u64) -> Status {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let host = &*host.cast::<HostRecord>();
+        let store: *mut StoreRecord = host.ctx.instance.store.cast();
+        let outer = (*store).begin_call();
         let called = catch_unwind(AssertUnwindSafe(|| {
-            if (*store).heap.attention {
-                attend(store, &host.func.ty, args);
+            if (*store).heap.stress {
+                collect_around(store, &host.func.ty, args);
             }
+            drop_dead(store);
             hooks::pass(store, CallHook::CallingHost)?;
-            let result = closure(store, host.importer, args);
+            let result = (host.func.closure)(store, host.importer, args);
             hooks::pass(store, CallHook::ReturningFromHost)?;
             result
         }));
-        (*store).roots.close(scope);
+        (*store).end_call(outer);
         match called {
             Ok(Ok(())) => Status::Return,
-            Ok(Err(error)) => host_failed(store, returned(store, error)),
+            Ok(Err(error)) => returned(store, error),
             Err(payload) => host_failed(store, Failure::Panic(payload)),
         }
     }
 }
 
-/// Collects before a host function is called, if everything is to move at every safepoint, and drops dead host values. May panic.
+/// Collects before a host function is called.
 ///
 /// # Safety
 /// The guest of the live store has called a host function of this type with these arguments, and no reference into it is held.
-#[cold]
-unsafe fn attend(store: *mut StoreRecord, ty: &FuncType, args: *mut u64) {
-    // SAFETY: the caller's promise.
+unsafe fn collect_around(store: *mut StoreRecord, ty: &FuncType, args: *mut u64) {
+    let words = slot_words(&ty.params);
+    let collected = ty.params.iter().enumerate().filter(|(_, ty)| ty.is_collected());
+    // SAFETY: the caller's promise: the arguments are in slots.
     unsafe {
-        if (*store).heap.stress {
-            let words = slot_words(&ty.params);
-            let collected = ty.params.iter().enumerate().filter(|(_, ty)| ty.is_collected());
-            let slots: Vec<*mut u64> = collected.map(|(i, _)| args.add(i * words)).collect();
-            collect(store, &slots);
-        }
-        drop_values((*store).heap.take_dead());
+        let slots: Vec<*mut u64> = collected.map(|(i, _)| args.add(i * words)).collect();
+        collect(store, &slots);
     }
 }
 
-/// Returns the failure for the error of a host function, which throws the pending exception with a [`ThrownException`].
+/// Sets the hook of a store, which its host functions call from now on.
+///
+/// # Safety
+/// The store is live, runs no guest and no host function, and no reference into it is held.
+pub(crate) unsafe fn set_hook(store: *mut StoreRecord, hook: Box<OnCall>) {
+    // SAFETY: the caller's promise: the records are the store's own, and nothing reads their contexts meanwhile.
+    unsafe {
+        (*store).set_call_hook(hook);
+        for &owner in &(*store).owned.owners {
+            if let Owner::Host(host) = &mut *owner {
+                host.ctx.call = host_call_attended as *const u8;
+            }
+        }
+    }
+}
+
+/// Stores the failure for the error of a host function, which throws the pending exception with a [`ThrownException`].
 ///
 /// # Safety
 /// The store is live, and no reference into it is held.
 #[cold]
-unsafe fn returned(store: *mut StoreRecord, error: Error) -> Failure {
+unsafe fn returned(store: *mut StoreRecord, error: Error) -> Status {
     // SAFETY: the caller's promise: a pending exception is an object of the store.
     unsafe {
         if (*store).pending.is_null() || !error.is::<ThrownException>() {
-            return Failure::Host(error);
+            return host_failed(store, Failure::Host(error));
         }
         let pending = std::mem::replace(&mut (*store).pending, ptr::null_mut());
         throw_object(store, (*store).heap.reference(pending).into());
-        Failure::Throw(Some(error))
+        host_failed(store, Failure::Throw(Some(error)))
     }
 }
 
@@ -189,7 +245,9 @@ pub(crate) unsafe fn add(store: *mut StoreRecord, func: EngineFunc, importer: *m
         if func.is_async {
             (*store).require_async();
         }
-        let ctx = HostCtx { instance: context(store, ptr::null_mut()), call: func.call as *const u8 };
+        let is_attended = (*store).heap.stress || (*store).attention.has(Attention::HOOK);
+        let call = if is_attended { host_call_attended } else { func.call };
+        let ctx = HostCtx { instance: context(store, ptr::null_mut()), call: call as *const u8 };
         let owner = Box::into_raw(Box::new(Owner::Host(HostRecord { ctx, func_ref, func, importer })));
         (*store).owned.owners.push(owner);
         let Owner::Host(host) = &mut *owner else { unreachable!("it was made a host function above") };

@@ -12,6 +12,7 @@
 //! - [`Roots`](super::roots::Roots), which the embedder holds;
 //! - the exception that is thrown, with or without an object, and the pending one.
 
+use crate::records::attention::Attention;
 use crate::records::engines::NativeSite;
 use crate::records::exceptions::ExnRecord;
 use crate::records::heap::Collection;
@@ -48,6 +49,9 @@ pub(crate) unsafe fn collect(store: *mut StoreRecord, arguments: &[*mut u64]) ->
         }
         collection.visit_exception(&raw mut (*store).pending);
         collection.finish(depth);
+        if (*heap).has_dead() {
+            (*store).attention.set(Attention::HEAP, true);
+        }
         true
     }
 }

@@ -87,7 +87,7 @@ unsafe fn ask(store: *mut StoreRecord) -> Result<UpdateDeadline, Failure> {
         (*store).heap.blocked += 1;
         let scope = (*store).roots.open();
         let decision = catch_unwind(AssertUnwindSafe(|| callback(store)));
-        (*store).roots.close(scope);
+        (*store).end_scope(scope);
         (*store).heap.blocked -= 1;
         (*store).on_deadline.get_or_insert(callback);
         match decision {

@@ -85,8 +85,6 @@ pub(crate) struct Heap {
     pub blocked: u32,
     /// Whether everything moves at every opportunity, and old spaces are inaccessible.
     pub stress: bool,
-    /// Whether calls of host functions have something to do: drop dead values, or collect for [`Heap::stress`].
-    pub attention: bool,
 }
 
 impl Heap {
@@ -102,7 +100,6 @@ impl Heap {
             dead: Vec::new(),
             blocked: 0,
             stress,
-            attention: stress,
         }
     }
 
@@ -286,9 +283,13 @@ impl Heap {
         }
     }
 
-    /// Takes the dead values, which the caller must drop with [`drop_values`].
+    /// Returns whether there are dead values.
+    pub fn has_dead(&self) -> bool {
+        !self.dead.is_empty()
+    }
+
+    /// Takes the dead values. Called by [`StoreRecord::take_dead`](super::store::StoreRecord::take_dead) only.
     pub fn take_dead(&mut self) -> Vec<HostValue> {
-        self.attention = self.stress;
         std::mem::take(&mut self.dead)
     }
 
@@ -406,7 +407,6 @@ impl Heap {
             self.dead.extend(value(entry));
             self.free = index as u32;
         }
-        self.attention |= !self.dead.is_empty();
     }
 
     /// Returns the memory of an old space, or some of it. If the system refuses, it stays.

@@ -1,6 +1,8 @@
 //! Records of host functions: the data that engines and compiled code need to call them.
 
-use std::mem::offset_of;
+use crate::records::error::Result;
+use crate::records::store::StoreRecord;
+use std::mem::{self, offset_of};
 use std::ptr;
 use std::sync::Arc;
 use weir_bytecode::FuncType;
@@ -21,12 +23,22 @@ pub(crate) struct HostRecord {
     pub importer: *mut InstanceCtx,
 }
 
+/// A host function's closure. The arguments are in slots at the pointer and the results are written to the same slots,
+/// as [`HostCtx::call`] says; there is room for the longer of the two. The first argument is the store, the second is
+/// [`HostRecord::importer`]. May panic. Only the functions of [`exec::host`](crate::exec::host) that are [`HostCtx::call`] call it.
+pub(crate) trait HostClosure:
+    Fn(*mut StoreRecord, *mut InstanceCtx, *mut u64) -> Result<()> + Send + Sync + 'static
+{
+}
+
+impl<F: Fn(*mut StoreRecord, *mut InstanceCtx, *mut u64) -> Result<()> + Send + Sync + 'static> HostClosure for F {}
+
 /// A host function that is in no store.
 pub(crate) struct HostFunc {
     pub ty: FuncType,
-    /// Calls the closure; generic over the closure's type.
+    /// Calls the closure in stores whose calls of host functions do nothing else; generic over the closure's type.
     pub call: HostCall,
-    pub closure: Box<dyn Send + Sync>,
+    pub closure: Box<dyn HostClosure>,
     /// Whether it may suspend its caller.
     #[cfg_attr(not(feature = "async"), allow(dead_code, reason = "there are no asynchronous calls"))]
     pub is_async: bool,
@@ -45,8 +57,8 @@ impl HostRecord {
     /// parameters; there are as many slots as a call needs.
     #[inline]
     pub unsafe fn call(&self, args: *mut u64) -> Status {
-        // SAFETY: the caller's promise.
-        unsafe { (self.func.call)(ptr::from_ref(self).cast_mut().cast(), args) }
+        // SAFETY: the caller's promise; the address is that of a `HostCall`.
+        unsafe { mem::transmute::<*const u8, HostCall>(self.ctx.call)(ptr::from_ref(self).cast_mut().cast(), args) }
     }
 }
 

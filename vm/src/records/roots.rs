@@ -38,6 +38,8 @@ struct Owned {
 #[derive(Default)]
 pub(crate) struct Roots {
     scoped: Vec<Scoped>,
+    /// The number of scoped roots of calls around the innermost one: see [`attention`](super::attention).
+    pub base: usize,
     /// Incremented when scoped roots are removed.
     generation: u32,
     owned: Vec<Owned>,
@@ -50,7 +52,7 @@ pub(crate) struct Roots {
 const KEPT: usize = 64;
 
 impl Roots {
-    /// Adds a scoped root of the store with identity `store`.
+    /// Adds a scoped root of the store with identity `store`. Called by [`StoreRecord::push_root`](super::store::StoreRecord::push_root) only.
     ///
     /// # Panics
     /// There are 2³¹ of them.

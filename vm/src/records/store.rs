@@ -14,6 +14,7 @@
 //!   by pointer. Records of instances and host functions are never mutated (their variable parts are each in a
 //!   [`Cell`](std::cell::Cell)), so shared references to those may be held freely.
 
+use crate::records::attention::Attention;
 use crate::records::call_hook::CallHook;
 use crate::records::catches::Catches;
 use crate::records::engine::Engine;
@@ -113,6 +114,8 @@ pub(crate) struct StoreRecord {
     /// Number of invocations of the guest by Rust (`exec::entry`) on the native stack. With [`ASYNC_ONLY`] added where a synchronous one
     /// is refused.
     pub invocations: i32,
+    /// What the next call between the embedder and the guest, or the end of the innermost one, has to do besides.
+    pub attention: Attention,
     /// Whether there are any invocations, for the reclamation of code.
     pub quiescence: Word,
     /// Which counters the store's instances use.
