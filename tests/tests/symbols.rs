@@ -5,8 +5,8 @@ use gimli::{Encoding, Format, LineEncoding, LittleEndian, constants};
 use std::fs;
 use std::path::PathBuf;
 use wasm_encoder::{
-    CodeSection, CustomSection, ExportKind, ExportSection, Function, FunctionSection, Module as Encoded, TagKind, TagSection,
-    TagType, TypeSection,
+    CodeSection, CustomSection, ExportKind, ExportSection, Function, FunctionSection, Module as Encoded, NameMap, NameSection,
+    TagKind, TagSection, TagType, TypeSection,
 };
 use weir::{Config, Engine, Error, Instance, Module, Result, Store, WasmBacktrace, WasmBacktraceDetails};
 use weir_tests::rng::Rng;
@@ -17,28 +17,36 @@ const FILE: &str = "sum.c";
 const TO_FIRST: u64 = 3;
 
 /// `crash`, whose body has two instructions before it traps, of which line 7 of [`FILE`] consists; in the DWARF it is inlined in
-/// `outer`, at line 12. `throw` throws in line 20.
+/// `outer`, at line 12. `throw` throws in line 20, and `inlined_throw` in line 31, which is in `inner` again, inlined at line 41.
 fn module(debugging: bool) -> Vec<u8> {
     let mut encoded = Encoded::new();
     let mut types = TypeSection::new();
     types.ty().function([], []);
     encoded.section(&types);
     let mut functions = FunctionSection::new();
-    functions.function(0).function(0);
+    functions.function(0).function(0).function(0);
     encoded.section(&functions);
     let mut tags = TagSection::new();
     tags.tag(TagType { kind: TagKind::Exception, func_type_idx: 0 });
     encoded.section(&tags);
     let mut exports = ExportSection::new();
-    exports.export("crash", ExportKind::Func, 0).export("throw", ExportKind::Func, 1);
+    exports.export("crash", ExportKind::Func, 0).export("throw", ExportKind::Func, 1).export("inlined", ExportKind::Func, 2);
     encoded.section(&exports);
     let mut code = CodeSection::new();
     let mut crash = Function::new([]);
     crash.instructions().nop().nop().unreachable().end();
     let mut throw = Function::new([]);
     throw.instructions().throw(0).end();
-    code.function(&crash).function(&throw);
+    code.function(&crash).function(&throw).function(&throw);
     encoded.section(&code);
+    let mut names = NameSection::new();
+    let mut functions = NameMap::new();
+    functions.append(2, "_Z6throwsv");
+    names.functions(&functions);
+    let mut tags = NameMap::new();
+    tags.append(0, "oops");
+    names.tag(&tags);
+    encoded.section(&names);
     if debugging {
         for (name, contents) in dwarf() {
             encoded.section(&CustomSection { name: name.into(), data: contents.into() });
@@ -56,9 +64,11 @@ fn dwarf() -> Vec<(&'static str, Vec<u8>)> {
     let mut lines = LineProgram::new(encoding, LineEncoding::default(), directory, None, file.clone(), None);
     let file = lines.add_file(file, lines.default_directory(), None);
     // `crash` has four bytes of instructions, and then its successor's size and number of local declarations follow.
-    let (crash, throw, end) = (TO_FIRST, TO_FIRST + 4 + 2, TO_FIRST + 4 + 2 + 3);
+    let (crash, throw) = (TO_FIRST, TO_FIRST + 4 + 2);
+    // `throw` has three bytes of instructions.
+    let (inlined_throw, end) = (throw + 3 + 2, throw + 3 + 2 + 3);
     lines.begin_sequence(Some(Address::Constant(crash)));
-    for (at, line, column) in [(crash, 6, 0), (crash + 2, 7, 5), (throw, 20, 3)] {
+    for (at, line, column) in [(crash, 6, 0), (crash + 2, 7, 5), (throw, 20, 3), (inlined_throw, 31, 9)] {
         let row = lines.row();
         (row.address_offset, row.file, row.line, row.column) = (at - crash, file, line, column);
         lines.generate_row();
@@ -80,12 +90,17 @@ fn dwarf() -> Vec<(&'static str, Vec<u8>)> {
     let outer = dwarf.unit.add(root, constants::DW_TAG_subprogram);
     name(dwarf.unit.get_mut(outer), "outer");
     range(dwarf.unit.get_mut(outer), crash, crash + 4);
-    let call = dwarf.unit.add(outer, constants::DW_TAG_inlined_subroutine);
-    let call = dwarf.unit.get_mut(call);
-    call.set(constants::DW_AT_abstract_origin, AttributeValue::UnitRef(inlined));
-    call.set(constants::DW_AT_call_file, AttributeValue::FileIndex(Some(file)));
-    call.set(constants::DW_AT_call_line, AttributeValue::Udata(12));
-    range(call, crash, crash + 4);
+    let throws = dwarf.unit.add(root, constants::DW_TAG_subprogram);
+    name(dwarf.unit.get_mut(throws), "throws");
+    range(dwarf.unit.get_mut(throws), inlined_throw, end);
+    for (caller, line, from, to) in [(outer, 12, crash, crash + 4), (throws, 41, inlined_throw, end)] {
+        let call = dwarf.unit.add(caller, constants::DW_TAG_inlined_subroutine);
+        let call = dwarf.unit.get_mut(call);
+        call.set(constants::DW_AT_abstract_origin, AttributeValue::UnitRef(inlined));
+        call.set(constants::DW_AT_call_file, AttributeValue::FileIndex(Some(file)));
+        call.set(constants::DW_AT_call_line, AttributeValue::Udata(line));
+        range(call, from, to);
+    }
 
     let mut sections = Sections::new(EndianVec::new(LittleEndian));
     dwarf.write(&mut sections).unwrap();
@@ -110,7 +125,7 @@ fn failure(engine: &Engine, module: &Module, function: &str) -> Error {
     instance.get_typed_func::<(), ()>(&mut store, function).unwrap().call(&mut store, ()).unwrap_err()
 }
 
-/// Asserts that both functions of the module fail in their lines.
+/// Asserts that the functions of the module fail in their lines.
 fn has_lines(engine: &Engine, module: &Module) {
     let error = failure(engine, module, "crash");
     let frame = &error.downcast_ref::<WasmBacktrace>().unwrap().frames()[0];
@@ -121,7 +136,15 @@ fn has_lines(engine: &Engine, module: &Module) {
     assert!(text.ends_with("\n         sum.c:7:5 in inner\n         sum.c:12"), "{text}");
 
     let error = failure(engine, module, "throw").to_string();
+    assert!(error.starts_with("uncaught exception oops() thrown by function 1 at offset 0x0, "), "{error}");
     assert!(error.ends_with(", sum.c:20:3"), "{error}");
+    let error = failure(engine, module, "inlined").to_string();
+    let throws = weir_bytecode::names::Demangled("_Z6throwsv");
+    assert!(
+        error.starts_with(&format!("uncaught exception oops() thrown by inner, inlined in {throws} at offset 0x0, ")),
+        "{error}"
+    );
+    assert!(error.ends_with(", sum.c:31:9"), "{error}");
 }
 
 /// A file in the system's directory for temporary files, removed at the end.
@@ -153,7 +176,8 @@ fn frames_have_the_lines_of_modules_from_files() {
     let engine = engine(WasmBacktraceDetails::Enable);
     let file = TestFile::new("file", &module(true));
     let module = Module::from_file(&engine, &file.0).unwrap();
-    assert!(module.custom_sections().all(|(_, contents)| contents.iter().skip(16).all(|&byte| byte == 0)));
+    let mut debugging = module.custom_sections().filter(|(name, _)| *name != "name");
+    assert!(debugging.all(|(_, contents)| contents.iter().skip(16).all(|&byte| byte == 0)));
     has_lines(&engine, &module);
 }
 

@@ -133,7 +133,7 @@ fn a_throw_leaves_deep_mixed_frames() {
                 assert_eq!(call(&mut store, instance, "run", depth).unwrap(), 42);
                 let error = call(&mut store, instance, "uncaught", depth).unwrap_err();
                 assert!(error.is::<ThrownException>(), "{error:#}");
-                assert!(error.to_string().contains("uncaught exception 0(") && error.to_string().contains("throw"), "{error}");
+                assert!(error.to_string().contains("uncaught exception a(") && error.to_string().contains("throw"), "{error}");
                 let frames = error.wasm_backtrace().unwrap().frames();
                 assert_eq!(frames[0].func_name(), Some("throw"));
                 assert_eq!(frames[1].func_name(), Some("plain"));
@@ -506,6 +506,102 @@ fn a_deadline_is_noticed_during_a_throw() {
     store.set_epoch_deadline(1);
     let error = call(&mut store, instance, "run", 100_000).unwrap_err();
     assert_eq!(error.downcast_ref::<Trap>(), Some(&Trap::Interrupt));
+}
+
+#[test]
+fn an_exception_stays_pending_until_it_is_taken_or_thrown() {
+    each(
+        |_| (),
+        |engine| {
+            let module = Module::new(
+                engine,
+                r#"(module
+                    (import "host" "fail" (func $fail))
+                    (tag $t (param i32))
+                    (func (export "throw") (param i32) (result i32) (throw $t (local.get 0)))
+                    (func (export "succeed") (param i32) (result i32) (local.get 0))
+                    (func (export "fails") (param i32) (result i32)
+                        (block $caught (result i32) (try_table (catch $t $caught) (call $fail)) (i32.const -1))))"#,
+            )
+            .unwrap();
+            let mut linker: Linker<()> = Linker::new(engine);
+            linker.func_wrap("host", "fail", || -> Result<()> { Err(ThrownException.into()) }).unwrap();
+            let mut store = Store::new(engine, ());
+            store.set_epoch_deadline(u64::MAX);
+            let instance = linker.instantiate(&mut store, &module).unwrap();
+            for (thrown, pending) in [(3, 3), (4, 4)] {
+                assert!(call(&mut store, instance, "throw", thrown).unwrap_err().is::<ThrownException>());
+                assert_eq!(call(&mut store, instance, "succeed", 1).unwrap(), 1);
+                assert!(store.has_pending_exception());
+                // The host function throws what is pending, which the guest catches.
+                assert_eq!(call(&mut store, instance, "fails", 0).unwrap(), pending);
+                assert!(!store.has_pending_exception());
+            }
+            // Without one its error is not an exception, and no handler sees it.
+            assert!(call(&mut store, instance, "fails", 0).unwrap_err().is::<ThrownException>());
+            assert!(!store.has_pending_exception());
+            // Another takes the place of the first.
+            for thrown in [5, 6] {
+                call(&mut store, instance, "throw", thrown).unwrap_err();
+            }
+            let exception = store.take_pending_exception().unwrap();
+            assert_eq!(exception.field(&mut store, 0).unwrap().i32(), Some(6));
+            assert!(!store.has_pending_exception());
+        },
+    );
+}
+
+/// `run` throws through a function in which the search passes `clauses` clauses and, outside them, `regions` regions without a clause.
+fn many_clauses(clauses: usize, regions: usize) -> String {
+    format!(
+        "(module (tag $thrown) (tag $other)
+            (func $throw (throw $thrown))
+            (func $passed block $label {} try_table {} call $throw end {} end)
+            (func (export \"run\") (param i32) (result i32)
+                (block $caught (try_table (catch $thrown $caught) (call $passed)) (return (i32.const 0)))
+                (i32.const 42)))",
+        "try_table ".repeat(regions),
+        "(catch $other $label)".repeat(clauses),
+        "end ".repeat(regions),
+    )
+}
+
+#[test]
+fn a_search_checks_the_deadline_and_the_fuel_among_the_clauses_of_a_frame() {
+    each(
+        |config| {
+            config.epoch_interruption(true).consume_fuel(true);
+        },
+        |engine| {
+            let run = |text: &str, fuel: u64| {
+                let module = Module::new(engine, text).unwrap();
+                let mut store = Store::new(engine, 0u64);
+                // Every poll is counted.
+                store.epoch_deadline_callback(|mut store| {
+                    *store.data_mut() += 1;
+                    Ok(UpdateDeadline::Continue(0))
+                });
+                store.set_epoch_deadline(0);
+                store.set_fuel(fuel).unwrap();
+                let instance = Instance::new(&mut store, &module, &[]).unwrap();
+                let result = call(&mut store, instance, "run", 0);
+                (*store.data(), result, store.get_fuel().unwrap())
+            };
+            let (few, many) = (many_clauses(1, 1), many_clauses(8000, 1));
+            let (own_polls, result, left) = run(&few, 1 << 20);
+            assert_eq!(result.unwrap(), 42);
+            let (polls, result, left_of_many) = run(&many, 1 << 20);
+            assert_eq!((result.unwrap(), left - left_of_many), (42, 7999));
+            assert!(polls >= own_polls + 7, "{polls} polls, {own_polls} without the clauses");
+            let (polls, result, left) = run(&many, 3000);
+            assert_eq!((result.unwrap_err().downcast_ref::<Trap>(), left), (Some(&Trap::OutOfFuel), 0));
+            assert!(polls <= own_polls + 2, "{polls} polls, {own_polls} without the clauses");
+            // Regions cost no fuel when they are passed, only where they are entered.
+            let (polls, result, _) = run(&many_clauses(1, 8000), 1 << 20);
+            assert_eq!(result.unwrap(), 42);
+            assert!(polls >= own_polls + 7, "{polls} polls, {own_polls} without the regions");
+        },
+    );
 }
 
 #[test]

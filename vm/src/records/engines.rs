@@ -146,7 +146,7 @@ pub(crate) trait Engines: Any + fmt::Debug + Send + Sync {
     unsafe fn native_frames(&self, _exit_fp: usize, _visit: &mut dyn FnMut(NativeSite) -> ControlFlow<()>) {}
 
     /// Leaves the native frames of such a segment as the search for a handler does. Calls `visit` only with frames whose code has
-    /// landings and, once [`NativeSearch::poll_at`] frames have been left, with the next one, before each is left. Ends when it breaks.
+    /// landings and, once the cost is [`NativeSearch::check_at`], with the next one, before each is left. Ends when it breaks.
     ///
     /// # Safety
     /// As for [`Engines::native_frames`].

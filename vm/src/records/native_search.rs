@@ -16,14 +16,22 @@ pub(crate) struct Unwound {
 /// The progress of a search over native frames.
 #[derive(Debug)]
 pub(crate) struct NativeSearch {
-    /// The number of frames of the source program, of any engine, that have been left.
-    pub left: u64,
-    /// The number of them at which the deadline is checked next.
-    pub poll_at: u64,
+    /// The fuel that the search costs so far: a unit for each frame of the source program, of any engine, that has been left, and for
+    /// each clause that has been tested.
+    pub cost: u64,
+    /// The cost at which the deadline and the fuel are checked next.
+    pub check_at: u64,
     /// How often code has been freed, for [`Catches`](super::catches::Catches).
     pub freed: usize,
     /// What the frames of this segment that have been left have saved.
     pub unwound: Unwound,
+}
+
+impl NativeSearch {
+    /// Returns the cost in units of fuel.
+    pub fn fuel(&self) -> i64 {
+        i64::try_from(self.cost).unwrap_or(i64::MAX)
+    }
 }
 
 impl Unwound {

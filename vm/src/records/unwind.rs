@@ -27,18 +27,35 @@ use std::fmt::Write;
 use std::ops::ControlFlow;
 use std::ptr;
 use std::sync::atomic::Ordering;
+use weir_bytecode::names::Demangled;
 use weir_bytecode::sidetable::{BranchEntry, Handler, TryRegion, region_at};
 use weir_bytecode::types::ValType;
 use weir_bytecode::{FuncBody, Opcode};
 use weir_contract::{FRAME_HEADER, InstanceCtx, code};
 
-/// The deadline is checked after this many frames, each of which takes some nanoseconds.
-const FRAMES_PER_POLL: u64 = 1024;
+/// The deadline is checked after this many steps, each of which takes some nanoseconds: a frame that is left, a clause that is tested, or
+/// a region without a clause that catches.
+const STEPS_PER_POLL: u64 = 1024;
 
-/// Returns the number of frames after which the deadline is checked first.
+/// Returns the number of steps after which the deadline is checked first.
 #[inline]
 pub(crate) fn poll_after(config: &Config) -> u64 {
-    if config.polls() { FRAMES_PER_POLL } else { u64::MAX }
+    if config.polls() { STEPS_PER_POLL } else { u64::MAX }
+}
+
+/// Returns the least cost that the fuel of a live store does not cover.
+///
+/// # Safety
+/// The store is live.
+#[inline]
+pub(crate) unsafe fn uncovered(store: *const StoreRecord) -> u64 {
+    // SAFETY: the caller's promise.
+    unsafe {
+        match (*store).engine.config().consume_fuel {
+            true => u64::try_from((*store).ctx.fuel.saturating_add(1)).unwrap_or(0),
+            false => u64::MAX,
+        }
+    }
 }
 
 impl Failure {
@@ -86,8 +103,8 @@ pub(crate) unsafe fn find(store: *mut StoreRecord) -> Result<bool, Failure> {
 pub(crate) struct Search {
     store: *mut StoreRecord,
     tag: *const TagRecord,
-    /// The number of clauses tested.
-    tested: u64,
+    /// The cost at which the deadline is checked next.
+    poll_at: u64,
     /// The handler; null if there is none.
     handler: *const Handler,
     /// Why the guest ends instead.
@@ -105,10 +122,11 @@ impl Search {
         unsafe { collect_before_throw(store) };
         // SAFETY: as above.
         let (tag, poll_at) = unsafe { ((*store).in_flight.tag, poll_after((*store).engine.config())) };
-        let progress = NativeSearch { left: 0, poll_at, freed: 0, unwound: Unwound::default() };
-        let mut search = Search { store, tag, tested: 0, handler: ptr::null(), stopped: None };
+        let mut progress = NativeSearch { cost: 0, check_at: 0, freed: 0, unwound: Unwound::default() };
+        let mut search = Search { store, tag, poll_at, handler: ptr::null(), stopped: None };
         // SAFETY: as above.
         unsafe {
+            progress.check_at = search.next_check();
             if (*store).engine.config().backtrace_on_throw && (*store).in_flight.object.is_null() {
                 search.stopped = add_backtrace(store).err();
             }
@@ -163,42 +181,103 @@ impl Search {
     /// As for [`segments`].
     #[inline]
     pub unsafe fn end(self, progress: &NativeSearch) -> Result<bool, Failure> {
-        let Search { store, tested, handler, stopped, .. } = self;
+        let Search { store, handler, stopped, .. } = self;
         // SAFETY: the caller's promise.
         unsafe {
             if let Some(failure) = stopped {
                 (*store).in_flight = InFlight::NONE;
                 return Err(failure);
             }
-            if (*store).engine.config().consume_fuel {
-                let cost = i64::try_from(tested + progress.left).unwrap_or(i64::MAX);
-                if let Err(trap) = charge(&mut (*store).ctx.fuel, cost) {
-                    (*store).in_flight = InFlight::NONE;
-                    return Err(trap.into());
-                }
+            if (*store).engine.config().consume_fuel
+                && let Err(trap) = charge(&mut (*store).ctx.fuel, progress.fuel())
+            {
+                (*store).in_flight = InFlight::NONE;
+                return Err(trap.into());
             }
         }
         Ok(!handler.is_null())
     }
 
-    /// Checks the deadline, if enough frames have been left.
+    /// Returns the cost at which the fuel is exceeded or the deadline is checked, whichever is first.
+    ///
+    /// # Safety
+    /// The store is live.
+    #[inline]
+    unsafe fn next_check(&self) -> u64 {
+        // SAFETY: the caller's promise.
+        self.poll_at.min(unsafe { uncovered(self.store) })
+    }
+
+    /// Checks the fuel and the deadline, if it is time.
     ///
     /// # Safety
     /// As for [`segments`].
     #[inline]
-    unsafe fn poll(&mut self, progress: &mut NativeSearch) -> ControlFlow<()> {
-        if progress.left < progress.poll_at {
+    unsafe fn check(&mut self, progress: &mut NativeSearch) -> ControlFlow<()> {
+        if progress.cost < progress.check_at {
             return ControlFlow::Continue(());
         }
-        progress.poll_at = progress.left + FRAMES_PER_POLL;
         // SAFETY: the caller's promise.
-        match unsafe { poll(self.store) } {
-            Ok(()) => ControlFlow::Continue(()),
-            Err(failure) => {
-                self.stopped = Some(failure);
-                ControlFlow::Break(())
+        unsafe {
+            self.stopped = self.checked(progress).err();
+            // The callback at the deadline may have changed the fuel.
+            progress.check_at = self.next_check();
+        }
+        if self.stopped.is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    }
+
+    /// Checks the fuel, and the deadline if enough steps have been taken.
+    ///
+    /// # Errors
+    /// As for [`Search::end`].
+    ///
+    /// # Safety
+    /// As for [`segments`].
+    #[cold]
+    unsafe fn checked(&mut self, progress: &NativeSearch) -> Result<(), Failure> {
+        // SAFETY: the caller's promise.
+        unsafe {
+            if progress.cost >= uncovered(self.store) {
+                charge(&mut (*self.store).ctx.fuel, progress.fuel())?;
+            }
+            if progress.cost >= self.poll_at {
+                self.poll_at = progress.cost + STEPS_PER_POLL;
+                poll(self.store)?;
             }
         }
+        Ok(())
+    }
+
+    /// Returns the handler at `pc` for the exception, with its region. Counts the clauses tested. Breaks if the search is stopped.
+    ///
+    /// # Safety
+    /// As for [`segments`]. The function is of the instance's module, and the instance is live.
+    #[inline]
+    unsafe fn handler<'s>(
+        &mut self,
+        source: &'s FuncBody,
+        pc: u32,
+        instance: &InstanceRecord,
+        progress: &mut NativeSearch,
+    ) -> ControlFlow<(), Option<(&'s TryRegion, &'s Handler)>> {
+        let mut next = region_at(&source.regions, pc);
+        while let Some(region) = next {
+            for handler in &source.handlers[region.first as usize..][..region.count as usize] {
+                progress.cost += 1;
+                if handler.tag.is_none_or(|index| instance.tag(index) == self.tag) {
+                    return ControlFlow::Continue(Some((region, handler)));
+                }
+                // SAFETY: the caller's promise.
+                unsafe { self.check(progress)? };
+            }
+            // A region costs no fuel, and may have no clause.
+            self.poll_at -= 1;
+            progress.check_at = progress.check_at.saturating_sub(1);
+            // SAFETY: as above.
+            unsafe { self.check(progress)? };
+            next = source.regions.get(region.next as usize);
+        }
+        ControlFlow::Continue(None)
     }
 
     /// Looks for a handler in a frame of the interpreter. Otherwise the frame is left.
@@ -215,7 +294,7 @@ impl Search {
         let InterpFrame { pc, fp, body, scope } = frame;
         // SAFETY: the caller's promise.
         unsafe {
-            self.poll(progress)?;
+            self.check(progress)?;
             let instance = || instance_of((*scope).ctx);
             if let Pc::At(pc) = pc
                 && is_tail_call(instance().module.bytecode().bytes[pc as usize])
@@ -223,20 +302,22 @@ impl Search {
                 // The callee, which is a host function, takes the frame's place.
                 return ControlFlow::Continue(());
             }
-            progress.left += 1;
             // The evaluator has no body of its own.
             let source = (*body).source.as_ref().or_else(|| instance().module.bytecode().body((*body).func));
-            let Some(source) = source.filter(|source| !source.regions.is_empty()) else { return ControlFlow::Continue(()) };
             let at = match pc {
                 Pc::At(pc) => pc,
                 // In the last byte of the call.
                 Pc::Before(pc) => pc - 1,
             };
-            let Some((region, handler)) = handler(source, at, instance(), self.tag, &mut self.tested) else {
+            let found = match source.filter(|source| !source.regions.is_empty()) {
+                Some(source) => self.handler(source, at, instance(), progress)?.map(|found| (source, found)),
+                None => None,
+            };
+            let Some((source, (region, handler))) = found else {
+                progress.cost += 1;
                 return ControlFlow::Continue(());
             };
             debug_assert!(!activation.is_null(), "immediate activations have left the assembly before a frame has a handler");
-            progress.left -= 1;
             let place = Place::Interp { activation, body, scope };
             (*self.store).landing = Some(Landing { place, fp, clause: Clause { source, region, handler } });
             self.handler = handler;
@@ -253,17 +334,17 @@ impl Search {
         // SAFETY: the caller's promise: the code is there while its frame is, and so is its module. If the code has landings, the frame
         // is as the contract says.
         unsafe {
-            self.poll(progress)?;
+            self.check(progress)?;
             let landings = &*site.landings;
             let module = &*(site.module as *const ModuleRecord);
             let Some(source) = (!landings.is_empty()).then(|| module.body(site.func)).flatten() else {
                 return ControlFlow::Continue(());
             };
             let instance = site.word(site.layout.instance).cast::<*mut InstanceCtx>().read();
-            let tested_before = self.tested;
-            let found = handler(source, site.pc, instance_of(instance), self.tag, &mut self.tested);
+            let before = progress.cost;
+            let found = self.handler(source, site.pc, instance_of(instance), progress)?;
             let return_address = site.code + site.call as usize;
-            let tested = self.tested - tested_before;
+            let tested = progress.cost - before;
             let mut catch = Catch { return_address, instance, tag: self.tag, layout: site.layout, tested, landing: None };
             let remember = |catch| {
                 if !site.is_inlined {
@@ -333,30 +414,6 @@ unsafe fn poll(store: *mut StoreRecord) -> Result<(), Failure> {
 fn is_tail_call(op: u8) -> bool {
     [Opcode::ReturnCall, Opcode::ReturnCallIndirect, Opcode::ReturnCallRef]
         .contains(&Opcode::from_code(op.into()).unwrap_or(Opcode::Nop))
-}
-
-/// Returns the handler of exceptions with this tag at `pc`, with its region. Counts the clauses tested.
-///
-/// # Safety
-/// The function is of the instance's module, and the instance is live.
-#[inline]
-unsafe fn handler<'s>(
-    source: &'s FuncBody,
-    pc: u32,
-    instance: &InstanceRecord,
-    tag: *const TagRecord,
-    tested: &mut u64,
-) -> Option<(&'s TryRegion, &'s Handler)> {
-    let mut region = region_at(&source.regions, pc)?;
-    loop {
-        for handler in &source.handlers[region.first as usize..][..region.count as usize] {
-            *tested += 1;
-            if handler.tag.is_none_or(|index| instance.tag(index) == tag) {
-                return Some((region, handler));
-            }
-        }
-        region = source.regions.get(region.next as usize)?;
-    }
 }
 
 /// Writes the operands of a handler's label, in a frame with local 0 at `fp`: the payload, and the reference if the handler passes it on,
@@ -549,12 +606,20 @@ unsafe fn describe(object: *const ExnRecord) -> Box<str> {
                 let bytecode = instance.module.bytecode();
                 let func = bytecode.func_at(site.pc).unwrap_or_default();
                 let entry = instance.module.record().body(func).map_or(0, |body| body.entry);
+                let symbols = instance.module.record().symbols_at(func, site.pc);
+                text.push_str(" thrown by ");
+                // The place that follows is that of the innermost function.
+                if let [symbol, _, ..] = &symbols[..]
+                    && let Some(inlined) = symbol.name()
+                {
+                    let _ = write!(text, "{:#}, inlined in ", Demangled(inlined));
+                }
                 let _ = match bytecode.func_name(func) {
-                    Some(name) => write!(text, " thrown by {name}"),
-                    None => write!(text, " thrown by function {func}"),
+                    Some(name) => write!(text, "{:#}", Demangled(name)),
+                    None => write!(text, "function {func}"),
                 };
                 let _ = write!(text, " at offset {:#x}, in the module {:#x}", site.pc.saturating_sub(entry), site.pc);
-                if let Some(place) = instance.module.record().symbols_at(func, site.pc).iter().find_map(FrameSymbol::place) {
+                if let Some(place) = symbols.iter().find_map(FrameSymbol::place) {
                     let _ = write!(text, ", {place}");
                 }
             }

@@ -4,14 +4,14 @@ use super::state::{EngineState, engine_of};
 use crate::code::{CallSite, CodeSpace, NativeFrame, Registers, Site};
 use crate::records::collect::collect_before_throw;
 use crate::records::engines::NativeSite;
-use crate::records::exceptions::{CatchingFrame, Clause, InFlight, Landing, Place};
+use crate::records::exceptions::{CatchingFrame, Clause, Landing, Place};
 use crate::records::failure::Failure;
 use crate::records::instance::instance_of;
 use crate::records::module::Module;
 use crate::records::module::ModuleRecord;
 use crate::records::native_search::{NativeSearch, Unwound};
-use crate::records::store::{charge, store_of};
-use crate::records::unwind::{find, poll_after, uncaught, write_operands, write_overflow};
+use crate::records::store::store_of;
+use crate::records::unwind::{find, poll_after, uncaught, uncovered, write_operands, write_overflow};
 use std::any::Any;
 use std::ops::ControlFlow;
 use std::ptr;
@@ -25,7 +25,7 @@ pub(super) fn native_site(site: Site, frame: NativeFrame) -> NativeSite {
 }
 
 /// Implements [`Engines::search_native`](crate::records::engines::Engines::search_native), but for the frames to look at: those of code
-/// with landings, and those before which the deadline is to be checked. `visit` counts each function of such a frame.
+/// with landings, and those before which the deadline or the fuel is to be checked. `visit` counts each function of such a frame.
 ///
 /// # Safety
 /// As there. The code is of this space.
@@ -44,10 +44,10 @@ pub(super) unsafe fn search_segment(
             let return_address;
             [fp, return_address] = ptr::with_exposed_provenance::<[usize; 2]>(fp).read();
             let Some(call) = calls.at(return_address) else { return ControlFlow::Continue(()) };
-            if call.has_landings() || search.left >= search.poll_at {
+            if call.has_landings() || search.cost >= search.check_at {
                 visit(call, fp, search)?;
             } else {
-                search.left += call.depth() as u64;
+                search.cost += call.depth() as u64;
             }
             search.unwound.leave(fp, call.layout());
         }
@@ -63,7 +63,7 @@ pub(super) fn visit_functions(
 ) -> ControlFlow<()> {
     call.sites().try_for_each(|site| {
         visit(native_site(site, call.frame(fp)), search)?;
-        search.left += 1;
+        search.cost += 1;
         ControlFlow::Continue(())
     })
 }
@@ -132,10 +132,11 @@ pub(crate) unsafe fn on_throw(instance: *mut InstanceCtx, registers: &mut Regist
 }
 
 /// Leaves native frames for the handler in the innermost segment, which is native, if searches have found before what becomes of each frame
-/// up to it that has landings: most exceptions are caught where one was caught before. Otherwise changes nothing and returns `None`.
+/// up to it that has landings: most exceptions are caught where one was caught before. Otherwise, or if the fuel does not cover this, changes
+/// nothing and returns `None`.
 ///
 /// # Errors
-/// The fuel is used up, or the handler needs an object and the store's limiter refuses it.
+/// The handler needs an object and the store's limiter refuses it.
 ///
 /// # Safety
 /// As for [`on_throw`].
@@ -145,7 +146,8 @@ unsafe fn catch_known(instance: *mut InstanceCtx, space: &CodeSpace, registers: 
     unsafe {
         let store = store_of(instance);
         let (config, tag, freed) = ((*store).engine.config(), (*store).in_flight.tag, space.freed());
-        let poll_at = poll_after(config);
+        let uncovered = uncovered(store);
+        let check_at = poll_after(config).min(uncovered);
         if config.backtrace_on_throw {
             return None;
         }
@@ -154,18 +156,18 @@ unsafe fn catch_known(instance: *mut InstanceCtx, space: &CodeSpace, registers: 
         loop {
             let return_address;
             [fp, return_address] = ptr::with_exposed_provenance::<[usize; 2]>(fp).read();
-            if left >= poll_at {
+            if left >= check_at {
                 return None;
             }
             let (depth, layout) = match (*store).catches.find(freed, return_address, fp, tag) {
                 Some(catch) => {
                     cost += catch.tested;
+                    if cost + left >= uncovered {
+                        return None;
+                    }
                     if let Some((target, clause)) = catch.landing {
-                        if config.consume_fuel
-                            && let Err(trap) = charge(&mut (*store).ctx.fuel, (cost + left) as i64)
-                        {
-                            (*store).in_flight = InFlight::NONE;
-                            return Some(Err(trap.into()));
+                        if config.consume_fuel {
+                            (*store).ctx.fuel -= (cost + left) as i64;
                         }
                         let (frame, locals) = CatchingFrame::new(fp, &catch.layout, target, unwound);
                         return Some(land(instance, space, &frame, locals, clause, registers));
