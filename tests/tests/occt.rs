@@ -143,4 +143,5 @@ fn solids() {
         assert_eq!(run(Config::new().tier(tier)), expected, "{tier:?}");
     }
     assert_eq!(run(Config::new().stress(Some(1))), expected, "under stress");
+    assert_eq!(run(Config::new().gc_stress(true)), expected, "while everything moves");
 }

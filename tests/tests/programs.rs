@@ -99,6 +99,18 @@ fn all_compiled_without_handlers(functions: &FunctionStats) -> bool {
         && functions.interpreted <= functions.fallbacks.len() as u64
 }
 
+/// The programs that throw, whose exceptions move at every safepoint if anything refers to them. The others have nothing that could.
+#[test]
+fn everything_moves() {
+    let folders: Vec<PathBuf> =
+        folders().into_iter().filter(|path| name(path).contains("throw") || name(path).contains("unwind")).collect();
+    assert_eq!(folders.len(), 4, "{folders:?}");
+    for folder in folders {
+        assert!(checked(&folder, eager().gc_stress(true)).stats.functions.native > 0, "{folder:?}");
+        checked(&folder, Config::new().tier(Tier::Baseline).gc_stress(true));
+    }
+}
+
 #[test]
 fn interpreter() {
     for (name, run) in all_programs_with(Config::new().tier(Tier::Interpreter)) {

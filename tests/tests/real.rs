@@ -183,11 +183,12 @@ fn esbuild() {
 /// The seeds of the runs under stress.
 const SEEDS: std::ops::Range<u64> = 0..4;
 
-/// Runs a program that throws, in both forms of exceptions, on every tier and under stress, with the folder of `script` opened as
+/// Runs a program that throws, in both forms of exceptions, on every tier, under stress, and while its exceptions move at every safepoint, with the folder of `script` opened as
 /// `/data`, and checks its output.
 fn check_throwing(module: &str, args: &[&str], script: Option<&str>, expected: &str, (errors, status): (&str, i32)) {
     let mut configs: Vec<Config> = TIERS.into_iter().chain([Tier::Cranelift, Tier::Ssa]).map(on).collect();
     configs.extend(SEEDS.map(|seed| Config::new().stress(Some(seed)).clone()));
+    configs.push(Config::new().gc_stress(true).clone());
     for form in ["", "-legacy"] {
         let module = format!("{module}{form}");
         let folder = folder(&module, script.as_slice());

@@ -290,6 +290,82 @@ fn scopes_end_and_owned_references_do_not() {
     );
 }
 
+/// Each call of a host function has its own references, and those around it stay, whoever calls whom.
+#[test]
+fn references_belong_to_the_innermost_call() {
+    let text = format!(
+        r#"(module {IMPORTS}
+            (import "host" "outer" (func $outer (param i32) (result i32)))
+            (import "host" "add" (func $add (param i32 i32) (result i32)))
+            (func (export "inner") (param i32) (result i32)
+                (call $add (call $read (call $make (local.get 0))) (call $outer (i32.sub (local.get 0) (i32.const 1)))))
+            (func (export "outer") (param i32) (result i32) (call $outer (local.get 0))))"#
+    );
+    each(
+        |_| (),
+        |engine| {
+            let mut linker = linker(engine);
+            let outer = |mut caller: Caller<'_, Census>, n: i32| -> Result<i32> {
+                if n == 0 {
+                    return Ok(0);
+                }
+                let value = caller.data().value(100 * n);
+                let own = ExternRef::new(&mut caller, value)?;
+                let inner = caller.get_export("inner").unwrap().into_func().unwrap().typed::<i32, i32>(&caller)?;
+                let sum = inner.call(&mut caller, n)?;
+                assert_eq!(number(&mut caller, &own), 100 * n);
+                Ok(sum)
+            };
+            linker.func_wrap("host", "outer", outer).unwrap();
+            // It cannot use the store, so nothing is done when it returns.
+            linker.func_wrap("host", "add", |a: i32, b: i32| a + b).unwrap();
+            let (mut store, instance) = linked(&linker, &text, Census::default());
+            let census = store.data().clone();
+            let run = instance.get_typed_func::<i32, i32>(&mut store, "outer").unwrap();
+            assert_eq!(run.call(&mut store, 6).unwrap(), 21);
+            let kept = ExternRef::new(&mut store, census.value(7)).unwrap();
+            for _ in 0..3 {
+                assert_eq!(run.call(&mut store, 6).unwrap(), 21);
+            }
+            assert_eq!(number(&mut store, &kept), 7);
+            store.gc(None).unwrap();
+            assert_eq!(census.alive(), 1, "what the embedder holds");
+            {
+                let mut scope = RootScope::new(&mut store);
+                ExternRef::new(&mut scope, census.value(8)).unwrap();
+                assert_eq!(run.call(&mut scope, 2).unwrap(), 3);
+            }
+            store.gc(None).unwrap();
+            assert_eq!((census.alive(), number(&mut store, &kept)), (1, 7));
+        },
+    );
+}
+
+/// A hook is called for host functions that the store had before, too.
+#[test]
+fn a_hook_that_is_set_later_sees_calls_of_host_functions() {
+    let text = format!(r#"(module {IMPORTS} (func (export "run") (drop (call $make (i32.const 1)))))"#);
+    each(
+        |_| (),
+        |engine| {
+            let (mut store, instance) = linked(&linker(engine), &text, Census::default());
+            let run = instance.get_typed_func::<(), ()>(&mut store, "run").unwrap();
+            run.call(&mut store, ()).unwrap();
+            let seen = Arc::<AtomicUsize>::default();
+            let counter = seen.clone();
+            store.call_hook(move |_, _| {
+                counter.fetch_add(1, Ordering::Relaxed);
+                Ok(())
+            });
+            run.call(&mut store, ()).unwrap();
+            assert_eq!(seen.load(Ordering::Relaxed), 4);
+            let again = linker(engine).get(&mut store, "host", "gc").unwrap().into_func().unwrap();
+            again.call(&mut store, &[], &mut []).unwrap();
+            assert_eq!(seen.load(Ordering::Relaxed), 8);
+        },
+    );
+}
+
 /// A guest that asks for values without end, and an embedder that makes them in scopes, keep few of them alive.
 #[test]
 fn garbage_is_dropped_while_the_guest_runs() {

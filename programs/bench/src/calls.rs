@@ -9,7 +9,7 @@ use crate::callgrind;
 use crate::run::progress;
 use std::fmt::Write;
 use std::process::Command;
-use weir::{Config, Engine, Error, Instance, Linker, Module, Store, Tier};
+use weir::{Caller, Config, Engine, Error, Instance, Linker, Module, Store, Tier};
 
 #[derive(Clone, Copy, Debug)]
 struct Direction {
@@ -40,10 +40,12 @@ enum From {
     Guest,
     /// The function `host` calls a host function.
     ToHost,
+    /// It calls one that receives its caller, and so may use the store.
+    ToHostWithCaller,
 }
 
 /// "native" is optimised code. Baseline code has no ticks here.
-const DIRECTIONS: [Direction; 14] = [
+const DIRECTIONS: [Direction; 15] = [
     Direction::within("native -> native", &[], &[]),
     Direction::within("native -> baseline", &[], &["callee"]),
     Direction::within("native -> interpreter", &["callee"], &[]),
@@ -58,6 +60,7 @@ const DIRECTIONS: [Direction; 14] = [
     Direction::new("native -> host", Tier::Native, From::ToHost),
     Direction::new("interpreter -> host", Tier::Interpreter, From::ToHost),
     Direction { baseline: &["host"], ..Direction::new("baseline -> host", Tier::Native, From::ToHost) },
+    Direction::new("native -> host with caller", Tier::Native, From::ToHostWithCaller),
 ];
 
 /// `callee` and the host function return their argument plus 1; `guest` and `host` call them N times.
@@ -144,13 +147,16 @@ fn execute(direction: &Direction, calls: i32) -> Result<(i32, [u64; 2]), Error> 
     let engine = Engine::new(&config)?;
     let module = Module::new(&engine, MODULE)?;
     let mut linker = Linker::new(&engine);
-    linker.func_wrap("host", "next", |n: i32| n + 1)?;
+    match direction.from {
+        From::ToHostWithCaller => linker.func_wrap("host", "next", |_: Caller<'_, ()>, n: i32| n + 1)?,
+        From::Host | From::Guest | From::ToHost => linker.func_wrap("host", "next", |n: i32| n + 1)?,
+    };
     let mut store = Store::new(&engine, ());
     let instance: Instance = linker.instantiate(&mut store, &module)?;
     let name = match direction.from {
         From::Host => "callee",
         From::Guest => "guest",
-        From::ToHost => "host",
+        From::ToHost | From::ToHostWithCaller => "host",
     };
     let func = instance.get_typed_func::<i32, i32>(&mut store, name)?;
     let result = match direction.from {
@@ -161,7 +167,7 @@ fn execute(direction: &Direction, calls: i32) -> Result<(i32, [u64; 2]), Error> 
             }
             n
         }
-        From::Guest | From::ToHost => func.call(&mut store, calls)?,
+        From::Guest | From::ToHost | From::ToHostWithCaller => func.call(&mut store, calls)?,
     };
     let functions = module.stats().functions;
     Ok((result, [functions.native, functions.baseline]))

@@ -112,7 +112,8 @@ pub fn throwing(seed: u64) -> Program {
     }
     writeln!(text, "(func (export \"reset\") {reset})").expect("a string grows");
     for i in 0..functions {
-        let body = Body { rng: &mut rng, shape, text: String::new(), labels: 0, regions: 0, loops: 0 }.function(i);
+        let body =
+            Body { rng: &mut rng, shape, text: String::new(), labels: 0, regions: 0, tries: Vec::new(), loops: 0 }.function(i);
         text.push_str(&body);
         // Whatever the function throws ends here.
         let [params, results] = shape.ref_counts();
@@ -170,6 +171,8 @@ struct Body<'r> {
     labels: u32,
     /// Number of open regions.
     regions: u32,
+    /// The labels of the open `try`s, those of handlers included.
+    tries: Vec<String>,
     /// Number of loops so far, and of their counters.
     loops: u32,
 }
@@ -397,11 +400,16 @@ impl Body<'_> {
         let label = self.label();
         self.put(&format!("try {label}"));
         self.regions += 1;
+        self.tries.push(label.clone());
         self.statements(depth - 1);
+        self.tries.pop();
         self.regions -= 1;
         if self.rng.one_in(4) {
-            return self.put("delegate 0");
+            // To whatever is next, or to any `try` around this one, which may be in a handler of its own.
+            let outer = if self.tries.is_empty() || self.rng.one_in(3) { "0" } else { self.rng.pick(&self.tries).as_str() };
+            return self.put(&format!("delegate {outer}"));
         }
+        self.tries.push(label.clone());
         let typed = self.rng.below(3);
         for _ in 0..typed {
             let tag = self.tag();
@@ -413,6 +421,7 @@ impl Body<'_> {
             self.put("catch_all");
             self.handler(depth, &label);
         }
+        self.tries.pop();
         self.put("end");
     }
 
