@@ -2,7 +2,7 @@
 
 use crate::api::store::{AsContext, AsContextMut, Store, StoreContext, StoreContextMut};
 use crate::api::types::{ExnType, FuncType, TagType};
-use crate::records::attention::drop_dead;
+use crate::records::attending::drop_dead;
 use crate::records::collect::make_room;
 use crate::records::exceptions::{ExnRecord, Site};
 use crate::records::stack::{read_slot, write_slot};

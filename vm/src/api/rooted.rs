@@ -1,7 +1,7 @@
 //! References into the collected heap, as the embedder holds them.
 
 use crate::api::store::{AsContext, AsContextMut, Store, StoreContext, StoreContextMut};
-use crate::records::attention::drop_dead;
+use crate::records::attending::drop_dead;
 use crate::records::collect::collect;
 use crate::records::error::Result;
 use crate::records::heap::Heap;

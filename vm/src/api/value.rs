@@ -2,7 +2,7 @@
 
 use crate::api::rooted::{GcHeapOutOfMemory, GcRef, RootOf, Rooted, Sealed, raw_reference};
 use crate::api::store::{AsContext, AsContextMut, StoreContext, StoreContextMut};
-use crate::records::attention::drop_dead;
+use crate::records::attending::drop_dead;
 use crate::records::collect::make_room;
 use crate::records::heap::{EXTERN_WORDS, HostValue};
 use crate::records::roots::Root;

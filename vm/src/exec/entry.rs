@@ -7,7 +7,7 @@
 
 use super::{hooks, native};
 use crate::interp::{self, Exit};
-use crate::records::attention::drop_dead;
+use crate::records::attending::drop_dead;
 use crate::records::call_hook::CallHook;
 use crate::records::error::Error;
 use crate::records::exceptions::InFlight;

@@ -1,7 +1,8 @@
 //! Host functions: how they are made, added to stores, and called.
 
 use crate::exec::hooks;
-use crate::records::attention::{Attention, drop_dead};
+use crate::records::attending::drop_dead;
+use crate::records::attention::Attention;
 use crate::records::call_hook::CallHook;
 use crate::records::collect::collect;
 use crate::records::engine::Engine;
@@ -9,7 +10,7 @@ use crate::records::error::{Error, Result};
 use crate::records::failure::Failure;
 #[cfg(feature = "async")]
 use crate::records::fiber::{Interrupted, wait_for};
-use crate::records::host::{HostClosure, HostFunc, HostRecord};
+use crate::records::host::{HostFunc, HostRecord};
 use crate::records::instance::Owner;
 use crate::records::store::{OnCall, StoreRecord, context};
 use crate::records::thrown::ThrownException;
@@ -21,6 +22,16 @@ use std::ptr::{self, NonNull};
 use std::sync::Arc;
 use weir_bytecode::FuncType;
 use weir_contract::{FuncRef, HostCtx, InstanceCtx, Status, slot_words};
+
+/// A host function's closure. The arguments are in slots at the pointer and the results are written to the same slots,
+/// as [`HostCtx::call`] says; there is room for the longer of the two. The first argument is the store, the second is
+/// [`HostRecord::importer`]. May panic. Only [`host_call`] and [`call_attended`] call it.
+pub(crate) trait HostClosure:
+    Fn(*mut StoreRecord, *mut InstanceCtx, *mut u64) -> Result<()> + Send + Sync + 'static
+{
+}
+
+impl<F: Fn(*mut StoreRecord, *mut InstanceCtx, *mut u64) -> Result<()> + Send + Sync + 'static> HostClosure for F {}
 
 /// Whether a host function may use the store.
 pub(crate) trait Access {
@@ -36,7 +47,7 @@ impl Access for Full {
 
 /// Creates a host function of this type that is in no store yet. Unless `A` says that its closure may use the store, it adds no scoped roots.
 pub(crate) fn host_func<F: HostClosure, A: Access>(ty: FuncType, closure: F) -> HostFunc {
-    HostFunc { ty, call: host_call::<F, A>, closure: Box::new(closure), is_async: false }
+    HostFunc { ty, call: host_call::<F, A>, attended: host_call_attended::<F>, closure: Box::new(closure), is_async: false }
 }
 
 /// Creates a host function that may suspend its caller.
@@ -112,15 +123,25 @@ unsafe extern "C" fn leave(store: *mut StoreRecord, status: Status) -> Status {
     }
 }
 
-/// Implements [`HostCtx::call`](weir_contract::HostCtx::call) for all host functions of stores with a hook, or in which everything moves at
-/// every safepoint.
+/// Implements [`HostCtx::call`](weir_contract::HostCtx::call) in stores with a hook, or in which everything moves at every safepoint.
 ///
 /// # Safety
-/// As [`HostCtx::call`](weir_contract::HostCtx::call) says.
-unsafe extern "C" fn host_call_attended(host: *mut InstanceCtx, args: *mut u64) -> Status {
+/// As for [`host_call`].
+unsafe extern "C" fn host_call_attended<F: HostClosure>(host: *mut InstanceCtx, args: *mut u64) -> Status {
     // SAFETY: the caller's promise.
     unsafe {
         let host = &*host.cast::<HostRecord>();
+        call_attended(host, &*(&raw const *host.func.closure).cast::<F>(), args)
+    }
+}
+
+/// Calls a host function, whose closure this is, with all that there may be to do besides.
+///
+/// # Safety
+/// As for [`host_call`].
+unsafe fn call_attended(host: &HostRecord, closure: &dyn HostClosure, args: *mut u64) -> Status {
+    // SAFETY: the caller's promise.
+    unsafe {
         let store: *mut StoreRecord = host.ctx.instance.store.cast();
         let outer = (*store).begin_call();
         let called = catch_unwind(AssertUnwindSafe(|| {
@@ -129,7 +150,7 @@ unsafe extern "C" fn host_call_attended(host: *mut InstanceCtx, args: *mut u64) 
             }
             drop_dead(store);
             hooks::pass(store, CallHook::CallingHost)?;
-            let result = (host.func.closure)(store, host.importer, args);
+            let result = closure(store, host.importer, args);
             hooks::pass(store, CallHook::ReturningFromHost)?;
             result
         }));
@@ -166,7 +187,7 @@ pub(crate) unsafe fn set_hook(store: *mut StoreRecord, hook: Box<OnCall>) {
         (*store).set_call_hook(hook);
         for &owner in &(*store).owned.owners {
             if let Owner::Host(host) = &mut *owner {
-                host.ctx.call = host_call_attended as *const u8;
+                host.ctx.call = host.func.attended as *const u8;
             }
         }
     }
@@ -246,7 +267,7 @@ pub(crate) unsafe fn add(store: *mut StoreRecord, func: EngineFunc, importer: *m
             (*store).require_async();
         }
         let is_attended = (*store).heap.stress || (*store).attention.has(Attention::HOOK);
-        let call = if is_attended { host_call_attended } else { func.call };
+        let call = if is_attended { func.attended } else { func.call };
         let ctx = HostCtx { instance: context(store, ptr::null_mut()), call: call as *const u8 };
         let owner = Box::into_raw(Box::new(Owner::Host(HostRecord { ctx, func_ref, func, importer })));
         (*store).owned.owners.push(owner);

@@ -1,7 +1,5 @@
 //! Records of host functions: the data that engines and compiled code need to call them.
 
-use crate::records::error::Result;
-use crate::records::store::StoreRecord;
 use std::mem::{self, offset_of};
 use std::ptr;
 use std::sync::Arc;
@@ -23,22 +21,14 @@ pub(crate) struct HostRecord {
     pub importer: *mut InstanceCtx,
 }
 
-/// A host function's closure. The arguments are in slots at the pointer and the results are written to the same slots,
-/// as [`HostCtx::call`] says; there is room for the longer of the two. The first argument is the store, the second is
-/// [`HostRecord::importer`]. May panic. Only the functions of [`exec::host`](crate::exec::host) that are [`HostCtx::call`] call it.
-pub(crate) trait HostClosure:
-    Fn(*mut StoreRecord, *mut InstanceCtx, *mut u64) -> Result<()> + Send + Sync + 'static
-{
-}
-
-impl<F: Fn(*mut StoreRecord, *mut InstanceCtx, *mut u64) -> Result<()> + Send + Sync + 'static> HostClosure for F {}
-
 /// A host function that is in no store.
 pub(crate) struct HostFunc {
     pub ty: FuncType,
     /// Calls the closure in stores whose calls of host functions do nothing else; generic over the closure's type.
     pub call: HostCall,
-    pub closure: Box<dyn HostClosure>,
+    /// Calls it in the other stores: those with a hook, and those in which everything moves at every safepoint.
+    pub attended: HostCall,
+    pub closure: Box<dyn Send + Sync>,
     /// Whether it may suspend its caller.
     #[cfg_attr(not(feature = "async"), allow(dead_code, reason = "there are no asynchronous calls"))]
     pub is_async: bool,

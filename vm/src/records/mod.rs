@@ -3,6 +3,7 @@
 //!
 //! Records are data: no file here depends on an engine, a tier or code memory.
 
+pub(crate) mod attending;
 pub(crate) mod attention;
 pub(crate) mod backtrace;
 pub(crate) mod body;
