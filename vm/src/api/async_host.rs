@@ -19,7 +19,7 @@ fn typed<T: Send + 'static, P: WasmTyList, R: WasmRet>(
 ) -> Arc<HostFunc> {
     let ty = PlainType { params: P::types().into(), results: <R::Results as crate::WasmParams>::types().into() };
     let call = move |store: *mut StoreRecord, importer: *mut InstanceCtx, slots: *mut u64| -> Result<()> {
-        // SAFETY: `exec::host_call` passes a live store whose data is a `T`, the parameters in the slots, and room for the results.
+        // SAFETY: `exec::host` passes a live store whose data is a `T`, the parameters in the slots, and room for the results.
         // The future has the caller, through which alone the store is used until it completes.
         unsafe {
             let address = StoreAddress(store);

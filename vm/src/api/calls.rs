@@ -181,7 +181,7 @@ pub(super) fn dynamic_closure<T: 'static>(
     let signature = ty.clone();
     let (param_words, result_words) = (slot_words(&ty.params), slot_words(&ty.results));
     move |store: *mut StoreRecord, importer: *mut InstanceCtx, slots: *mut u64| -> Result<()> {
-        // SAFETY: `entry::host_call` passes a live store whose data is a `T`, and slots that hold the parameters.
+        // SAFETY: `exec::host` passes a live store whose data is a `T`, and slots that hold the parameters.
         let caller = unsafe { Caller::new(store, importer) };
         let params = (signature.params.iter().enumerate())
             // SAFETY: as above.

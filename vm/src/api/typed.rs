@@ -488,7 +488,7 @@ fn host_function<T: 'static, P: WasmResults, R: WasmRet, const CALLER: bool>(
 ) -> HostFunction {
     let ty = FuncType { params: P::types().into(), results: R::Results::types().into() };
     let call = move |store: *mut StoreRecord, importer: *mut InstanceCtx, slots: *mut u64| -> Result<()> {
-        // SAFETY: `entry::host_call` passes a live store whose data is a `T`, the parameters in the slots, and room for
+        // SAFETY: `exec::host` passes a live store whose data is a `T`, the parameters in the slots, and room for
         // the results.
         unsafe {
             let address = StoreAddress(store);

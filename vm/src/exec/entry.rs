@@ -1,6 +1,6 @@
 //! Calls from Rust into the guest and from the guest into Rust.
 //!
-//! Rust calls the guest by [`invoke`]. The guest calls Rust by [`host_call`](super::host::host_call): the stubs of compiled code call
+//! Rust calls the guest by [`invoke`]. The guest calls Rust by [`exec::host`](super::host): the stubs of compiled code call
 //! it directly, the interpreter and the evaluator through [`HostRecord::call`](crate::records::host::HostRecord::call).
 //!
 //! An invocation restores `value_sp`, the chain of boundaries and the native limit, also after a trap or a panic.

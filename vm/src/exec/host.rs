@@ -25,7 +25,7 @@ use weir_contract::{FuncRef, HostCtx, InstanceCtx, Status, slot_words};
 
 /// A host function's closure. The arguments are in slots at the pointer and the results are written to the same slots,
 /// as [`HostCtx::call`] says; there is room for the longer of the two. The first argument is the store, the second is
-/// [`HostRecord::importer`]. May panic. Only [`host_call`] and [`call_attended`] call it.
+/// [`HostRecord::importer`]. May panic. Only [`host_call`] and [`host_call_attended`] call it.
 pub(crate) trait HostClosure:
     Fn(*mut StoreRecord, *mut InstanceCtx, *mut u64) -> Result<()> + Send + Sync + 'static
 {
