@@ -4,7 +4,8 @@
 #[path = "../../../tests/src/engines.rs"]
 mod engines;
 
-use engines::default_engine;
+use engines::engine;
+use weir::Config;
 use weir_wast::run;
 
 const MODULE: &str = r#"
@@ -24,7 +25,9 @@ const MODULE: &str = r#"
 
 /// The messages of the failures in a script of `MODULE` and this directive.
 fn failures(directive: &str) -> Vec<String> {
-    let report = run(&default_engine(), None, &format!("{MODULE}{directive}")).unwrap_or_else(|error| panic!("{error}"));
+    // As `weir wast` does it.
+    let engine = engine(Config::new().wasm_legacy_exceptions(true)).unwrap();
+    let report = run(&engine, None, &format!("{MODULE}{directive}")).unwrap_or_else(|error| panic!("{error}"));
     assert_eq!((report.skipped, report.passed as usize + report.failures.len()), (0, 2), "{directive}: {report:?}");
     report.failures.into_iter().map(|failure| failure.message).collect()
 }
