@@ -10,9 +10,9 @@ use weir::{Config, Engine, InstancePre, Linker, Module, Result, Store, StoreLimi
 /// The limits of a plug-in in one call.
 const MEMORY: usize = 1 << 20;
 const FUEL: u64 = 10_000_000;
-/// In ticks of the host's clock.
-const TIME: u64 = 5;
-const TICK: Duration = Duration::from_millis(20);
+/// In ticks of the host's clock: five seconds, which a plug-in may need on a busy machine. The fuel ends an endless one sooner.
+const TIME: u64 = 50;
+const TICK: Duration = Duration::from_millis(100);
 
 /// The host's state for one call of a plug-in.
 struct Sandbox {
