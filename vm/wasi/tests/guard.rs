@@ -227,11 +227,14 @@ fn bind_mounts_do_not_lead_into_it() {
     let home = home("guard-mounts");
     MOUNTS.iter().for_each(|(at, _)| fs::create_dir_all(home.join(at)).unwrap());
     let mounts = MOUNTS.map(|(at, what)| format!("mount --bind {what} {at}")).join(" && ");
+    // These tests are a program, and a module of one.
+    let this = "bind_mounts_do_not_lead_into_it";
+    let this = module_path!().split_once("::").map_or(this.to_owned(), |(_, module)| format!("{module}::{this}"));
     let unshare = |script: &str| {
         let test = std::env::current_exe().unwrap();
         let mut command = std::process::Command::new("unshare");
         command.args(["--user", "--map-root-user", "--mount", "sh", "-c", script, "sh"]).arg(test);
-        command.args(["--exact", "bind_mounts_do_not_lead_into_it"]).env(MOUNTED, &home).current_dir(&home).output()
+        command.args(["--exact", &this]).env(MOUNTED, &home).current_dir(&home).output()
     };
     match unshare(&mounts) {
         Ok(done) if done.status.success() => {}
