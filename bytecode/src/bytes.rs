@@ -3,7 +3,7 @@
 use std::fmt;
 use std::ops::Deref;
 
-/// The bytes of a module, which never change. Clones share them, and whoever owns them decides where they are.
+/// The bytes of a module, which never change. Clones share them. Any owner can provide them: see [`Bytes::of`].
 #[derive(Clone, Default)]
 pub struct Bytes(bytes::Bytes);
 

@@ -89,7 +89,7 @@ pub struct Hint<D> {
     pub func: u32,
     /// The offset of the instruction in its body.
     pub offset: u32,
-    /// What is said of it.
+    /// The contents of the hint.
     pub data: D,
 }
 

@@ -1,5 +1,5 @@
-//! Modules that another process has serialised: the same tests or fuzzing is executed twice, by a process that writes what it serialises and,
-//! after it has ended, by one that runs what was written.
+//! Modules that another process has serialised: a first process serialises and writes each module. When it has ended, a second process
+//! executes the same tests or seeds with the modules that were written.
 
 use std::path::PathBuf;
 use std::process::Command;

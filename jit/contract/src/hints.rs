@@ -3,8 +3,8 @@
 //!
 //! Hints do not hold all that a profile does. A branch hint says which direction is likely and not by how much, there are none for `br_table`
 //! and `br_on_null`, call targets have percentages, and the counts of loops' entries are not separate. So a profile is also written as text,
-//! in a section of its own, which names the code that it is of. If the code is that of the module, this is what is used; another tool
-//! that changes the code keeps the section or drops it, and its hints are used as far as it has kept them.
+//! in a section of its own, with the hash of the code. If the hash is that of the module's code, the text is used. If another tool has
+//! changed the code, the hints that it kept are used.
 
 use crate::Entry;
 use crate::profile::{BranchProfile, CallCounters, CallProfile, Counted, Profile};
@@ -20,7 +20,8 @@ use weir_bytecode::{Instrs, Module};
 /// finds the other one cold.
 const LIKELY: [u32; 2] = [255, 1];
 
-/// A branch gets a hint if fewer than one of so many executions went in the other direction. The compiler finds code cold then.
+/// A branch gets a hint if the less frequent direction has less than this fraction of its executions, 1/64: the compiler then treats the code
+/// there as cold.
 const HINTED: u64 = 64;
 
 /// The frequency of an instruction that is executed once in each call of its function.
@@ -54,7 +55,7 @@ fn at<T>(values: &[(u32, T)], offset: u32) -> Option<&T> {
 }
 
 impl Hints {
-    /// Reads the hints of `module`. `hash` computes hashes. What is malformed or is not of the module is left out.
+    /// Reads the hints of `module`. `hash` computes hashes. Malformed hints and a profile of other code are ignored.
     pub fn read(module: &Module, hash: impl Fn(&[u8]) -> ModuleHash) -> Hints {
         let mut funcs = BTreeMap::<u32, FuncHints>::new();
         for Hint { func, offset, data } in module.hints(HintKind::Branch) {
@@ -234,7 +235,8 @@ fn percentages(call: &CallProfile) -> (Vec<u32>, u64) {
     (call.targets.iter().filter_map(percent).flatten().collect(), sum)
 }
 
-/// The priorities of functions with these sums of counts: the greatest comes first. The share of the counts stands for that of the time.
+/// Returns the priorities of functions, each with the sum of its counts. The function with the greatest sum comes first. Its share of all
+/// counts is written as its share of the time.
 fn by_priority(mut totals: Vec<(u32, u64)>) -> Vec<Hint<Vec<u8>>> {
     /// 127 is for functions that run once.
     const RAREST: u32 = 126;

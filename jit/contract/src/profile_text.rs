@@ -42,7 +42,7 @@ impl ModuleProfile {
     }
 
     /// As [`ModuleProfile::read`], of a text whose offsets begin at `origin` in the module, and whose hash is that of a part of it. Its
-    /// functions must ascend, so that each body is examined once, whoever wrote the text.
+    /// functions must ascend, so that even a hostile text has each body examined once.
     ///
     /// # Errors
     /// As [`ModuleProfile::read`].
@@ -50,7 +50,7 @@ impl ModuleProfile {
         parse(text, Some((hash, module)), Some(origin))
     }
 
-    /// The profile with offsets that begin at `origin`. What is before it is left out.
+    /// Returns the profile with offsets relative to `origin`, without those before it.
     pub fn relative_to(&self, origin: u32) -> ModuleProfile {
         let relative = |pc: u32| pc.checked_sub(origin);
         let branch = |branch: &BranchProfile| Some(BranchProfile { pc: relative(branch.pc)?, ..branch.clone() });

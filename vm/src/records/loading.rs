@@ -70,7 +70,7 @@ pub(crate) fn fill<R: Default + Clone + Send>(
     places: &[Range<usize>],
     write: impl Fn(usize, &mut [u8]) -> io::Result<R> + Sync,
 ) -> io::Result<(Bytes, Vec<R>)> {
-    let fill = |bytes: &mut [u8]| {
+    let fill_places = |bytes: &mut [u8]| {
         let parts = split(bytes, places).ok_or(io::ErrorKind::InvalidData)?;
         let mut parts: Vec<_> = parts.into_iter().enumerate().collect();
         // Each thread begins in a large page of its own. Of two that reach the same one, both would clear it.
@@ -79,11 +79,11 @@ pub(crate) fn fill<R: Default + Clone + Send>(
     };
     if len < LARGE_PAGE / 2 {
         let mut bytes = vec![0; len];
-        let results = fill(&mut bytes)?;
+        let results = fill_places(&mut bytes)?;
         return Ok((bytes.into(), results));
     }
     let mut buffer = Buffer::zeroed(len, places)?;
-    let results = fill(buffer.bytes_mut())?;
+    let results = fill_places(buffer.bytes_mut())?;
     Ok((Bytes::of(buffer), results))
 }
 
