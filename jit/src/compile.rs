@@ -9,9 +9,7 @@ use crate::pipeline::{self, Finished, Form, Unit};
 use crate::x64;
 use bumpalo::Bump;
 
-pub use crate::request::{
-    Backend, CompileStats, Compiled, FunctionText, Inlining, Options, Refusal, Reloc, Request, TextForm, TrapEntry,
-};
+pub use crate::request::{Backend, CompileStats, Compiled, FunctionText, Options, Refusal, Reloc, Request, TextForm, TrapEntry};
 
 /// Memory and results that are reused for the next function: scratch memory, and the stencils of the baseline compiler.
 #[derive(Debug, Default)]
@@ -40,11 +38,7 @@ pub fn compile(cx: &mut Context, request: &Request<'_>) -> Result<Compiled, Refu
     let (scratch, stencils) = (std::mem::take(&mut cx.scratch), std::mem::take(&mut cx.stencils));
     let (compiled, scratch, stencils) = run_rest(form, request, scratch, stencils);
     (cx.scratch, cx.stencils) = (scratch, stencils);
-    let mut compiled = compiled?;
-    if let Some(text) = text {
-        compiled.inlining = Inlining::of_chains(&text.inlined, &compiled.traps, &compiled.calls);
-    }
-    Ok(compiled)
+    compiled
 }
 
 /// Runs the phases before the back end, which are the same for each: bytecode → SSA → optimised SSA. `scratch` is

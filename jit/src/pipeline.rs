@@ -9,7 +9,8 @@
 use crate::baseline::{self, Stencils};
 use crate::construct::{BuildStats, build};
 pub use crate::form::{Form, Observer};
-use crate::ir::Func;
+use crate::ir::inlined::Copies;
+use crate::ir::{Entry, Func};
 use crate::mir::{allocate, layout, verify};
 use crate::opt::{self, Changed, Pass, passes};
 use crate::request::{Backend, CompileStats, Compiled, Options, Refusal, Request};
@@ -17,6 +18,7 @@ use crate::x64;
 use bumpalo::Bump;
 use std::ops::ControlFlow;
 use std::time::Instant;
+use weir_bytecode::Module;
 
 /// A function during its compilation.
 pub struct Unit<'r, 'a> {
@@ -47,8 +49,11 @@ pub struct Finished<'a> {
 impl<'r, 'a> Unit<'r, 'a> {
     /// The function of `request`, in this form. `scratch` is memory for the passes, empty between them.
     pub fn new(request: &'r Request<'r>, form: Form<'a>, scratch: Bump) -> Unit<'r, 'a> {
-        let long_vectors = request.backend == Backend::Native && x64::has_avx2();
-        let passes = opt::Context { module: Some(request.module), scratch, long_vectors, ..opt::Context::new(request.options) };
+        let native = request.backend == Backend::Native;
+        let long_vectors = native && x64::has_avx2();
+        let (module, profile) = (Some(request.module), request.profile);
+        let build: Option<opt::Build> = Some(build_callee);
+        let passes = opt::Context { module, profile, build, scratch, native, long_vectors, ..opt::Context::new(request.options) };
         Unit { form, stats: CompileStats::default(), stencils: Stencils::default(), request: Some(request), passes }
     }
 
@@ -221,6 +226,11 @@ fn run_build(unit: &mut Unit<'_, '_>) -> Result<(), Refusal> {
     Ok(())
 }
 
+/// Builds a function that may be inlined.
+fn build_callee<'a>(arena: &'a Bump, module: &Module, func: u32, options: &Options) -> Option<Func<'a>> {
+    build(arena, module, func, Entry::Call, options, &mut BuildStats::default()).ok()
+}
+
 fn run_baseline(unit: &mut Unit<'_, '_>) -> Result<(), Refusal> {
     let request = unit.request();
     let Form::Bytecode(_) = unit.form else { panic!("the baseline compiler takes bytecode, not {:?}", unit.form) };
@@ -281,15 +291,33 @@ fn verify_machine(unit: &Unit<'_, '_>) -> Result<(), String> {
 
 fn run_emit(unit: &mut Unit<'_, '_>) -> Result<(), Refusal> {
     let options = unit.passes.options;
-    unit.form = Form::Bytes(x64::emit(unit.machine(), options)?);
+    let code = unit.machine();
+    let mut compiled = x64::emit(code, options)?;
+    name(&code.copies, &mut compiled);
+    unit.form = Form::Bytes(compiled);
     Ok(())
+}
+
+/// Gives traps, calls and lines the offsets of their instructions in the module, and traps and calls the calls around them that were
+/// inlined.
+fn name(copies: &Copies, compiled: &mut Compiled) {
+    if copies.is_empty() {
+        return;
+    }
+    compiled.inlining = copies.chains(&compiled.traps, &compiled.calls);
+    compiled.traps.iter_mut().for_each(|trap| trap.pc = copies.own(trap.pc));
+    compiled.calls.iter_mut().for_each(|call| call.1 = copies.own(call.1));
+    compiled.lines.iter_mut().for_each(|line| line.1 = copies.own(line.1));
 }
 
 #[cfg(feature = "cranelift")]
 fn run_cranelift(unit: &mut Unit<'_, '_>) -> Result<(), Refusal> {
     let request = unit.request();
     unit.count_ssa();
-    unit.form = Form::Bytes(crate::cranelift::compile(unit.ssa(), request)?);
+    let func = unit.ssa();
+    let mut compiled = crate::cranelift::compile(func, request)?;
+    name(&func.copies, &mut compiled);
+    unit.form = Form::Bytes(compiled);
     Ok(())
 }
 
@@ -315,7 +343,6 @@ fn verify_bytes(unit: &Unit<'_, '_>) -> Result<(), String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ir::Entry;
     use crate::request::Options;
     use weir_bytecode::validate;
 

@@ -48,6 +48,8 @@ pub struct Options {
     pub refinements: Refinements,
     /// The number of bytes of code that an OSR body may duplicate in order to peel the loops around its entry.
     pub peel_limit: u32,
+    /// Whether passes run wherever they can, however little they are expected to gain. For tests.
+    pub opt_all: bool,
     /// Whether baseline code counts ticks and is left for optimised code.
     pub ticks: bool,
     /// Whether OSR bodies of the native back end count ticks and can be left at loop headers.
@@ -82,6 +84,7 @@ impl Default for Options {
             limits: PropagationLimits::default(),
             refinements: Refinements::ALL,
             peel_limit: PEEL_LIMIT,
+            opt_all: false,
             ticks: false,
             leaves: false,
             counts: false,

@@ -69,10 +69,14 @@ mod tests {
             };
             let compiled = compile(&mut Context::default(), &request).expect("it is compiled");
             let signatures = compiled.relocs.iter().filter(|reloc| reloc.target == RelocTarget::Signature);
-            assert_eq!(signatures.map(|reloc| reloc.index).collect::<Vec<_>>(), [0], "{backend:?}");
+            let mut signatures: Vec<u32> = signatures.map(|reloc| reloc.index).collect();
+            signatures.dedup();
+            assert_eq!(signatures, [0], "{backend:?}");
+            assert_eq!(compiled.inlining.links.is_empty(), backend == Backend::Baseline, "the function is inlined in itself");
             let bytes = compiled.pack(module.body(0).expect("it is defined there"));
             let read = UnplacedCode::read(&bytes, &module).expect("nothing is damaged");
             assert_eq!((read.backend, read.code, read.frame), (backend, &*compiled.code, compiled.frame));
+            assert_eq!(read.inlining, compiled.inlining);
             assert!(read.relocs.iter().eq(compiled.relocs.iter().copied()));
             let tables = Tables::at(read.tables.to_vec().into(), 0).expect("they are tables");
             assert!(tables.traps().iter().eq(compiled.traps.iter().copied()) && tables.calls().iter().eq(compiled.calls));

@@ -43,6 +43,12 @@ impl Subject {
         Subject { name: name.into(), setup: Setup::Weir(Box::new(config)), profile: None }
     }
 
+    /// Whether throws take the fuel that they take in other tiers. An activation of the evaluator is one frame that is left, with all
+    /// that is inlined in it.
+    pub fn throws_exactly(&self) -> bool {
+        !self.name.starts_with("SSA, calls inlined")
+    }
+
     /// Whether it changes tiers at random.
     pub fn is_stressed(&self) -> bool {
         self.name.starts_with("stress")
@@ -108,6 +114,12 @@ pub fn tiers(stress: Option<u64>) -> Vec<Subject> {
         Subject::weir("SSA as optimised", |config| {
             config.tier(Tier::Ssa);
         }),
+        Subject::weir("SSA, calls inlined", |config| {
+            config.tier(Tier::Ssa).opt_all(true);
+        }),
+        Subject::weir("native, calls inlined", |config| {
+            config.tier(Tier::Native).synchronous_compilation(true).opt_all(true);
+        }),
     ];
     for threshold in [1, 3, 20] {
         tiers.push(Subject::weir(&format!("tiering after {threshold}"), |config| {
@@ -119,7 +131,7 @@ pub fn tiers(stress: Option<u64>) -> Vec<Subject> {
         config.keep_profiles(true);
         Subject { name: format!("{}, random profile", subject.name), setup: Setup::Weir(config), profile: stress.or(Some(0)) }
     };
-    for name in ["native", "cranelift", "SSA as optimised", "tiering after 3"] {
+    for name in ["native, calls inlined", "cranelift", "SSA, calls inlined", "tiering after 3"] {
         let of_name = tiers.iter().find(|subject| subject.name == name);
         tiers.push(guided(of_name.expect("there is this tier").clone()));
     }

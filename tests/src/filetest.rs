@@ -16,15 +16,14 @@
 //! pass, the phases are the named passes; for a stage of the back end, all remaining phases up to it.
 //!
 //! In a `.wat` file, `;; func: 2` selects one function instead of all, and `;; osr: 0` the entry at the loop with this
-//! number. Lines `;; profile: 0x1f3 10 90` give the counts of the branch at an offset. Lines `;; options:` list the
+//! number. Lines `;; profile: 0x1f3 10 90` give the counts of the branch at an offset, lines `;; profile: 0x20a f5 100`
+//! the targets of an indirect call. Lines `;; options:` list the
 //! options in `filetest/options.rs`. An option or a profile that is not read by any of the phases is an error. So is
 //! any other line that begins with `;;`; a comment begins with `;;;`.
 //!
 //! In `.ssa` and `.mir` files, lines `;; module:` contain a module in which the function replaces another: SSA the
 //! function with its index, and machine code, which has no index, the first defined function. SSA needs a module for a
-//! stage of the back end, machine code for a run. `;; inlined: 0x25 2 0x30 1 0x21` says that the instructions of
-//! machine code at 0x25 belong to function 2, which function 1 calls at 0x30, which the replaced function calls at
-//! 0x21. `;; backtrace: f(1) -> 2@0x25 1@0x30 0@0x21` lists the frames of a run that traps.
+//! stage of the back end, machine code for a run. `;; backtrace: f(1) -> 2@0x25 1@0x30 0@0x21` lists the frames of a run that traps.
 //!
 //! Runs name a function by its export. They are evaluated on the input, unless it is machine code, and again on the
 //! text of the output, or by baseline code after the stage `baseline`. If the stage shows other machine code, they execute the code that the remaining phases make from that
@@ -144,7 +143,7 @@ impl Test<'_> {
             return Ok(text);
         };
         let (index, entry) = (func.index, func.entry);
-        let replaced = |(form, text)| vec![FunctionText { func: index, entry, form, text, inlined: Vec::new() }];
+        let replaced = |(form, text)| vec![FunctionText { func: index, entry, form, text }];
         runs::execute(&self.head, source, replaced((TextForm::Ssa, func.to_string())), &[])?;
         let output = self.stage(module, index, entry, Form::Ssa(func))?;
         runs::execute(&self.head, source, output.function.map(replaced).unwrap_or_default(), &[])?;
@@ -162,8 +161,7 @@ impl Test<'_> {
         let code: x64::Code = mir::parse::parse(self.input).map_err(|error| error.to_string())?;
         mir::verify::verify(&code)?;
         let output = self.stage(&module, func, entry, Form::Machine(code))?;
-        let inlined = self.head.inlined.clone();
-        let texts = output.function.map(|(form, text)| FunctionText { func, entry, form, text, inlined });
+        let texts = output.function.map(|(form, text)| FunctionText { func, entry, form, text });
         runs::execute(&self.head, &source, texts.into_iter().collect(), &[])?;
         Ok(output.text)
     }
@@ -178,7 +176,7 @@ impl Test<'_> {
             let arena = Bump::new();
             let output = self.stage(&module, func, entry, Form::Bytecode(&arena))?;
             shown += &output.text;
-            texts.extend(output.function.map(|(form, text)| FunctionText { func, entry, form, text, inlined: Vec::new() }));
+            texts.extend(output.function.map(|(form, text)| FunctionText { func, entry, form, text }));
         }
         runs::execute(&self.head, &source, Vec::new(), &[])?;
         runs::execute(&self.head, &source, texts, &self.head.stages)?;
@@ -190,7 +188,9 @@ impl Test<'_> {
         let sig_ids: Vec<u32> = (0..module.types.len() as u32).collect();
         let mut branches = self.head.profile.clone();
         branches.sort_by_key(|branch| branch.pc);
-        let profile = (!branches.is_empty()).then(|| Profile { branches: branches.into(), calls: [].into() });
+        let calls = self.head.calls.clone();
+        let profile =
+            (!branches.is_empty() || !calls.is_empty()).then(|| Profile { branches: branches.into(), calls: calls.into() });
         let (backend, profile, options) = (self.head.backend(), profile.as_ref(), &self.head.options);
         let request = Request { module, func, entry, sig_ids: &sig_ids, backend, profile, options };
         stages::run(&self.head, Some(&request), form).map_err(|error| format!("function {func}: {error}"))

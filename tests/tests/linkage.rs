@@ -10,7 +10,8 @@ use weir_tests::generate::switching;
 
 fn engine_of(tier: Tier, configure: impl FnOnce(&mut Config)) -> Engine {
     let mut config = Config::new();
-    config.tier(tier).synchronous_compilation(true).consume_fuel(true);
+    // Calls that are inlined would not cross.
+    config.tier(tier).synchronous_compilation(true).consume_fuel(true).passes_off(&["inline"]);
     configure(&mut config);
     engine(&config).expect("the configuration is supported")
 }

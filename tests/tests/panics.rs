@@ -20,8 +20,8 @@ b0:
 fn child(tier: Tier) {
     let mut config = Config::new();
     config.tier(tier).tier_up_threshold(Some(2));
-    let (entry, form, inlined) = (Entry::Call, TextForm::Machine, Vec::new());
-    config.function_texts(vec![FunctionText { func: 0, entry, form, text: IMPOSSIBLE.into(), inlined }]);
+    let (entry, form) = (Entry::Call, TextForm::Machine);
+    config.function_texts(vec![FunctionText { func: 0, entry, form, text: IMPOSSIBLE.into() }]);
     let engine = engine(&config).unwrap();
     let text = r#"(module (func (export "f") (param i32 i32) (result i32) (i32.add (local.get 0) (local.get 1))))"#;
     let module = Module::new(&engine, text).unwrap();

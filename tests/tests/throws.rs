@@ -45,6 +45,7 @@ fn an_exception_lands_in_retired_code() {
         let retired = Arc::new(Mutex::new(Vec::new()));
         let log = retired.clone();
         let mut config = Config::new();
+        config.passes_off(&["inline"]);
         config.tier(tier).tier_up_threshold(Some(3)).max_code_size(10 << 10);
         let engine = engine_with_events(&config, move |event| {
             if let TierEventKind::Retired { .. } = event.kind {

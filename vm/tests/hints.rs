@@ -27,8 +27,9 @@ const WORK: &str = r#"(module $work
 
 const RUN: u32 = 2;
 
+/// An engine without inlining, so that each function is called and compiled.
 fn engine(keeps: bool) -> Engine {
-    common::engine(Config::new().keep_profiles(keeps)).unwrap()
+    common::engine(Config::new().keep_profiles(keeps).passes_off(&["inline"])).unwrap()
 }
 
 fn run(module: &Module, n: i32) -> i32 {

@@ -98,7 +98,7 @@ fn a_function_that_only_the_native_back_end_refuses() {
 fn a_function_without_ssa_is_refused_once_for_all_back_ends() {
     let text = quadratic();
     for tier in [Tier::Ssa, Tier::Native, Tier::Cranelift].into_iter().filter(|&tier| common::is_built(tier)) {
-        let (result, reported, fallbacks) = run(Config::new().tier(tier), &text, (1, 2));
+        let (result, reported, fallbacks) = run(Config::new().tier(tier).passes_off(&["inline"]), &text, (1, 2));
         // `$thousand` traps.
         assert!(result.unwrap_err().to_string().contains("unreachable"));
         let [(1, RefusedBy::Construction, reason)] = &fallbacks[..] else { panic!("{tier:?}: {fallbacks:?}") };

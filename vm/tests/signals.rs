@@ -80,7 +80,8 @@ fn every_trap_is_one_without_a_handler() {
             }
             if tier != Tier::Interpreter && is_built(Tier::Native) {
                 let functions = module.stats().functions;
-                assert!(functions.baseline + functions.native + functions.cranelift >= 2, "{tier:?}: {body}: {functions:?}");
+                // `inner` may be inlined.
+                assert!(functions.baseline + functions.native + functions.cranelift >= 1, "{tier:?}: {body}: {functions:?}");
             }
         }
     }

@@ -124,6 +124,8 @@ pub struct Reloc {
 pub enum RelocTarget {
     /// The function's entry cell.
     Cell,
+    /// The function's entry stub.
+    Entry,
     /// The 32-bit counter of ticks that the function's baseline code has left.
     Ticks(Stripe),
     /// The function's branch counters: see the crate's documentation.
@@ -153,8 +155,7 @@ pub struct TrapEntry {
 }
 
 /// The traps and calls of code that are in code of inlined functions. The pc of such an entry is an instruction of
-/// the innermost inlined function; the chain says which calls were inlined around it. No pass inlines calls yet, so this is
-/// empty.
+/// the innermost inlined function; the chain says which calls were inlined around it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Inlining {
     /// Index in [`Tables::traps`](crate::tables::Tables::traps) and index of the chain's innermost link in `links`, ascending.
@@ -192,26 +193,6 @@ impl Inlining {
         })
     }
 
-    /// Attaches these chains to the traps and calls of code.
-    pub fn of_chains(chains: &[InlinedAt], traps: &[TrapEntry], calls: &[(u32, u32)]) -> Inlining {
-        let (mut links, mut innermost) = (Vec::new(), Vec::new());
-        for chain in chains {
-            let mut outer = None;
-            for &(func, pc) in chain.calls.iter().rev() {
-                links.push(InlinedCall { func, pc, outer });
-                outer = Some(links.len() as u32 - 1);
-            }
-            innermost.extend(outer.map(|link| (chain.pc, link)));
-        }
-        let entries = |pcs: &mut dyn Iterator<Item = u32>| {
-            let link = |(index, pc)| innermost.iter().find(|at| at.0 == pc).map(|at| (index, at.1));
-            (0..).zip(pcs).filter_map(link).collect()
-        };
-        let traps = entries(&mut traps.iter().map(|trap| trap.pc));
-        let calls = entries(&mut calls.iter().map(|call| call.1));
-        Inlining { traps, calls, links }
-    }
-
     /// Whether every chain ends.
     pub(crate) fn has_chains(&self) -> bool {
         let Inlining { traps, calls, links } = self;
@@ -247,8 +228,6 @@ pub struct FunctionText {
     pub form: TextForm,
     /// The text.
     pub text: String,
-    /// The instructions that are of inlined functions.
-    pub inlined: Vec<InlinedAt>,
 }
 
 /// The form of a function in a [`FunctionText`].
@@ -258,13 +237,4 @@ pub enum TextForm {
     Ssa,
     /// Instructions of the native back end.
     Machine,
-}
-
-/// The instructions with a pc are of an inlined function.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct InlinedAt {
-    /// The pc, in the innermost inlined function.
-    pub pc: u32,
-    /// The calls that were inlined around it, innermost first: the function that was called, and the pc of the call.
-    pub calls: Vec<(u32, u32)>,
 }

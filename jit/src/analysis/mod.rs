@@ -8,6 +8,7 @@
 //! edges                 instruction selection, Cranelift
 //! uses                  the pass simplify, instruction selection
 //! gates                 the pass constprop
+//! frequency             the pass inline
 //! dataflow, alias       the pass load_forwarding
 //! counted               the pass vectorise
 //! verify                the driver, if the options ask for it
@@ -24,6 +25,7 @@ pub mod dataflow;
 pub mod def_blocks;
 pub mod dom;
 pub mod edges;
+pub mod frequency;
 pub mod gates;
 pub mod uses;
 pub mod verify;

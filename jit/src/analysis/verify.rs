@@ -27,7 +27,7 @@
 use super::cfg::Cfg;
 use super::dom::Dominators;
 use crate::ir::family::{Accounting, Exception, Family, Global, Leaf, Memory, Reference, Simd, Table, Terminator};
-use crate::ir::{Block, Effect, Fields, Func, Op, Type, Value, landings, long_vectors, print, vector_opcode};
+use crate::ir::{Block, Effect, Fields, Func, Op, Type, Value, indices, landings, long_vectors, print, vector_opcode};
 use weir_bytecode::Opcode;
 use weir_bytecode::module::Module;
 use weir_bytecode::opcodes::Signature;
@@ -270,7 +270,7 @@ impl<'f, 'a> Verifier<'f, 'a> {
             Fields::Memory | Fields::Global | Fields::Table | Fields::Func | Fields::Type => (true, false),
             Fields::Tag | Fields::Trap => (true, false),
             Fields::Handler => (true, true),
-            Fields::Access | Fields::Memories | Fields::MemorySegment | Fields::Indirect => (true, true),
+            Fields::Access | Fields::Memories | Fields::MemorySegment | Fields::Indirect | Fields::Element => (true, true),
             Fields::Tables | Fields::TableSegment | Fields::Vector => (true, true),
         };
         let branches = matches!(fields, Fields::Probability);
@@ -293,50 +293,15 @@ impl<'f, 'a> Verifier<'f, 'a> {
             Fields::None | Fields::Number | Fields::Probability => Ok(()),
             Fields::Access | Fields::Memory | Fields::Memories | Fields::MemorySegment | Fields::Segment => self.indices(),
             Fields::Table | Fields::Tables | Fields::TableSegment | Fields::ElemSegment => self.indices(),
-            Fields::Global | Fields::Func | Fields::Indirect | Fields::Type | Fields::Tag => self.indices(),
+            Fields::Global | Fields::Func | Fields::Element | Fields::Indirect | Fields::Type | Fields::Tag => self.indices(),
             Fields::Handler => Ok(()),
         }
     }
 
     /// Rule 8 for indices of the module, if it is given.
     fn indices(&self) -> Checked {
-        let Some(module) = self.module else { return Ok(()) };
-        let inst = self.func.inst(self.value());
-        let in_range =
-            |kind: &str, index: u64, len: usize| self.check(8, index < len as u64, || format!("{kind} {index} of {len}"));
-        let (aux, imm) = (u64::from(inst.aux), inst.imm);
-        match inst.op.fields() {
-            Fields::Access | Fields::Memory => in_range("memory", aux, module.memories.len()),
-            Fields::Memories => {
-                in_range("memory", aux, module.memories.len())?;
-                in_range("memory", imm, module.memories.len())
-            }
-            Fields::MemorySegment => {
-                in_range("memory", aux, module.memories.len())?;
-                in_range("data segment", imm, module.data.len())
-            }
-            Fields::Segment => in_range("data segment", imm, module.data.len()),
-            Fields::Global => in_range("global", aux, module.globals.len()),
-            Fields::Table => in_range("table", aux, module.tables.len()),
-            Fields::Tables => {
-                in_range("table", aux, module.tables.len())?;
-                in_range("table", imm, module.tables.len())
-            }
-            Fields::TableSegment => {
-                in_range("table", aux, module.tables.len())?;
-                in_range("element segment", imm, module.elems.len())
-            }
-            Fields::ElemSegment => in_range("element segment", imm, module.elems.len()),
-            Fields::Func => in_range("function", aux, module.funcs.len()),
-            Fields::Indirect => {
-                in_range("type", aux, module.types.len())?;
-                in_range("table", imm, module.tables.len())
-            }
-            Fields::Type => in_range("type", aux, module.types.len()),
-            Fields::Tag => in_range("tag", aux, module.tags.len()),
-            Fields::None | Fields::Bits | Fields::Number | Fields::Trap | Fields::Vector | Fields::Probability => Ok(()),
-            Fields::Handler => Ok(()),
-        }
+        let wrong = self.module.and_then(|module| indices::check(self.func.inst(self.value()), module).err());
+        self.check(8, wrong.is_none(), || wrong.unwrap_or_default())
     }
 
     /// Rule 7: the types of arguments and result.
@@ -352,6 +317,7 @@ impl<'f, 'a> Verifier<'f, 'a> {
                 Reference::NonNull => self.result_fits(ExpectedType::Reference).and_then(|()| self.has(inst.args[0], inst.ty)),
                 Reference::RefIsNull => self.result(Type::I32).and_then(|()| self.args(&[ExpectedType::Reference])),
                 Reference::RefFunc => self.result(Type::Ref),
+                Reference::ElementDiffers | Reference::FuncDiffers => self.guard(),
             },
             Family::Simd(Simd::Vector) => self.vector(),
             Family::Simd(Simd::Half) => {
@@ -480,6 +446,17 @@ impl<'f, 'a> Verifier<'f, 'a> {
                 self.args(&[ExpectedType::Is(Type::I64)])
             }
         }
+    }
+
+    /// Checks a guard of an inlined call.
+    fn guard(&self) -> Checked {
+        let inst = self.func.inst(self.value());
+        self.result(Type::I64)?;
+        if inst.op == Op::FuncDiffers {
+            return self.args(&[ExpectedType::Is(Type::Ref)]);
+        }
+        let table = self.module.map(|module| module.tables[inst.imm as usize].ty.table64);
+        self.args(&[self.index_type(table)])
     }
 
     /// Checks an operation on a table.

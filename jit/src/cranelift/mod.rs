@@ -356,6 +356,7 @@ impl Translator<'_, '_> {
                 }
                 Reference::RefIsNull => Some(self.is_zero(self.arg(value, 0))),
                 Reference::RefFunc => Some(self.ref_func(inst.aux)),
+                Reference::ElementDiffers | Reference::FuncDiffers => return Err(unsupported("guards of inlined calls".into())),
             },
             Family::Simd(Simd::Vector) => Some(self.vector(value)),
             Family::Simd(Simd::Half) => return Err(unsupported("half of a vector of 256 bits".into())),

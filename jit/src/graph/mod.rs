@@ -6,10 +6,12 @@
 //! order       reverse postorder, reachability   analysis::Cfg, of SSA; mir::Flow, of the blocks of machine code
 //! dominators  the dominator tree                analysis::Dominators; the verifier of machine code
 //! loops       loop nests, contiguous loops      mir::Flow, for block frequency, layout and the allocator
+//! frequency   estimated frequencies             analysis::Frequencies, of SSA; mir::frequency
 //! liveness    the blocks where a value is live  the allocator's live intervals
 //! ```
 
 pub mod dominators;
+pub mod frequency;
 pub mod liveness;
 pub mod loops;
 pub mod node;

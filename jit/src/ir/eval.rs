@@ -36,7 +36,7 @@ pub trait World {
     /// or 0. The environment may change them in a call and in a throw.
     fn roots(&mut self, _values: &[Cell<u128>], _roots: &[u32]) {}
 
-    /// Announces the instruction at `pc`, which may call another function or the host.
+    /// Announces the instruction at `pc`, or the call at `pc` in whose place it was inlined. It may call another function or the host.
     fn at(&mut self, _pc: u32) {}
 
     /// The size of a memory in pages.
@@ -379,6 +379,11 @@ impl<W: World> Machine<'_, '_, W> {
                 Reference::RefFunc => self.world.ref_func(inst.aux).into(),
                 Reference::NonNull if slots[0] == 0 => return Err(Trap::NullReference.into()),
                 Reference::NonNull => args[0],
+                Reference::ElementDiffers => {
+                    let element = self.world.table_get(inst.imm as u32, slots[0])?;
+                    u128::from(element != self.world.ref_func(inst.aux))
+                }
+                Reference::FuncDiffers => u128::from(slots[0] != self.world.ref_func(inst.aux)),
             },
             Family::Memory(op) => self.memory(op, inst, slots)?.into(),
             Family::Table(op) => self.table(op, inst, slots)?.into(),
@@ -393,7 +398,7 @@ impl<W: World> Machine<'_, '_, W> {
                 match op {
                     Accounting::Fuel => self.world.fuel(inst.imm)?,
                     Accounting::Poll => {
-                        self.world.at(inst.pc);
+                        self.world.at(self.func.copies.outermost(inst.pc));
                         self.world.poll()?;
                     }
                     Accounting::FuelLeft => return Ok(Next::Value((self.world.fuel_left() as u64).into())),
@@ -424,7 +429,7 @@ impl<W: World> Machine<'_, '_, W> {
 
     /// Executes a call that returns to this function. Its value is the first result.
     fn call(&mut self, op: family::Call, inst: &Inst<'_>) -> Result<u128, W::Failure> {
-        self.world.at(inst.pc);
+        self.world.at(self.func.copies.outermost(inst.pc));
         let call = match op {
             family::Call::Call => Call::Direct,
             family::Call::CallIndirect => Call::Indirect,
@@ -438,7 +443,7 @@ impl<W: World> Machine<'_, '_, W> {
     /// Continues after a failure of an instruction: at a landing block, if the failure is an exception for which `block` has one.
     fn catch(&mut self, block: Block, why: W::Failure, inst: &Inst<'_>) -> Result<Next, EvalError<W::Failure>> {
         let edges = if inst.op.calls_function() || inst.op.is_terminator() { self.func.exceptional_edges(block) } else { 0 };
-        let failed = |why| EvalError::Failed { why, pc: inst.pc };
+        let failed = |why| EvalError::Failed { why, pc: self.func.copies.outermost(inst.pc) };
         if edges == 0 {
             return Err(failed(why));
         }
@@ -503,7 +508,7 @@ impl<W: World> Machine<'_, '_, W> {
         match op {
             Memory::MemorySize => return Ok(self.world.memory_size(aux)),
             Memory::MemoryGrow => {
-                self.world.at(inst.pc);
+                self.world.at(self.func.copies.outermost(inst.pc));
                 return Ok(self.world.memory_grow(aux, args[0])?.unwrap_or(u64::MAX));
             }
             Memory::MemoryFill => self.world.memory_fill(aux, args[0], args[1] as u8, args[2])?,
@@ -520,7 +525,7 @@ impl<W: World> Machine<'_, '_, W> {
             Table::TableGet => return Ok(self.world.table_get(aux, args[0])?),
             Table::TableSize => return Ok(self.world.table_size(aux)),
             Table::TableGrow => {
-                self.world.at(inst.pc);
+                self.world.at(self.func.copies.outermost(inst.pc));
                 return Ok(self.world.table_grow(aux, args[0], args[1])?.unwrap_or(u64::MAX));
             }
             Table::TableSet => self.world.table_set(aux, args[0], args[1])?,
@@ -552,7 +557,7 @@ impl<W: World> Machine<'_, '_, W> {
     fn terminate(&mut self, op: Terminator, block: Block, inst: &Inst<'_>) -> Result<Next, W::Failure> {
         let tail_call = |call| {
             let (callee, args) = self.callee(call, inst);
-            Next::End(Outcome::TailCall { callee, args, pc: inst.pc })
+            Next::End(Outcome::TailCall { callee, args, pc: self.func.copies.outermost(inst.pc) })
         };
         Ok(match op {
             Terminator::Jump => Next::Edge(0),
@@ -568,12 +573,12 @@ impl<W: World> Machine<'_, '_, W> {
             Terminator::OsrExit => unreachable!("`osr_target` gives 0"),
             Terminator::Throw => {
                 let payload = self.list(&inst.args);
-                self.world.at(inst.pc);
+                self.world.at(self.func.copies.outermost(inst.pc));
                 return Err(self.world.throw(inst.aux, &payload));
             }
             Terminator::ThrowRef => {
                 let reference = self.get(inst.args[0]) as u64;
-                self.world.at(inst.pc);
+                self.world.at(self.func.copies.outermost(inst.pc));
                 return Err(self.world.throw_ref(reference));
             }
             Terminator::Try => Next::Edge(self.func.block(block).succs.len() - 1),

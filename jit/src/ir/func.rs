@@ -6,6 +6,7 @@
 //! `p` in `preds` corresponds to the k-th occurrence of the block in `p`'s `succs`.
 
 use super::index::{Block, Value};
+use super::inlined::Copies;
 use super::list::{Args, List};
 use super::ops::{Fields, Op, Type};
 use super::probability::Probability;
@@ -44,7 +45,7 @@ impl Inst<'_> {
             Fields::Memories | Fields::MemorySegment | Fields::Tables | Fields::TableSegment => aux | self.imm << 32,
             Fields::Memory | Fields::Table | Fields::Func | Fields::Global | Fields::Type | Fields::Tag | Fields::Trap => aux,
             Fields::None | Fields::Bits | Fields::Number | Fields::Access => 0,
-            Fields::Indirect | Fields::Vector | Fields::Probability | Fields::Handler => 0,
+            Fields::Indirect | Fields::Element | Fields::Vector | Fields::Probability | Fields::Handler => 0,
         }
     }
 }
@@ -73,6 +74,8 @@ pub struct Func<'a> {
     pub params: BumpVec<'a, Type>,
     /// Types of the results.
     pub results: BumpVec<'a, Type>,
+    /// The code of inlined functions in it.
+    pub copies: Copies,
     // These are vectors, because an arena would keep every buffer that a growing list leaves.
     insts: Vec<Inst<'a>>,
     blocks: Vec<BlockData<'a>>,
@@ -97,6 +100,7 @@ impl<'a> Func<'a> {
             entry,
             params: BumpVec::from_iter_in(params, arena),
             results: BumpVec::from_iter_in(results, arena),
+            copies: Copies::default(),
             insts: Vec::new(),
             blocks: Vec::new(),
             parent: Vec::new(),
@@ -454,6 +458,9 @@ impl PartialEq for Func<'_> {
     fn eq(&self, other: &Func<'_>) -> bool {
         let signature = |func: &Func<'_>| (func.index, func.entry);
         if signature(self) != signature(other) || self.params != other.params || self.results != other.results {
+            return false;
+        }
+        if self.copies != other.copies {
             return false;
         }
         let (short, long) = if self.num_blocks() <= other.num_blocks() { (self, other) } else { (other, self) };

@@ -1,7 +1,7 @@
 //! The SSA form between bytecode and machine code.
 //!
 //! [`ops`] is TABLE 2; [`func`] is the container, made of [`list`]s in an arena; [`mod@print`] and [`mod@parse`] are
-//! its text; [`verify`](mod@crate::analysis::verify) has its rules; [`mod@eval`] runs it, as the oracle of every pass;
+//! its text; [`inlined`] has the positions of inlined code; [`verify`](mod@crate::analysis::verify) has its rules; [`mod@eval`] runs it, as the oracle of every pass;
 //! [`mod@fold`] and [`rules`] have constant folding and algebraic rules.
 
 #![deny(clippy::wildcard_enum_match_arm, reason = "a new operation must be named by the compiler")]
@@ -10,6 +10,8 @@ pub mod eval;
 pub mod fold;
 pub mod func;
 mod index;
+pub mod indices;
+pub mod inlined;
 pub mod landings;
 pub mod list;
 pub mod long_vectors;

@@ -239,6 +239,11 @@ macro_rules! for_each_op {
                 // Its argument; traps if that is null.
                 NonNull, "non_null", 1, Trap, mirror: none, inverse: none, gives: any, calls: none, access: none, fields: None, [];
                 RefIsNull, "ref_is_null", 1, Pure, mirror: none, inverse: none, gives: bit, calls: none, access: none, fields: None, [];
+                // Guards of inlined calls: 0 if the element of a table, or the function that a reference refers to, is function aux of
+                // this instance; otherwise any other number. imm is the table; the argument is the index, or a reference that has been
+                // proved not to be null.
+                ElementDiffers, "element_differs", 1, ReadTrap, mirror: none, inverse: none, gives: any, calls: none, access: none, fields: Element, [];
+                FuncDiffers, "func_differs", 1, Pure, mirror: none, inverse: none, gives: any, calls: none, access: none, fields: Func, [];
                 // aux is the function.
                 RefFunc, "ref_func", 0, Pure, mirror: none, inverse: none, gives: any, calls: RefFunc, access: none, fields: Func, [];
             }
@@ -717,6 +722,8 @@ pub enum Fields {
     ElemSegment,
     /// `aux` is the function.
     Func,
+    /// `aux` is the function, `imm` the table.
+    Element,
     /// `aux` is the type index, `imm` the table.
     Indirect,
     /// `aux` is the type index.

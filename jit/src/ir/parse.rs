@@ -45,6 +45,8 @@ pub fn parse<'a>(arena: &'a Bump, text: &str) -> Result<Func<'a>, ParseError> {
         }
         if func.is_none() {
             func = Some(header(&mut cursor, arena)?);
+        } else if let Some(func) = func.as_mut().filter(|_| cursor.rest.starts_with("inlined ")) {
+            copy(&mut cursor, func)?;
         } else if cursor.at_index("b") {
             parser.block(&mut cursor)?;
         } else {
@@ -76,6 +78,15 @@ fn header<'a>(cursor: &mut Cursor<'_>, arena: &'a Bump) -> Result<Func<'a>, Pars
         false => Entry::Call,
     };
     Ok(Func::new(arena, index, entry, params, results))
+}
+
+/// `inlined f7 0x12c as 0x3e8 to 0x3fb in 0x28`
+fn copy(cursor: &mut Cursor<'_>, func: &mut Func<'_>) -> Result<(), ParseError> {
+    cursor.read("an inlined function with pcs after all others", |this| {
+        let copy = this.rest.parse().ok()?;
+        this.skip(this.rest.len());
+        func.copies.push(copy).ok()
+    })
 }
 
 /// An instruction whose number, and whose block's predecessors, may be known only later.
@@ -263,6 +274,10 @@ impl Pending {
             Fields::Segment => self.imm = cursor.index("data", "a data segment such as `data0`")?.into(),
             Fields::Global => self.aux = cursor.index("g", "a global such as `g0`")?,
             Fields::Func => self.aux = cursor.index("f", "a function such as `f0`")?,
+            Fields::Element => {
+                self.aux = cursor.index("f", "a function such as `f0`")?;
+                self.imm = cursor.table()?.into();
+            }
             Fields::Indirect => {
                 self.aux = cursor.index("t", "a type such as `t0`")?;
                 self.imm = cursor.table()?.into();

@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! func 3 (i32, i64) -> i32          or: func 3 (i32) -> (i32, i64) osr @0x41
+//! inlined f7 0x12c as 0x3e8 to 0x3fb in 0x28     the code of a function in the place of the call @0x28
 //! b0:
 //!   v0: i32 = param 0
 //!   jump b1                                    @0x1a
@@ -62,6 +63,7 @@ impl Display for Func<'_> {
             write!(f, " osr @{pc:#x}")?;
         }
         f.write_char('\n')?;
+        self.copies.iter().try_for_each(|copy| writeln!(f, "{copy}"))?;
         let mut line = String::new();
         for block in self.blocks() {
             let data = self.block(block);
@@ -157,6 +159,7 @@ fn write_fields(f: &mut Formatter<'_>, func: &Func<'_>, value: Value) -> fmt::Re
         Fields::TableSegment => write!(f, " table{aux} elem{imm}"),
         Fields::ElemSegment => write!(f, " elem{imm}"),
         Fields::Func => write!(f, " f{aux}"),
+        Fields::Element => write!(f, " f{aux} table{imm}"),
         Fields::Indirect => write!(f, " t{aux} table{imm}"),
         Fields::Type => write!(f, " t{aux}"),
         Fields::Tag => write!(f, " tag{aux}"),

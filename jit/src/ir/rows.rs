@@ -144,6 +144,8 @@ fn effects_and_calls_are_those_of_the_family() {
                 Reference::RefIsNull => (Effect::Pure, Calls::None),
                 Reference::RefFunc => (Effect::Pure, helper().expect("there is one")),
                 Reference::NonNull => (Effect::Trap, Calls::None),
+                Reference::ElementDiffers => (Effect::ReadTrap, Calls::None),
+                Reference::FuncDiffers => (Effect::Pure, Calls::None),
             },
             Family::Memory(_) | Family::Global(_) | Family::Table(_) => {
                 let effect = match op {
@@ -188,7 +190,8 @@ fn fields_are_those_of_the_name() {
             Family::Table(_) if name.ends_with("drop") => Fields::ElemSegment,
             Family::Table(_) => Fields::Table,
             Family::Global(_) => Fields::Global,
-            Family::Reference(Reference::RefFunc) => Fields::Func,
+            Family::Reference(Reference::RefFunc | Reference::FuncDiffers) => Fields::Func,
+            Family::Reference(Reference::ElementDiffers) => Fields::Element,
             Family::Simd(Simd::Vector) => Fields::Vector,
             Family::Simd(Simd::Half) => Fields::Number,
             Family::Accounting(Accounting::Poll | Accounting::FuelLeft | Accounting::Epoch | Accounting::Deadline) => {

@@ -4,6 +4,7 @@ use super::isa::{Control, Inst};
 use super::list::{Blocks, RegList, Regs};
 use super::pool::Pool;
 use crate::ir::Probability;
+use crate::ir::inlined::Copies;
 use crate::regalloc::{Class, Move, Place, Reg, RegSet, SlotWidth};
 use std::ops::Range;
 
@@ -164,6 +165,8 @@ pub struct MachineCode<I> {
     pub raises: bool,
     /// The offset of the function's first Wasm instruction.
     pub pc: u32,
+    /// The code of inlined functions in it.
+    pub copies: Copies,
     /// Present after allocation.
     pub allocation: Option<Allocation>,
     /// Present after layout.
@@ -185,6 +188,7 @@ impl<I> Default for MachineCode<I> {
             restores: false,
             raises: false,
             pc: 0,
+            copies: Copies::default(),
             allocation: None,
             layout: None,
         }

@@ -7,6 +7,7 @@
 //! times a logarithm of the loop depth.
 
 use super::code::{CodeBlock, MachineCode};
+use crate::graph::frequency;
 use std::ops::Range;
 
 /// The assumed number of iterations of a loop.
@@ -28,7 +29,7 @@ pub fn estimate<I>(code: &mut MachineCode<I>, rare: impl Fn(usize) -> bool) {
         depth[range.end as usize] -= 1;
     }
     let mut current = 0;
-    let relative = relative_frequencies(&code.blocks, &code.loops);
+    let relative = relative(&code.blocks, &code.loops);
     for ((block, relative), change) in code.blocks.iter_mut().zip(relative).zip(&depth) {
         current += change;
         block.cold |= relative < COLD_SHARE;
@@ -46,42 +47,13 @@ fn find_traps(blocks: &mut [CodeBlock], traps: impl Fn(usize) -> bool) {
     }
 }
 
-/// The frequency of each block relative to its surroundings, which are an iteration of the innermost loop, or a call of
-/// the function. A loop that is rarely entered is therefore not cold, because it may iterate often. The exits of a loop
-/// are taken, in sum, as often as the loop is entered. An edge with unknown probability is taken whenever its block is
-/// executed.
-fn relative_frequencies(blocks: &[CodeBlock], loops: &[Range<u32>]) -> Vec<f32> {
-    // Sums over the forward edges. A block without forward edges is assumed to be executed always.
-    let mut sums: Vec<Option<f32>> = vec![None; blocks.len()];
-    let mut frequencies = Vec::with_capacity(blocks.len());
-    let mut loops = loops.iter().peekable();
-    // The loops around the block, and the frequency with which each is entered.
-    let mut open: Vec<(&Range<u32>, f32)> = Vec::new();
-    for (i, block) in (0..).zip(blocks) {
-        while open.pop_if(|last| last.0.end <= i).is_some() {}
-        let mut frequency = sums[i as usize].unwrap_or(1.0).min(1.0);
-        if block.cold {
-            frequency = 0.0;
-        }
-        if let Some(head) = loops.next_if(|next| next.start == i) {
-            open.push((head, frequency));
-            frequency = 1.0;
-        }
-        frequencies.push(frequency);
-        for (k, &succ) in block.succs.iter().enumerate().filter(|(_, succ)| **succ > i) {
-            // Outer loops begin earlier and end later.
-            let outermost_left = open.partition_point(|around| around.0.end > succ);
-            let passed = match (open.get(outermost_left), block.probability) {
-                (Some(&(_, entered)), _) => entered,
-                (None, Some(first)) if block.succs.len() == 2 => {
-                    frequency * if k == 0 { first } else { first.complement() }.as_f32()
-                }
-                (None, _) => frequency,
-            };
-            *sums[succ as usize].get_or_insert(0.0) += passed;
-        }
-    }
-    frequencies
+/// The frequency of each block [relative to its surroundings](frequency::relative).
+fn relative(blocks: &[CodeBlock], loops: &[Range<u32>]) -> Vec<f32> {
+    let probability = |i: u32, k: usize| {
+        let first = blocks[i as usize].probability.filter(|_| blocks[i as usize].succs.len() == 2)?;
+        Some(if k == 0 { first } else { first.complement() }.as_f32())
+    };
+    frequency::relative(blocks.len(), loops, |i| &blocks[i as usize].succs[..], probability, |i| blocks[i as usize].cold)
 }
 
 #[cfg(test)]
@@ -100,9 +72,9 @@ mod tests {
     }
 
     /// The relative frequencies of blocks with these successors and probabilities, some of which are in a loop.
-    fn relative(blocks: &[(&[u32], Option<u8>)], around: Range<u32>) -> Vec<f32> {
+    fn relative_of(blocks: &[(&[u32], Option<u8>)], around: Range<u32>) -> Vec<f32> {
         let blocks: Vec<CodeBlock> = blocks.iter().map(|&(succs, probability)| block(succs, probability)).collect();
-        relative_frequencies(&blocks, &one(around))
+        relative(&blocks, &one(around))
     }
 
     #[test]
@@ -116,7 +88,7 @@ mod tests {
             (&[6], None),
             (&[], None),
         ];
-        assert_eq!(relative(body, 1..5), [1.0, 1.0, 0.75, 0.25, 1.0, 0.5, 1.0]);
+        assert_eq!(relative_of(body, 1..5), [1.0, 1.0, 0.75, 0.25, 1.0, 0.5, 1.0]);
     }
 
     #[test]
@@ -153,6 +125,6 @@ mod tests {
     #[test]
     fn without_probabilities_every_edge_is_always_taken() {
         let body: &[(&[u32], _)] = &[(&[1, 2], None), (&[3], None), (&[3], None), (&[1, 4], None), (&[], None)];
-        assert_eq!(relative(body, 1..4), [1.0; 5]);
+        assert_eq!(relative_of(body, 1..4), [1.0; 5]);
     }
 }

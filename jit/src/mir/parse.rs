@@ -64,6 +64,10 @@ impl<I: Inst> Parser<I> {
         let mut ahead = line.clone();
         match ahead.word() {
             "machine" => self.head(ahead),
+            "inlined" => {
+                let copy = text.parse().map_err(|()| "expected an inlined function")?;
+                self.code.copies.push(copy).map_err(|_| "its pcs are not after all others".to_string())
+            }
             "table" => {
                 let mut table = Vec::new();
                 while !ahead.is_empty() {

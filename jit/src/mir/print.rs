@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! machine allocated pc 0x22 calls    stage, offset of the function, facts about the whole function; before allocation also `regs 9`,
+//! inlined f7 0x12c as 0x3e8 to 0x3fb in 0x28    an inlined function, as in the text of SSA
 //! table 0 1 0 2                      a jump table: indices of successors, the default last
 //! pool 000000000000f03f              constants, in hexadecimal
 //! saves rbx r12                      callee-saved registers that are used
@@ -76,6 +77,7 @@ fn write_head<I: Inst>(f: &mut fmt::Formatter<'_>, code: &MachineCode<I>) -> fmt
         }
     }
     writeln!(f)?;
+    code.copies.iter().try_for_each(|copy| writeln!(f, "{copy}"))?;
     for table in &code.tables {
         writeln!(f, "table {}", spaced(table))?;
     }

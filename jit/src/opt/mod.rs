@@ -10,6 +10,7 @@ mod cfg_edit;
 pub mod constprop;
 pub mod dce;
 pub mod gvn;
+pub mod inline;
 pub mod load_forwarding;
 mod pass;
 pub mod passes;
@@ -20,7 +21,7 @@ pub mod threading;
 pub mod vectorise;
 
 use crate::ir::Func;
-pub use pass::{Analyses, Analysis, Changed, Context, Pass};
+pub use pass::{Analyses, Analysis, Build, Changed, Context, Pass};
 
 /// Runs a pass with the analyses that it needs. Measuring and verifying is left to [`pipeline`](crate::pipeline).
 pub fn apply(pass: &Pass, func: &mut Func<'_>, cx: &mut Context<'_>) -> Changed {

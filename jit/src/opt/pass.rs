@@ -6,6 +6,7 @@ use crate::request::Options;
 use bumpalo::Bump;
 use std::cell::Cell;
 use weir_bytecode::Module;
+use weir_contract::profile::Profile;
 use weir_contract::stats::Counters;
 
 /// A transformation of a function.
@@ -20,6 +21,9 @@ pub struct Pass {
     /// The analyses that remain valid when it has changed a function.
     pub keeps: &'static [Analysis],
 }
+
+/// Builds the SSA of a function of the module that is entered by a call; `None` if it has none.
+pub type Build = for<'a> fn(&'a Bump, &Module, u32, &Options) -> Option<Func<'a>>;
 
 /// The number of rewrites that a pass made.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -47,12 +51,18 @@ impl Analysis {
 pub struct Context<'c> {
     /// The module, if there is one.
     pub module: Option<&'c Module>,
+    /// The function's profile, if there is one.
+    pub profile: Option<&'c Profile>,
+    /// Makes the SSA of other functions of the module. (A pass uses nothing of construction.)
+    pub build: Option<Build>,
     /// The options, which say which passes run.
     pub options: &'c Options,
     /// The remaining rewrites; `None` for no limit.
     pub fuel: Cell<Option<u64>>,
     /// Counters of the passes besides their rewrites.
     pub counters: Cell<Counters>,
+    /// Whether the code is for the native back end or for the evaluator, and not for Cranelift.
+    pub native: bool,
     /// Whether the back end has vectors of 256 bits.
     pub long_vectors: bool,
     /// The analyses that are valid now.
@@ -74,9 +84,12 @@ impl<'c> Context<'c> {
     pub fn new(options: &'c Options) -> Context<'c> {
         Context {
             module: None,
+            profile: None,
+            build: None,
             options,
             fuel: options.rewrite_fuel.into(),
             counters: Cell::default(),
+            native: true,
             long_vectors: true,
             analyses: Analyses::default(),
             scratch: Bump::new(),

@@ -1,10 +1,11 @@
 //! The order of the passes, and the reasons for it.
 
 use super::pass::Pass;
-use super::{constprop, dce, gvn, load_forwarding, phis, simplify, simplify_cfg, threading, vectorise};
+use super::{constprop, dce, gvn, inline, load_forwarding, phis, simplify, simplify_cfg, threading, vectorise};
 
 /// The passes, first to last.
 pub const ORDER: &[&Pass] = &[
+    &inline::PASS,
     &simplify::PASS,
     &load_forwarding::PASS,
     &gvn::PASS,
@@ -18,6 +19,7 @@ pub const ORDER: &[&Pass] = &[
 
 /// `(a, b, why)`: every run of `a` is before every run of `b`.
 pub const BEFORE: &[(&str, &str, &str)] = &[
+    ("inline", "simplify", "what an inlined function does with constant arguments is simplified"),
     ("simplify", "gvn", "values that are equal only after simplification get equal numbers"),
     ("load_forwarding", "gvn", "what is computed from equal loads is equal"),
     ("gvn", "constprop", "predicates are equal if their arguments are one value"),

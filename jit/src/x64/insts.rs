@@ -219,6 +219,8 @@ macro_rules! for_each_asm {
             TrapIf, "trap_if", Trap, flags: reads, traps: yes, clobbers: none, sequence(TrapIf);
             // Traps unless the table entry at `src` has the signature `imm`.
             CheckSignature, "check_signature", OneUse, flags: clobbers, traps: yes, clobbers: none, sequence(CheckSignature);
+            // The address of the entry stub of function `imm`.
+            EntryStub, "entry_stub", Const, flags: keeps, traps: no, clobbers: none, sequence(EntryStub);
             Args, "args", List, flags: keeps, traps: no, clobbers: list, sequence(Args);
             Call, "call", List, flags: clobbers, traps: no, clobbers: list, sequence(Call);
             // A call in a region with handlers. `Results` is the first instruction after it.
@@ -496,6 +498,8 @@ define_sequences! {
     Truncation, control: Next, bytes: Fixed(24);
     /// A trap on a condition.
     TrapIf, control: Next, bytes: Fixed(7);
+    /// The address of a function's entry stub.
+    EntryStub, control: Next, bytes: Fixed(7);
     /// A trap unless a signature is the expected one.
     CheckSignature, control: Next, bytes: Fixed(24);
     /// The function's entry, or a call's results, which have no bytes.

@@ -1,5 +1,6 @@
 ;;; The profile and the trap agree that the block is cold.
 ;; test: lower
+;; options: off=inline
 ;; func: 0
 ;; run: f(9) -> 81
 ;; run: f(101) -> trap unreachable

@@ -3,7 +3,7 @@
 ;; func: 0
 ;; run: f(9) -> 81
 ;; run: f(101) -> trap unreachable
-;; options: no-signals
+;; options: no-signals off=inline
 ;; profile: 0x2b 1 1000
 (module
   (func (export "f") (param i32) (result i32)

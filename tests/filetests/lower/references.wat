@@ -1,4 +1,5 @@
 ;; test: lower
+;; options: off=inline
 (module
   (type $t (func (param i32) (result i32)))
   (func $on_null (param (ref null $t)) (result i32)

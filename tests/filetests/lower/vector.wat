@@ -1,4 +1,5 @@
 ;; test: lower
+;; options: off=inline
 ;; run: dot(32) -> 124
 ;; run: any(0) -> 7
 ;; run: any(1) -> 8

@@ -1,4 +1,5 @@
 ;; test: regalloc
+;; options: off=inline
 ;; func: 1
 ;; osr: 0
 (module

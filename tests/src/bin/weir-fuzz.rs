@@ -184,6 +184,7 @@ impl Compare {
 
 fn subjects(compare: &Compare, seed: u64, stored: Option<&RoundTrip>) -> Vec<Subject> {
     let mut tiers = differential::tiers(compare.stress.then_some(seed));
+    tiers.retain(|tier| !compare.throwing || tier.throws_exactly());
     if compare.switching {
         // Not all, because the code differs if crossings are counted.
         tiers.iter_mut().filter(|tier| tier.is_stressed()).for_each(|tier| tier.count_crossings(seed % 8 != 7));
@@ -370,7 +371,8 @@ fn fuzz_legacy(options: &Options) -> ExitCode {
         };
         for case in &cases {
             ends.iter_mut().zip(case.ends()).for_each(|(sum, count)| *sum += count);
-            let tiers = differential::tiers(Some(case.seed)).into_iter().filter(|tier| options.asks_for(&tier.name));
+            let tiers = differential::tiers(Some(case.seed)).into_iter();
+            let tiers = tiers.filter(|tier| options.asks_for(&tier.name) && tier.throws_exactly());
             for tier in tiers.filter(|tier| tier.profile.is_none()) {
                 let Setup::Weir(config) = tier.setup else { continue };
                 compared += 2;

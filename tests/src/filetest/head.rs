@@ -1,8 +1,7 @@
 //! The directives of a filetest: every line of its input that begins with `;;`, except comments (`;;;`).
 
 use super::options;
-use weir_contract::code::InlinedAt;
-use weir_contract::profile::BranchProfile;
+use weir_contract::profile::{BranchProfile, CallProfile};
 use weir_jit::{Backend, Options};
 
 /// Stages that are not passes. The output of `emit` is everything that is emitted; that of the others is a section of
@@ -36,10 +35,10 @@ pub struct Head<'t> {
     pub given: Vec<&'t str>,
     /// Counts of the function's branches.
     pub profile: Vec<BranchProfile>,
+    /// Targets of the function's indirect calls.
+    pub calls: Vec<CallProfile>,
     /// The module of a function in SSA or machine code, line after line.
     pub module: Vec<&'t str>,
-    /// The inlined functions to which instructions of machine code belong.
-    pub inlined: Vec<InlinedAt>,
     /// The runs that trap, each `name(a, b) -> frames`, innermost first: `2@0x25 0@0x21`.
     pub backtraces: Vec<&'t str>,
 }
@@ -58,8 +57,8 @@ impl<'t> Head<'t> {
             options: Options { verify: true, lines: true, ..Options::default() },
             given: Vec::new(),
             profile: Vec::new(),
+            calls: Vec::new(),
             module: Vec::new(),
-            inlined: Vec::new(),
             backtraces: Vec::new(),
         };
         let mut keys = Vec::new();
@@ -69,7 +68,7 @@ impl<'t> Head<'t> {
             let text = line.strip_prefix(";; ").ok_or_else(|| at("no space after `;;`; a comment begins with `;;;`".into()))?;
             let (key, value) = text.split_once(':').map_or((text, None), |(key, value)| (key, Some(value.trim())));
             head.directive(key, value).map_err(at)?;
-            if !["run", "profile", "module", "inlined", "backtrace"].contains(&key) && keys.contains(&key) {
+            if !["run", "profile", "module", "backtrace"].contains(&key) && keys.contains(&key) {
                 return Err(at("given twice".into()));
             }
             keys.push(key);
@@ -88,9 +87,9 @@ impl<'t> Head<'t> {
                 self.given = words.split_whitespace().collect();
                 self.given.iter().try_for_each(|word| options::set(&mut self.options, word))?;
             }
+            ("profile", Some(counts)) if counts.contains(" f") => self.calls.push(call(counts)?),
             ("profile", Some(counts)) => self.profile.push(branch(counts)?),
             ("module", Some(line)) => self.module.push(line),
-            ("inlined", Some(chain)) => self.inlined.push(inlined(chain)?),
             ("backtrace", Some(run)) => self.backtraces.push(run),
             _ => return Err("no such directive; a comment begins with `;;;`".into()),
         }
@@ -106,16 +105,11 @@ impl<'t> Head<'t> {
         {
             return Err(format!("stage {stage} goes with no other stage"));
         }
-        if extension != "mir"
-            && let Some(key) = keys.iter().find(|key| ["inlined", "backtrace"].contains(key))
-        {
-            return Err(format!("`;; {key}` is of machine code (.mir)"));
+        if extension != "mir" && keys.contains(&"backtrace") {
+            return Err("`;; backtrace` is of machine code (.mir)".into());
         }
         if extension == "wat" && !self.module.is_empty() {
             return Err("`;; module` is of a function alone (.ssa, .mir)".into());
-        }
-        if !self.inlined.is_empty() && self.backtraces.is_empty() {
-            return Err("`;; inlined` has no effect without a backtrace".into());
         }
         if self.given.contains(&"merged") && self.osr.is_none() {
             return Err("option merged has no effect without an entry at a loop".into());
@@ -161,25 +155,27 @@ fn offset(text: &str) -> Result<u32, String> {
     text.strip_prefix("0x").and_then(|digits| u32::from_str_radix(digits, 16).ok()).ok_or_else(|| "no offset".into())
 }
 
-/// An offset, and the chain of inlined calls around it, innermost first, each with the called function and the call's
-/// offset: `0x25 2 0x30 1 0x21`.
-fn inlined(chain: &str) -> Result<InlinedAt, String> {
-    let mut words = chain.split_whitespace();
-    let pc = offset(words.next().unwrap_or_default())?;
-    let mut calls = Vec::new();
-    while let Some(func) = words.next() {
-        let func = func.parse().map_err(|_| "no function index")?;
-        calls.push((func, offset(words.next().unwrap_or_default())?));
-    }
-    if calls.is_empty() { Err("no inlined call".into()) } else { Ok(InlinedAt { pc, calls }) }
-}
-
 /// The counts of a branch as in the text of a profile: `0x1f3 10 90`.
 fn branch(counts: &str) -> Result<BranchProfile, String> {
     let (pc, counts) = counts.split_once(' ').ok_or("no counts")?;
     let pc = offset(pc)?;
     let counts: Result<Box<[u32]>, _> = counts.split_whitespace().map(str::parse).collect();
     Ok(BranchProfile { pc, counts: counts.map_err(|_| "no count")? })
+}
+
+/// The targets of an indirect call as in the text of a profile, without others: `0x20a f5 100 f6 3`.
+fn call(counts: &str) -> Result<CallProfile, String> {
+    let words: Vec<&str> = counts.split_whitespace().collect();
+    let (pc, pairs) = (offset(words[0])?, words[1..].chunks(2));
+    let target = |pair: &[&str]| match *pair {
+        [func, count] => {
+            let func = func.strip_prefix('f').and_then(|digits| digits.parse().ok()).ok_or("no function")?;
+            Ok((Some(func), count.parse().map_err(|_| "no count")?))
+        }
+        _ => Err("no count"),
+    };
+    let targets = pairs.map(target).collect::<Result<_, &str>>()?;
+    Ok(CallProfile { pc, targets, others: 0 })
 }
 
 #[cfg(test)]
@@ -226,10 +222,9 @@ mod tests {
         refused("wat", ";; test: gvn\n;; options: fuel=3\n", "has no value");
         refused("wat", ";; test: lower\n;; options: fule\n", "no option fule");
         refused("wat", ";; test: lower\n;; profile: 12 1 2\n", "no offset");
+        refused("wat", ";; test: inline\n;; profile: 0x12 f1 2 f3\n", "no count");
         refused("wat", ";; test: lower\n;; module: (module)\n", "is of a function alone");
         refused("wat", ";; test: lower\n;; backtrace: f() -> 0@0x21\n", "is of machine code");
-        refused("mir", ";; test: emit\n;; inlined: 0x25 2 0x21\n", "has no effect");
-        refused("mir", ";; test: emit\n;; inlined: 0x25 2\n", "no offset");
         refused("mir", ";; test: emit\n;; backtrace: f() -> 0@0x21\n", "takes a line");
         refused("mir", ";; test: lower\n", "does not begin with machine code");
         refused("mir", ";; test: emit\n;; run: f(1) -> 2\n", "takes a line");

@@ -79,7 +79,8 @@ fn check_effects(head: &Head<'_>, request: Option<&Request<'_>>, form: &Form<'_>
         names.extend(pipeline::rest(form, head.backend()).map(|phase| phase.name));
     }
     check_used(&head.given, &names, executed)?;
-    if !head.profile.is_empty() && !names.contains(&"build") {
+    let read_by = |phase: &str| names.contains(&phase);
+    if !head.profile.is_empty() && !read_by("build") || !head.calls.is_empty() && !read_by("inline") {
         return Err("`;; profile` has no effect on these phases".into());
     }
     Ok(())
@@ -108,9 +109,14 @@ impl Observer for Recorder<'_, '_> {
 fn check_profile(head: &Head<'_>, func: &Func<'_>) -> Result<(), String> {
     let ends = func.blocks().filter_map(|block| func.terminator(block));
     let pcs: Vec<u32> = ends.filter(|&last| func.op(last) == Op::Branch).map(|last| func.inst(last).pc).collect();
-    match head.profile.iter().find(|branch| !pcs.contains(&branch.pc)) {
+    if let Some(branch) = head.profile.iter().find(|branch| !pcs.contains(&branch.pc)) {
+        return Err(format!("branches are at {pcs:x?}, none at {:#x}", branch.pc));
+    }
+    let insts = func.blocks().flat_map(|block| func.block(block).insts.iter().map(|&value| func.inst(value)));
+    let pcs: Vec<u32> = insts.filter(|inst| matches!(inst.op, Op::CallIndirect | Op::CallRef)).map(|inst| inst.pc).collect();
+    match head.calls.iter().find(|call| !pcs.contains(&call.pc)) {
         None => Ok(()),
-        Some(branch) => Err(format!("branches are at {pcs:x?}, none at {:#x}", branch.pc)),
+        Some(call) => Err(format!("indirect calls are at {pcs:x?}, none at {:#x}", call.pc)),
     }
 }
 
@@ -141,6 +147,7 @@ fn emitted(compiled: &Compiled) -> String {
     for reloc in &compiled.relocs {
         let _ = match reloc.target {
             RelocTarget::Signature => writeln!(text, "reloc {:x} type{}", reloc.offset, reloc.index),
+            RelocTarget::Entry => writeln!(text, "reloc {:x} entry of func{} {:+}", reloc.offset, reloc.index, reloc.addend),
             RelocTarget::Cell | RelocTarget::Ticks(_) | RelocTarget::Counters(_) => {
                 writeln!(text, "reloc {:x} func{} {:+}", reloc.offset, reloc.index, reloc.addend)
             }

@@ -222,6 +222,9 @@ pub(crate) struct EngineFlags {
     /// Allow the optimiser at most N rewrites per function
     #[arg(long, value_name = "N", help_heading = DEBUGGING, hide_short_help = true)]
     pub rewrite_fuel: Option<u64>,
+    /// Let the optimiser's passes run wherever they can, however little they are expected to gain
+    #[arg(long, help_heading = DEBUGGING, hide_short_help = true)]
+    pub opt_all: bool,
     /// Put BYTES of padding before the machine code's functions, loop headers, arms of switches, or their indirect
     /// jumps, after layout
     #[arg(long, value_name = "PLACE=BYTES", value_parser = layout_pad, help_heading = DEBUGGING, hide_short_help = true)]
@@ -499,7 +502,7 @@ impl EngineFlags {
         });
         config.register_allocator(self.allocator.map_or_else(weir::Allocator::default, AllocatorName::allocator));
         let passes_off: Vec<&str> = self.passes_off.iter().map(String::as_str).collect();
-        config.passes_off(&passes_off).rewrite_fuel(self.rewrite_fuel);
+        config.passes_off(&passes_off).rewrite_fuel(self.rewrite_fuel).opt_all(self.opt_all);
         config.padding(Padding { after: self.layout_pad, seed: self.layout_seed }).baseline(!self.no_baseline);
         config
     }

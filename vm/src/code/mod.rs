@@ -519,6 +519,7 @@ impl ModuleCode {
         };
         let target = match reloc.target {
             RelocTarget::Cell => relative(self.cell(reloc.index).as_ptr().cast()),
+            RelocTarget::Entry => relative(self.entry(reloc.index).cast_mut()),
             RelocTarget::Ticks(stripe) => {
                 let ticks = size_of::<[AtomicU32; TICKS]>() * self.index(reloc.index);
                 of_stripe(stripe, self.ticks.offset() as usize + ticks)

@@ -99,9 +99,13 @@ unsafe fn visit_frames(store: *mut StoreRecord, collection: &mut Collection<'_>)
         all_segments(store, |segment| {
             match segment {
                 Segment::Native { exit_fp, .. } => {
+                    // The functions that are inlined in a frame share it, and its roots.
+                    let mut last = 0;
                     (*store).engine.record().engines.native_frames(exit_fp, &mut |site| {
                         depth += 1;
-                        visit_native(store, collection, &site);
+                        if std::mem::replace(&mut last, site.fp) != site.fp {
+                            visit_native(store, collection, &site);
+                        }
                         ControlFlow::Continue(())
                     });
                 }

@@ -145,7 +145,7 @@ pub(crate) unsafe fn record_position(stack: *const StackCtx, position: *const Po
     unsafe { (*(*stack).activation.cast::<Activation>()).position.set(position) };
 }
 
-/// A frame of the guest. Native code with inlined calls has several for one machine frame; the compiler does not inline yet.
+/// A frame of the guest. Native code with inlined calls has several for one machine frame.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Frame<'a> {
     pub module: &'a Module,

@@ -44,7 +44,7 @@ fn run(func: &mut Func<'_>, cx: &Context<'_>) -> Changed {
     }
     let allowed = Allowed { module: cx.module, floats: !cx.options.canonical_nans };
     for block in func.blocks() {
-        if !func.block(block).succs.contains(&block) || !pays(func, block) {
+        if !func.block(block).succs.contains(&block) || !(cx.options.opt_all || pays(func, block)) {
             continue;
         }
         if let Some(plan) = plan::plan(func, allowed, block).filter(|_| cx.spend()) {

@@ -4,6 +4,7 @@
 
 use super::{Cold, Emitter, Needed, Rare};
 use crate::regalloc::Reg;
+use crate::request::{Reloc, RelocTarget};
 use crate::x64::abi;
 use crate::x64::insts::{Asm, Cond, FloatEquality, Inst, Mem, Rm, STORED, Sequence, Trunc, Width};
 use dynasmrt::{DynamicLabel, DynasmApi, DynasmLabelApi, dynasm};
@@ -37,6 +38,10 @@ impl Emitter<'_> {
                 self.out.clear(inst.dst);
             }
             Sequence::Constant => self.plain(inst, |out| out.constant(inst.dst, inst.imm)),
+            Sequence::EntryStub => {
+                let (field, index) = (self.out.address(inst.dst) as u32, inst.imm as u32);
+                self.relocs.push(Reloc { offset: field, target: RelocTarget::Entry, index, addend: -4 });
+            }
             Sequence::Zero => self.out.clear(inst.dst),
             Sequence::Ones => {
                 self.out.encode(&Inst::new(Asm::Pcmpeq, Width::D).long(inst.long).dst(inst.dst).src(inst.dst).reg(inst.dst));
@@ -360,6 +365,7 @@ fn changes_flags(sequence: Sequence) -> bool {
         Sequence::Constant
         | Sequence::Zero
         | Sequence::Ones
+        | Sequence::EntryStub
         | Sequence::TrapIf
         | Sequence::Args
         | Sequence::TailCall

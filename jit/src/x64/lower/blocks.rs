@@ -71,6 +71,7 @@ impl Lower<'_, '_> {
             Origin::Edge(block, k) => (k as usize) < func.exceptional_edges(block),
         });
         self.code.raises = !self.request.options.signals;
+        self.code.copies = func.copies.clone();
         self.code.pc = self.request.module.body(self.func.index).map_or(0, |body| body.entry);
         self.code
     }
@@ -193,6 +194,8 @@ impl Lower<'_, '_> {
                 Reference::NonNull => self.lower_non_null(value),
                 Reference::RefIsNull => self.lower_set(value, Comparison::Null),
                 Reference::RefFunc => self.lower_ref_func(value),
+                Reference::ElementDiffers => self.lower_element_differs(value),
+                Reference::FuncDiffers => self.lower_func_differs(value),
             },
             Family::Load(op) => self.lower_load(op, value),
             Family::Store(op) => match op {

@@ -456,6 +456,7 @@ impl Lower<'_, '_> {
             Family::Simd(_) => self.tests_vector(value).then_some(Comparison::Vector),
             Family::Leaf(_) | Family::Integer(_) | Family::Bits(_) | Family::Float(_) | Family::FloatUnary(_) => None,
             Family::Convert(_) | Family::Reference(Reference::NonNull | Reference::RefFunc) => None,
+            Family::Reference(Reference::ElementDiffers | Reference::FuncDiffers) => None,
             Family::Load(_) | Family::Store(_) | Family::Memory(_) | Family::Global(_) | Family::Table(_) => None,
             Family::Call(_) | Family::Exception(_) | Family::Accounting(_) | Family::Terminator(_) => None,
         }

@@ -60,6 +60,33 @@ impl Lower<'_, '_> {
         self.push(Inst::new(Asm::Mov, width(inst.ty)).dst(dst).reg(old));
     }
 
+    /// `element_differs`
+    pub(super) fn lower_element_differs(&mut self, value: Value) {
+        let inst = self.func.inst(value);
+        let entry = self.table_entry(inst.imm as u32, inst.args[0], Trap::TableOutOfBounds);
+        self.lower_differs(value, entry);
+    }
+
+    /// `func_differs`
+    pub(super) fn lower_func_differs(&mut self, value: Value) {
+        let reference = self.reg(self.func.inst(value).args[0]);
+        self.lower_differs(value, reference);
+    }
+
+    /// The bits in which entry and instance of the table element, or of the `FuncRef`, at `found` differ from those of a function of this
+    /// instance. An entry stub belongs to one function of one module.
+    fn lower_differs(&mut self, value: Value, found: Reg) {
+        let func = self.func.inst(value).aux;
+        let [stub, entry, here, instance] = [(); 4].map(|()| self.code.new_reg(Class::Int));
+        self.push(Inst::new(Asm::EntryStub, Width::Q).dst(stub).imm(func.into()));
+        self.push(Inst::new(Asm::Xor, Width::Q).dst(entry).src(stub).mem(Mem::at(found, offset_of!(TableEntry, entry) as i32)));
+        self.push(Inst::new(Asm::Mov, Width::Q).dst(here).reg(abi::INSTANCE));
+        let other = Mem::at(found, offset_of!(TableEntry, instance) as i32);
+        self.push(Inst::new(Asm::Xor, Width::Q).dst(instance).src(here).mem(other));
+        let dst = self.result(value);
+        self.push(Inst::new(Asm::Or, Width::Q).dst(dst).src(entry).reg(instance));
+    }
+
     pub(super) fn lower_ref_func(&mut self, value: Value) {
         let func = self.constant_reg(self.func.inst(value).aux.into(), Type::I64);
         let reference = self.call_helper(Helper::RefFunc, &[func]);

@@ -17,7 +17,7 @@ use weir_bytecode::stored::{Damaged, Reader, Stored, read_all, to_bytes};
 pub(crate) const MAGIC: [u8; 8] = *b"\xffweir\r\n\0";
 
 /// The version of the header, which a build of any version reads. The rest is of one build.
-const VERSION: u32 = 3;
+const VERSION: u32 = 4;
 
 /// Bytes of the header.
 pub(crate) const HEADER: usize = MAGIC.len() + 4 + 3 * size_of::<Hash>() + 8 + Place::SIZE + 8;

@@ -1,0 +1,178 @@
+//! Inlining: the SSA of a function takes the place of a call of it.
+//!
+//! ```text
+//! b0: v1: i32 = param 0            b0: v1: i32 = param 0
+//!     v2: i32 = call f5(v1)   →        v4: i32 = add v1, v1      f5 returns twice its parameter
+//!     return v2                        return v4
+//! ```
+//!
+//! An indirect call is inlined if the profile says that it mostly calls one function. A guard compares the callee: a table element, or a
+//! reference, is that function *of this instance*. Otherwise the call is made as before, and continues at the same place:
+//!
+//! ```text
+//!     v2: i64 = element_differs f5 table0 v0
+//!     v3: i32 = eqz v2
+//!     branch v3, b1, b2           b1: the code of f5        b2: v4: i32 = call_indirect t0 table0 (v1, v0)
+//! ```
+//!
+//! Construction makes the callee's SSA, once for all calls of it; [`splice`] copies it. [`choose`] decides which calls are
+//! inlined. What cannot be seen from outside stays as it is:
+//!
+//! - **Traps and backtraces.** Each copy has pcs of its own, from which the frames of all functions around an instruction
+//!   follow: see [`ir::inlined`](crate::ir::inlined).
+//! - **Fuel and polls.** The callee's charges and polls are copied, that at its entry included: guests yield at the same places, after
+//!   the same fuel, in every tier.
+//! - **Tail calls** of the callee become calls, because the caller's frame stays. In a backtrace they have the place of the inlined
+//!   call, since the callee's frame would be gone.
+//! - **Exceptions.** The calls of the copy get the handlers that the call had. A function that has handlers or throws is not inlined, nor,
+//!   in a module with tags, one that calls.
+//!
+//! Only the code of the native back end has inlined functions: Cranelift attributes the trap of a load that it folds to the instruction
+//! that uses the load, which may be in another function.
+//!
+//! It is the first pass, so that the others see the copies. Cost: linear in the caller and in what is copied, which the budgets of
+//! [`choose`] bound.
+
+mod choose;
+mod splice;
+
+use super::cfg_edit;
+use super::pass::{Analysis, Build, Changed, Context, Pass};
+use crate::analysis::{Cfg, frequency::Frequencies};
+use crate::ir::inlined::Copy;
+use crate::ir::{Block, Func, Op, Probability, Value};
+use crate::request::Options;
+use choose::{Budget, Candidate, Candidates};
+use rustc_hash::FxHashMap;
+use splice::{Constants, CopiedCall, Site};
+use weir_bytecode::Module;
+
+/// Inlining.
+pub const PASS: Pass = Pass { name: "inline", run, needs: &[Analysis::Cfg], keeps: &[] };
+
+fn run(func: &mut Func<'_>, cx: &Context<'_>) -> Changed {
+    let Some((module, build)) = cx.module.zip(cx.build).filter(|_| cx.native) else { return Changed(0) };
+    let budget = Budget::new(module, func.index, cx.profile.is_some(), cx.options.opt_all);
+    let mut inliner = Inliner { module, build, cx, budget, candidates: Candidates::default() };
+    let found = |(block, call)| Some((block, call, inliner.callee(func, call)?));
+    let calls: Vec<(Block, Value, (u32, Option<Probability>))> = calls_of(func).filter_map(found).collect();
+    if calls.is_empty() {
+        return Changed(0);
+    }
+    let frequencies = Frequencies::of(func, cx.cfg(), cx.profile);
+    for (block, call, (callee, guard)) in calls {
+        let frequency = frequencies.get(block);
+        inliner.candidates.push(module, Candidate { call, block, callee, guard, frequency });
+    }
+    inliner.inline(func)
+}
+
+/// The calls with their blocks. An indirect call whose exceptions have handlers is left as it is.
+fn calls_of<'f>(func: &'f Func<'_>) -> impl Iterator<Item = (Block, Value)> + 'f {
+    let is_call = move |block: Block, value: Value| {
+        let op = func.op(value);
+        op.calls_function() && (op == Op::Call || func.exceptional_edges(block) == 0)
+    };
+    let calls = move |block: Block| func.block(block).insts.iter().copied().filter(move |&value| is_call(block, value));
+    func.blocks().flat_map(move |block| calls(block).map(move |value| (block, value)))
+}
+
+struct Inliner<'i> {
+    module: &'i Module,
+    build: Build,
+    cx: &'i Context<'i>,
+    budget: Budget,
+    candidates: Candidates,
+}
+
+impl Inliner<'_> {
+    /// The function that may be inlined in place of `call`, and the probability that an indirect call calls it.
+    fn callee(&self, func: &Func<'_>, call: Value) -> Option<(u32, Option<Probability>)> {
+        let found = choose::callee_of(self.module, self.cx.profile, func, call)?;
+        self.budget.may_inline(self.module, self.cx.options, func, call, found.0).then_some(found)
+    }
+
+    /// Inlines the best candidates as far as the budget allows.
+    fn inline(mut self, func: &mut Func<'_>) -> Changed {
+        let module = self.module;
+        let mut callees = Callees { module, build: self.build, options: self.cx.options, built: FxHashMap::default() };
+        let mut constants = Constants::of(func);
+        let mut changed = 0;
+        while let Some(Candidate { call, block, callee, guard, frequency }) = self.candidates.pop() {
+            if !self.budget.allows(module, callee, frequency) {
+                continue;
+            }
+            let (origin, len) = extent(module, callee);
+            let start = func.copies.next_pc(module.bytes.len() as u32);
+            let copy = Copy { start, len, func: callee, origin, call: func.inst(call).pc };
+            let Some(built) = callees.get(func.arena, callee) else { continue };
+            if !self.cx.spend() || func.copies.push(copy).is_err() {
+                continue;
+            }
+            let mut site = Site { block, call };
+            if let Some(probability) = guard {
+                let (direct, rest) = splice::guard(func, &site, callee, probability);
+                self.candidates.moved(func, rest);
+                site = direct;
+            }
+            let spliced = splice::splice(func, &mut constants, site, &built.func, copy);
+            self.budget.spend(module, callee);
+            self.candidates.moved(func, spliced.rest);
+            for CopiedCall { call, block, from } in spliced.calls {
+                if func.op(call) != Op::Call && func.exceptional_edges(block) > 0 {
+                    continue;
+                }
+                if let Some((callee, guard)) = self.callee(func, call) {
+                    let frequency = frequency * built.frequencies.get(from);
+                    self.candidates.push(module, Candidate { call, block, callee, guard, frequency });
+                }
+            }
+            changed += 1;
+        }
+        if changed > 0 {
+            constants.insert(func);
+            func.settle();
+            cfg_edit::remove_unreachable(func);
+        }
+        Changed(changed)
+    }
+}
+
+/// The offset in the module of a function's body, and its length.
+fn extent(module: &Module, func: u32) -> (u32, u32) {
+    let body = module.body(func).expect("an imported function is not inlined");
+    (body.entry, body.len())
+}
+
+/// A function that is inlined.
+struct Callee<'a> {
+    func: Func<'a>,
+    frequencies: Frequencies,
+}
+
+/// The functions that are inlined, by index; `None` for those that turned out not to be suitable.
+struct Callees<'c, 'a> {
+    module: &'c Module,
+    build: Build,
+    options: &'c Options,
+    built: FxHashMap<u32, Option<Callee<'a>>>,
+}
+
+impl<'a> Callees<'_, 'a> {
+    fn get(&mut self, arena: &'a bumpalo::Bump, func: u32) -> Option<&Callee<'a>> {
+        let Callees { module, build, options, built } = self;
+        let made = || {
+            let func = build(arena, module, func, options)?;
+            let ops = || func.blocks().flat_map(|block| func.block(block).insts.iter().map(|&value| func.op(value)));
+            let throws = ops().any(|op| matches!(op, Op::Throw | Op::ThrowRef));
+            // The cache of handlers has no frames of several functions, so that throws through them take longer.
+            let passes_throws = !module.tags.is_empty() && ops().any(|op| op.calls_function() || op.is_tail_call());
+            if throws || passes_throws && !options.opt_all {
+                return None;
+            }
+            let frequencies = Frequencies::of(&func, &Cfg::compute(&func), None);
+            Some(Callee { func, frequencies })
+        };
+        built.entry(func).or_insert_with(made).as_ref()
+    }
+}
