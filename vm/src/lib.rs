@@ -59,13 +59,14 @@
 //! [`Func::call_async`] and [`TypedFunc::call_async`] run the guest on a stack of its own. A host function that was made with
 //! [`Linker::func_wrap_async`] returns a future, and the guest is suspended until that has completed. Guests can also yield at
 //! deadlines ([`Store::epoch_deadline_async_yield_and_update`]) and after fuel ([`Store::fuel_async_yield_interval`]). No executor
-//! is needed but that of the embedder.
+//! is needed but that of the embedder. [`Func::call_resumable`] is for embedders without futures: the guest stops after an error of a
+//! host function, or when fuel has run out, and can be resumed.
 //!
 //! # Cargo features
 //!
 //! On by default: `jit`: native code; without it no executable memory is ever created. `cranelift`: the second back
 //! end. `wat`: [`Module::new`] accepts the text format. `snapshot`: the type `Snapshot`. `anyhow`: [`Error`] converts to and from the error
-//! of that crate. `async`: asynchronous calls. `demangle`: backtraces show names as in the source. `runtime`, `std`, `backtrace`,
+//! of that crate. `async`: asynchronous and resumable calls. `demangle`: backtraces show names as in the source. `runtime`, `std`, `backtrace`,
 //! `call-hook`, `parallel-compilation` and `profiling`: names of wasmtime's features; their function is always there. Off by
 //! default: `regalloc2`: a second register allocator, to compare
 //! with. `fault-injection`: tests can make system calls of the library fail, with the module `fault_injection`.
@@ -107,6 +108,11 @@ pub use api::linker::{InstancePre, Linker};
 pub use api::memory::{Memory, MemoryAccessError};
 pub use api::module::{ModuleExport, ResourcesRequired};
 pub use api::precompiled::Precompiled;
+#[cfg(feature = "async")]
+pub use api::resumable::{
+    ResumableCall, ResumableCallHostTrap, ResumableCallOutOfFuel, TypedResumableCall, TypedResumableCallHostTrap,
+    TypedResumableCallOutOfFuel,
+};
 pub use api::rooted::{GcHeapOutOfMemory, GcRef, OwnedRooted, RootScope, Rooted, RootedGcRef};
 #[cfg(feature = "snapshot")]
 pub use api::snapshot::Snapshot;

@@ -30,6 +30,8 @@ pub(crate) mod memory;
 pub(crate) mod module;
 pub(crate) mod precompiled;
 mod profile;
+#[cfg(feature = "async")]
+pub(crate) mod resumable;
 pub(crate) mod rooted;
 #[cfg(feature = "snapshot")]
 pub(crate) mod snapshot;

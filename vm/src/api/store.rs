@@ -1,5 +1,7 @@
 //! The store: the embedder's data and the records of all instances.
 
+#[cfg(feature = "async")]
+use crate::exec::resumable::end_all;
 use crate::records::attention::Attention;
 use crate::records::catches::Catches;
 use crate::records::exceptions::InFlight;
@@ -130,6 +132,9 @@ impl<T: 'static> Store<T> {
             deadline,
             fuel_yield: None,
             needs_async: false,
+            credit: None,
+            #[cfg(feature = "async")]
+            stopped: Vec::new(),
         });
         Ok(Store { record: NonNull::from(Box::leak(record)), marker: PhantomData })
     }
@@ -245,6 +250,8 @@ impl<T: 'static> Drop for Store<T> {
         // SAFETY: the pointers came from boxes, are freed once, and no handle dereferences them without a borrow of
         // this store.
         unsafe {
+            #[cfg(feature = "async")]
+            end_all(self.record.as_ptr());
             let record = Box::from_raw(self.record.as_ptr());
             let engine = record.engine.record();
             let Owned { owners, memories, tables, globals, tags, .. } = &record.owned;
@@ -299,7 +306,7 @@ impl<'a, T: 'static> StoreContext<'a, T> {
     pub fn get_fuel(&self) -> Result<u64> {
         fuel_is_on(self.engine())?;
         // SAFETY: the store is borrowed. The counter is negative once fuel ran out.
-        Ok(u64::try_from(unsafe { (*self.record.as_ptr()).ctx.fuel }).unwrap_or(0))
+        Ok(u64::try_from(unsafe { (*self.record.as_ptr()).fuel() }).unwrap_or(0))
     }
 
     pub(crate) fn into_data(self) -> &'a T {
@@ -364,7 +371,7 @@ impl<'a, T: 'static> StoreContextMut<'a, T> {
         // SAFETY: the store is borrowed.
         unsafe {
             let record = self.record.as_ptr();
-            (*record).ctx.fuel = i64::try_from(fuel).unwrap_or(i64::MAX);
+            (*record).set_fuel(i64::try_from(fuel).unwrap_or(i64::MAX));
             let interval = (*record).fuel_yield.map(|fuel_yield| fuel_yield.interval);
             (*record).set_fuel_yield(interval);
         }

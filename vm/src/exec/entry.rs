@@ -167,7 +167,7 @@ fn stack_overflow() -> Error {
 /// # Safety
 /// The store is live.
 #[cold]
-unsafe fn refused(store: *mut StoreRecord) -> Error {
+pub(super) unsafe fn refused(store: *mut StoreRecord) -> Error {
     #[cfg(feature = "async")]
     // SAFETY: the caller's promise.
     unsafe {

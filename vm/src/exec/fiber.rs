@@ -30,7 +30,7 @@
 use super::native;
 use crate::records::error::Result;
 use crate::records::fiber::{Fiber, Links, Payload, Saved, Waiting, cancelled};
-use crate::records::stack::exchange_bounds;
+use crate::records::stack::{StackRecord, exchange_bounds};
 use crate::records::store::{ASYNC_ONLY, StoreRecord};
 use crate::records::walk::ALL_FRAMES;
 use crate::sys::coroutine::{Coroutine, Resumed, Suspender};
@@ -43,7 +43,7 @@ use std::task::{Context, Poll};
 use weir_contract::NATIVE_STACK_RESERVE;
 
 /// The result of code that may panic.
-type Outcome<R> = Result<R, Payload>;
+pub(super) type Outcome<R> = Result<R, Payload>;
 
 /// Runs a body on a fiber of a store. The body's frames on the fiber belong to the guest and to this library only, whenever it waits.
 pub(crate) struct Run<F, R> {
@@ -58,19 +58,21 @@ enum State<F, R> {
 }
 
 /// What belongs to a fiber. Code on the fiber uses it by pointer, so it does not move, and no reference to the whole is made.
-struct Live<R> {
-    store: *mut StoreRecord,
-    fiber: Fiber,
+pub(super) struct Live<R> {
+    pub store: *mut StoreRecord,
+    pub fiber: Fiber,
     /// The store's state on the fiber, while it does not run.
-    inner: Saved,
-    coroutine: Option<Coroutine<Waiting, Outcome<R>>>,
+    pub inner: Saved,
+    coroutine: Option<Coroutine<Option<Waiting>, Outcome<R>>>,
     bounds: Range<usize>,
     waiting: Option<Waiting>,
     begun: bool,
+    /// The value stack of a resumable call, once it has begun.
+    pub values: Option<StackRecord>,
 }
 
 /// Owns what belongs to a fiber.
-struct Owned<R>(*mut Live<R>);
+pub(super) struct Owned<R>(pub *mut Live<R>);
 
 impl<R> Drop for Owned<R> {
     fn drop(&mut self) {
@@ -157,7 +159,7 @@ impl<F, R> Drop for Run<F, R> {
 ///
 /// # Safety
 /// The store is live.
-unsafe fn prepare(store: *mut StoreRecord) -> Result<()> {
+pub(super) unsafe fn prepare(store: *mut StoreRecord) -> Result<()> {
     // SAFETY: the caller's promise.
     let engine = unsafe { (*store).engine.record() };
     match engine.prepares_threads && !native::thread_is_prepared() {
@@ -178,6 +180,8 @@ impl Saved {
             Saved {
                 native_limit: (*stack).native_limit,
                 value_sp: (*stack).value_sp,
+                value_limit: (*stack).value_limit,
+                overflow: (*stack).overflow,
                 links: Links::of(&*stack),
                 outer_frames: (*store).outer_frames,
                 invocations: (*store).invocations,
@@ -191,12 +195,14 @@ impl Saved {
     /// # Safety
     /// The store is live, and code on that stack runs next, or walks it.
     unsafe fn restore(&self, store: *mut StoreRecord) {
-        let &Saved { native_limit, value_sp, links: Links { activation, boundary, exit_fp }, .. } = self;
+        let &Saved { native_limit, value_sp, value_limit, overflow, links: Links { activation, boundary, exit_fp }, .. } = self;
         // SAFETY: the caller's promise.
         unsafe {
             let stack = &raw mut (*(*store).stack).ctx;
             (*stack).native_limit = native_limit;
             (*stack).value_sp = value_sp;
+            (*stack).value_limit = value_limit;
+            (*stack).overflow = overflow;
             (*stack).activation = activation;
             (*stack).boundary = boundary;
             (*stack).exit_fp = exit_fp;
@@ -215,7 +221,7 @@ impl<R> Live<R> {
     ///
     /// # Safety
     /// As for [`Run::new`].
-    unsafe fn begin<F: FnOnce(*mut StoreRecord) -> R>(store: *mut StoreRecord, body: F) -> Result<Owned<R>> {
+    pub unsafe fn begin<F: FnOnce(*mut StoreRecord) -> R>(store: *mut StoreRecord, body: F) -> Result<Owned<R>> {
         // SAFETY: the caller's promise. The fiber does not move, and lives until the coroutine is done.
         unsafe {
             let outer = Saved::of(store);
@@ -226,21 +232,21 @@ impl<R> Live<R> {
             let stack = (*store).engine.record().fiber_stacks.take(config.fiber_stack())?;
             let bounds = stack.bounds();
             let native_limit = bounds.end.saturating_sub(config.max_wasm_stack).max(bounds.start + NATIVE_STACK_RESERVE);
-            let (invocations, value_sp) = (ASYNC_ONLY | 1, outer.value_sp);
             let inner = Saved {
                 native_limit,
-                value_sp,
                 links: Links::NONE,
                 outer_frames: ALL_FRAMES,
-                invocations,
+                invocations: ASYNC_ONLY | 1,
                 fiber: ptr::null_mut(),
+                ..outer
             };
-            let fiber = Fiber { outer, running: false, cancelled: false, suspender: ptr::null() };
-            let live = Box::new(Live { store, fiber, inner, coroutine: None, bounds, waiting: None, begun: false });
+            let fiber = Fiber { outer, running: false, cancelled: false, suspender: ptr::null(), resumable: None };
+            let live = Live { store, fiber, inner, coroutine: None, bounds, waiting: None, begun: false, values: None };
+            let live = Box::new(live);
             let live = Box::into_raw(live);
             let fiber = &raw mut (*live).fiber;
             (*live).inner.fiber = fiber;
-            let body = move |suspender: &Suspender<Waiting>| {
+            let body = move |suspender: &Suspender<Option<Waiting>>| {
                 (*fiber).suspender = suspender;
                 catch_unwind(AssertUnwindSafe(|| body(store)))
             };
@@ -277,7 +283,7 @@ impl<R> Live<R> {
     ///
     /// # Safety
     /// As for [`Run::new`].
-    unsafe fn cancel(this: *mut Live<R>) -> Outcome<()> {
+    pub unsafe fn cancel(this: *mut Live<R>) -> Outcome<()> {
         let mut panic = Ok(());
         // SAFETY: the caller's promise.
         unsafe {
@@ -300,7 +306,7 @@ impl<R> Live<R> {
     ///
     /// # Safety
     /// As for [`Run::new`].
-    unsafe fn enter(this: *mut Live<R>) {
+    pub unsafe fn enter(this: *mut Live<R>) {
         // SAFETY: the caller's promise.
         unsafe {
             let store = (*this).store;
@@ -319,7 +325,7 @@ impl<R> Live<R> {
     ///
     /// # Safety
     /// Between [`Live::enter`] and the end of the poll.
-    unsafe fn resume(this: *mut Live<R>) -> Option<Outcome<R>> {
+    pub unsafe fn resume(this: *mut Live<R>) -> Option<Outcome<R>> {
         // SAFETY: the caller's promise. The reference is to the coroutine alone, which its own code does not use.
         unsafe {
             let coroutine = (*this).coroutine.as_mut().expect("a fiber that has not ended has a coroutine");
@@ -330,7 +336,7 @@ impl<R> Live<R> {
             (*this).fiber.running = false;
             match resumed {
                 Resumed::Suspended(waiting) => {
-                    (*this).waiting = Some(waiting);
+                    (*this).waiting = waiting;
                     None
                 }
                 Resumed::Returned(result) => Some(result),
@@ -342,7 +348,7 @@ impl<R> Live<R> {
     ///
     /// # Safety
     /// As for [`Live::resume`].
-    unsafe fn suspend(this: *mut Live<R>) {
+    pub unsafe fn suspend(this: *mut Live<R>) {
         // SAFETY: the caller's promise.
         unsafe {
             let store = (*this).store;
@@ -357,7 +363,7 @@ impl<R> Live<R> {
     ///
     /// # Safety
     /// As for [`Live::resume`].
-    unsafe fn leave(this: *mut Live<R>) {
+    pub unsafe fn leave(this: *mut Live<R>) {
         // SAFETY: the caller's promise.
         unsafe {
             let store = (*this).store;
@@ -367,6 +373,9 @@ impl<R> Live<R> {
             }
             if let Some(coroutine) = (*this).coroutine.take() {
                 (*store).engine.record().fiber_stacks.put(coroutine.into_stack());
+            }
+            if let Some(values) = (*this).values.take() {
+                (*store).engine.record().stacks.put(values);
             }
         }
     }

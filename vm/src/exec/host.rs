@@ -9,7 +9,7 @@ use crate::records::engine::Engine;
 use crate::records::error::{Error, Result};
 use crate::records::failure::Failure;
 #[cfg(feature = "async")]
-use crate::records::fiber::{Interrupted, wait_for};
+use crate::records::fiber::{Interrupted, Stop, can_stop, stop, wait_for};
 use crate::records::host::{HostFunc, HostRecord};
 use crate::records::instance::Owner;
 use crate::records::store::{OnCall, StoreRecord, context};
@@ -96,7 +96,7 @@ unsafe extern "C" fn host_call<F: HostClosure, A: Access>(host: *mut InstanceCtx
         // two operations on them.
         let called = catch_unwind(AssertUnwindSafe(|| match closure(store, host.importer, args) {
             Ok(()) => Status::Return,
-            Err(error) => returned(store, error),
+            Err(error) => returned(store, error, host, args),
         }));
         let status = called.unwrap_or_else(|payload| host_failed(store, Failure::Panic(payload)));
         if A::STORE && (*store).attention.is_needed() {
@@ -157,7 +157,7 @@ unsafe fn call_attended(host: &HostRecord, closure: &dyn HostClosure, args: *mut
         (*store).end_call(outer);
         match called {
             Ok(Ok(())) => Status::Return,
-            Ok(Err(error)) => returned(store, error),
+            Ok(Err(error)) => returned(store, error, host, args),
             Err(payload) => host_failed(store, Failure::Panic(payload)),
         }
     }
@@ -193,15 +193,25 @@ pub(crate) unsafe fn set_hook(store: *mut StoreRecord, hook: Box<OnCall>) {
     }
 }
 
-/// Stores the failure for the error of a host function, which throws the pending exception with a [`ThrownException`].
+/// Stores the failure for the error of a host function, which throws the pending exception with a [`ThrownException`]. In a resumable
+/// call, the guest is stopped before that, and returns if the embedder has written the results to the slots.
 ///
 /// # Safety
-/// The store is live, and no reference into it is held.
+/// The store is live, and no reference into it is held. The guest has called this host function with these slots.
 #[cold]
-unsafe fn returned(store: *mut StoreRecord, error: Error) -> Status {
+unsafe fn returned(store: *mut StoreRecord, error: Error, host: &HostRecord, slots: *mut u64) -> Status {
+    let _ = (host, slots);
     // SAFETY: the caller's promise: a pending exception is an object of the store.
     unsafe {
         if (*store).pending.is_null() || !error.is::<ThrownException>() {
+            #[cfg(feature = "async")]
+            if can_stop((*store).fiber, (*store).invocations) {
+                (*store).remove_roots();
+                return match stop((*store).fiber, Stop::Host { error, host, slots }) {
+                    Ok(()) => Status::Return,
+                    Err(error) => host_failed(store, Failure::Host(error)),
+                };
+            }
             return host_failed(store, Failure::Host(error));
         }
         let pending = std::mem::replace(&mut (*store).pending, ptr::null_mut());

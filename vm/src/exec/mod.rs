@@ -14,5 +14,7 @@ mod native;
 #[cfg(not(all(feature = "jit", target_arch = "x86_64", target_os = "linux")))]
 #[path = "no_native.rs"]
 mod native;
+#[cfg(feature = "async")]
+pub(crate) mod resumable;
 #[cfg(feature = "jit")]
 mod ssa;

@@ -35,6 +35,13 @@ impl StoreRecord {
         self.attention.set(Attention::ROOTS, self.roots.open() > outer);
     }
 
+    /// Ends a call, and leaves its scoped roots to the one around it.
+    #[cfg(feature = "async")]
+    pub fn continue_call(&mut self, outer: usize) {
+        self.roots.base = outer;
+        self.attention.set(Attention::ROOTS, self.roots.open() > outer);
+    }
+
     /// Removes the scoped roots of the innermost call, which began without any. It is the end of a call without
     /// [`StoreRecord::begin_call`].
     pub fn remove_roots(&mut self) {

@@ -224,9 +224,13 @@ fn sub_slice<T>(slice: &[T], from: u32, len: u32) -> Option<&[T]> {
     slice.get(from as usize..(from as usize).checked_add(len as usize)?)
 }
 
-/// Charges for an operation on `len` bytes or elements.
+/// Charges for an operation on `len` bytes or elements. It may take long, so credit for it is small.
 unsafe fn charge(instance: &InstanceRecord, len: u64) -> Result<(), Trap> {
     // SAFETY: see the head of this file.
     let record = unsafe { &mut *store_of(instance.ctx) };
-    if record.engine.config().consume_fuel { store::charge(&mut record.ctx.fuel, (len / 64) as i64) } else { Ok(()) }
+    if !record.engine.config().consume_fuel {
+        return Ok(());
+    }
+    store::charge(&mut record.ctx.fuel, (len / 64) as i64)?;
+    if record.is_overdrawn_much() { Err(Trap::OutOfFuel) } else { Ok(()) }
 }

@@ -5,7 +5,7 @@
 //! has references in registers. There the heap grows instead, and is collected at the next safepoint.
 //!
 //! The roots are the references in
-//! - frames of the interpreter and of baseline code, by [`RootMaps`](super::root_maps::RootMaps); in frames of optimised code, by the tables
+//! - frames, also of stopped guests: of the interpreter and of baseline code, by [`RootMaps`](super::root_maps::RootMaps); in frames of optimised code, by the tables
 //!   that the allocator made ([`weir_contract::code::Roots`]); in the values of the evaluator of SSA. The arguments of a call belong to the
 //!   callee: a host function has its own as scoped roots.
 //! - globals, tables and element segments;
@@ -19,6 +19,8 @@ use crate::records::heap::Collection;
 use crate::records::instance::{InstanceRecord, Owner, instance_of};
 use crate::records::module::ModuleRecord;
 use crate::records::store::StoreRecord;
+#[cfg(feature = "async")]
+use crate::records::walk::{ALL_FRAMES, segments_from};
 use crate::records::walk::{EvaluatorActivation, InterpFrame, Pc, Segment, all_segments, walk_activation};
 use std::ops::ControlFlow;
 use std::ptr;
@@ -94,38 +96,54 @@ pub(crate) unsafe fn collect_before_throw(store: *mut StoreRecord) {
 /// As for [`collect`].
 unsafe fn visit_frames(store: *mut StoreRecord, collection: &mut Collection<'_>) -> usize {
     let mut depth = 0;
-    // SAFETY: the caller's promise: the frames are as their maps say.
+    // SAFETY: the caller's promise: the frames are as their maps say. Those of stopped guests do not run.
     unsafe {
-        all_segments(store, |segment| {
-            match segment {
-                Segment::Native { exit_fp, .. } => {
-                    // The functions that are inlined in a frame share it, and its roots.
-                    let mut last = 0;
-                    (*store).engine.record().engines.native_frames(exit_fp, &mut |site| {
-                        depth += 1;
-                        if std::mem::replace(&mut last, site.fp) != site.fp {
-                            visit_native(store, collection, &site);
-                        }
-                        ControlFlow::Continue(())
-                    });
-                }
-                Segment::Activation { activation, position } if position.fp.is_null() => {
-                    depth += 1;
-                    (*activation.cast::<EvaluatorActivation>()).roots(|slot| collection.visit(slot));
-                }
-                Segment::Activation { position, .. } | Segment::Immediate { position, .. } => {
-                    let _ = walk_activation(position, |InterpFrame { pc, fp, body, scope }| {
-                        depth += 1;
-                        let module = instance_of((*scope).ctx).module.record();
-                        visit_slots(store, collection, (module, (*body).func, pc), fp);
-                        ControlFlow::Continue(())
-                    });
-                }
-            }
+        let mut visit = |segment: Segment<'_>| {
+            visit_segment(store, segment, collection, &mut depth);
             ControlFlow::Continue(())
-        });
+        };
+        all_segments(store, &mut visit);
+        #[cfg(feature = "async")]
+        for stopped in &(*store).stopped {
+            let _ = segments_from(&raw const (*(*store).stack).ctx, stopped.links, ALL_FRAMES, &mut visit);
+        }
     }
     depth
+}
+
+/// Visits the roots in the frames of a part of a stack, and adds their number to `depth`.
+///
+/// # Safety
+/// As for [`visit_frames`]; there is such a part.
+unsafe fn visit_segment(store: *mut StoreRecord, segment: Segment<'_>, collection: &mut Collection<'_>, depth: &mut usize) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        match segment {
+            Segment::Native { exit_fp, .. } => {
+                // The functions that are inlined in a frame share it, and its roots.
+                let mut last = 0;
+                (*store).engine.record().engines.native_frames(exit_fp, &mut |site| {
+                    *depth += 1;
+                    if std::mem::replace(&mut last, site.fp) != site.fp {
+                        visit_native(store, collection, &site);
+                    }
+                    ControlFlow::Continue(())
+                });
+            }
+            Segment::Activation { activation, position } if position.fp.is_null() => {
+                *depth += 1;
+                (*activation.cast::<EvaluatorActivation>()).roots(|slot| collection.visit(slot));
+            }
+            Segment::Activation { position, .. } | Segment::Immediate { position, .. } => {
+                let _ = walk_activation(position, |InterpFrame { pc, fp, body, scope }| {
+                    *depth += 1;
+                    let module = instance_of((*scope).ctx).module.record();
+                    visit_slots(store, collection, (module, (*body).func, pc), fp);
+                    ControlFlow::Continue(())
+                });
+            }
+        }
+    }
 }
 
 /// Visits the roots in a native frame.

@@ -1,5 +1,7 @@
-//! Handles a guest that has reached its store's deadline, or that has consumed the fuel after which it is suspended.
+//! Handles a guest that has reached its store's deadline, or that has consumed the fuel after which it is suspended or stopped.
 
+#[cfg(feature = "async")]
+use crate::records::credit::stop_overdrawn;
 use crate::records::failure::Failure;
 #[cfg(feature = "async")]
 use crate::records::fiber::{Interrupted, YieldNow, wait_for};
@@ -22,6 +24,10 @@ use weir_bytecode::Trap;
 pub(crate) unsafe fn deadline_reached(store: *mut StoreRecord) -> Result<(), Failure> {
     // SAFETY: the caller's promise.
     unsafe {
+        #[cfg(feature = "async")]
+        if (*store).is_overdrawn() {
+            stop_overdrawn(store)?;
+        }
         #[cfg(feature = "async")]
         if (*store).fuel_yield_is_due() {
             suspend(store, Box::pin(YieldNow::default()))?;

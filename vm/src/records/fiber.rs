@@ -8,9 +8,15 @@
 //! limiter, and at a deadline. The innermost frame of the guest is then directly around it. No Rust frame of the embedder is on a fiber
 //! that is suspended: an embedder's future is polled on the stack of the code that polls the fiber. So nothing of the embedder that
 //! is bound to a thread moves to another one.
+//!
+//! The fiber of a resumable call waits for no future. It is [stopped](stop) after a host function has returned an error, and at a poll
+//! after fuel has run out. While it is stopped the store is used by others, so it has a value stack of its own, and is found by the
+//! collector through [`StoreRecord::stopped`](crate::records::store::StoreRecord::stopped).
 
 #[cfg(feature = "async")]
 use crate::records::error::Error;
+#[cfg(feature = "async")]
+use crate::records::host::HostRecord;
 #[cfg(feature = "async")]
 use crate::sys::coroutine::Suspender;
 #[cfg(feature = "async")]
@@ -19,6 +25,10 @@ use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 #[cfg(feature = "async")]
 use std::pin::Pin;
+#[cfg(feature = "async")]
+use std::sync::Arc;
+#[cfg(feature = "async")]
+use std::sync::atomic::AtomicBool;
 #[cfg(feature = "async")]
 use std::task::{Context, Poll};
 use weir_contract::StackCtx;
@@ -31,6 +41,10 @@ pub(crate) struct Saved {
     pub native_limit: usize,
     /// [`StackCtx::value_sp`]
     pub value_sp: *mut u64,
+    /// [`StackCtx::value_limit`]
+    pub value_limit: *mut u64,
+    /// [`StackCtx::overflow`]
+    pub overflow: *mut u64,
     /// The links of the stack.
     pub links: Links,
     /// [`StoreRecord::outer_frames`](crate::records::store::StoreRecord::outer_frames)
@@ -74,7 +88,49 @@ pub(crate) struct Fiber {
     /// Whether its future has been dropped: nothing on it may wait, or enter the guest, any more.
     pub cancelled: bool,
     #[cfg(feature = "async")]
-    pub suspender: *const Suspender<Waiting>,
+    pub suspender: *const Suspender<Option<Waiting>>,
+    /// What a resumable call has besides; `None` for an asynchronous one.
+    #[cfg(feature = "async")]
+    pub resumable: Option<Resumable>,
+}
+
+/// What the fiber of a resumable call has besides others.
+#[cfg(feature = "async")]
+pub(crate) struct Resumable {
+    /// The number of invocations on the stacks while the guest runs, with no other inside. Only then it can be stopped.
+    pub invocations: i32,
+    /// The number of fibers of resumable calls around it.
+    pub depth: u32,
+    /// Why it has been stopped.
+    pub reason: Option<Stop>,
+    /// Reads the results of the call from slots: given at each resumption.
+    pub read: Transfer,
+}
+
+/// Writes arguments to slots, or reads results from them.
+#[cfg(feature = "async")]
+pub(crate) type Transfer = *mut dyn FnMut(*mut u64);
+
+/// Why a resumable call has been stopped.
+#[cfg(feature = "async")]
+pub(crate) enum Stop {
+    /// A host function has returned an error. Its results are expected at `slots`.
+    Host { error: Error, host: *const HostRecord, slots: *mut u64 },
+    /// Fuel has run out, and this much more has been consumed.
+    Fuel { overdrawn: u64 },
+}
+
+/// The fiber of a resumable call that has been stopped.
+#[cfg(feature = "async")]
+pub(crate) struct Stopped {
+    /// What `exec` has of it.
+    pub guest: *mut (),
+    /// From which its stack is walked.
+    pub links: Links,
+    /// Whether the embedder has dropped it.
+    pub dropped: Arc<AtomicBool>,
+    /// Ends the guest, which is no longer in the store's list.
+    pub end: unsafe fn(*mut ()),
 }
 
 /// The future for which a fiber waits. It is in a frame of the fiber, and is used until it has completed or was dropped.
@@ -152,16 +208,50 @@ pub(crate) unsafe fn wait_for<'f, R>(
         if (*fiber).cancelled {
             return Err(Interrupted::Error(cancelled()));
         }
+        if (*fiber).resumable.is_some() {
+            return Err(Interrupted::Error(needs_async()));
+        }
         let awaited = &raw mut awaited;
         let waiting: *mut (dyn Wait + '_) = awaited;
         // The lifetime is that of this call.
         let waiting: Waiting = std::mem::transmute::<*mut (dyn Wait + '_), Waiting>(waiting);
-        (*(*fiber).suspender).suspend(waiting);
+        (*(*fiber).suspender).suspend(Some(waiting));
         match (*awaited).output.take() {
             Some(Ok(output)) => Ok(output),
             Some(Err(payload)) => Err(Interrupted::Panic(payload)),
             None => Err(Interrupted::Error(cancelled())),
         }
+    }
+}
+
+/// Returns whether a guest can be stopped: it was called resumably, and no other call of the guest is inside that one.
+///
+/// # Safety
+/// `fiber` is null, or that of a live store with this number of invocations.
+#[cfg(feature = "async")]
+pub(crate) unsafe fn can_stop(fiber: *mut Fiber, invocations: i32) -> bool {
+    // SAFETY: the caller's promise.
+    unsafe { fiber.as_ref() }.is_some_and(|fiber| {
+        fiber.resumable.as_ref().is_some_and(|resumable| resumable.invocations == invocations) && !fiber.cancelled
+    })
+}
+
+/// Stops a guest that [can be](can_stop), until the embedder resumes it.
+///
+/// # Errors
+/// The embedder has dropped the call.
+///
+/// # Safety
+/// As for [`wait_for`]; the fiber is not null.
+#[cfg(feature = "async")]
+pub(crate) unsafe fn stop(fiber: *mut Fiber, reason: Stop) -> Result<(), Error> {
+    // SAFETY: the caller's promise.
+    unsafe {
+        if let Some(resumable) = &mut (*fiber).resumable {
+            resumable.reason = Some(reason);
+        }
+        (*(*fiber).suspender).suspend(None);
+        if (*fiber).cancelled { Err(cancelled()) } else { Ok(()) }
     }
 }
 

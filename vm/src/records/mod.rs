@@ -13,6 +13,7 @@ pub(crate) mod catches;
 pub(crate) mod census;
 pub(crate) mod collect;
 pub(crate) mod config;
+pub(crate) mod credit;
 pub(crate) mod deadline;
 pub(crate) mod engine;
 pub(crate) mod engines;

@@ -22,6 +22,8 @@ use crate::records::error::{Error, Result};
 use crate::records::exceptions::{ExnRecord, InFlight, Landing, Site, TagRecord};
 use crate::records::failure::Failure;
 use crate::records::fiber::Fiber;
+#[cfg(feature = "async")]
+use crate::records::fiber::Stopped;
 use crate::records::heap::Heap;
 use crate::records::instance::Owner;
 use crate::records::limiter::{Asked, Limiter};
@@ -146,6 +148,11 @@ pub(crate) struct StoreRecord {
     pub fuel_yield: Option<FuelYield>,
     /// Whether the store has functions or settings that suspend guests.
     pub needs_async: bool,
+    /// How much of [`StoreCtx::fuel`] is lent, while a resumable call consumes fuel: see [`credit`](super::credit).
+    pub credit: Option<i64>,
+    /// The guests of resumable calls that are stopped.
+    #[cfg(feature = "async")]
+    pub stopped: Vec<Stopped>,
 }
 
 /// The fuel at which a guest is suspended.
@@ -232,9 +239,10 @@ impl StoreRecord {
         self.set_poll();
     }
 
-    /// Sets the deadline that polls see. Where fuel may suspend the guest, each poll asks.
-    fn set_poll(&mut self) {
-        self.ctx.deadline = if self.fuel_yield.is_some() { 0 } else { self.deadline };
+    /// Sets the deadline that polls see. Where fuel may suspend or stop the guest, each poll asks.
+    pub fn set_poll(&mut self) {
+        let asks = self.fuel_yield.is_some() || self.credit.is_some();
+        self.ctx.deadline = if asks { 0 } else { self.deadline };
     }
 
     /// Returns whether the deadline is reached.
