@@ -482,19 +482,19 @@ fn references_of_stopped_guests_are_kept() {
             for _ in 0..4 {
                 let argument = ExternRef::new(&mut store, counter.one()).unwrap().to_owned_rooted(&mut store).unwrap();
                 calls.push(host_trap(run.call_resumable(&mut store, Some(argument)).unwrap()));
-                store.as_context_mut().gc(None);
+                store.as_context_mut().gc(None).unwrap();
             }
             // What calls hold is alive although the embedder holds nothing of it.
             for _ in 0..3 {
                 let garbage = ExternRef::new(&mut store, counter.one()).unwrap().to_owned_rooted(&mut store).unwrap();
                 drop(garbage);
-                store.as_context_mut().gc(None);
+                store.as_context_mut().gc(None).unwrap();
             }
             assert!(counter.get() >= 4, "{}", counter.get());
             for call in calls.drain(..).rev() {
                 let value = ExternRef::new(&mut store, 5i32).unwrap();
                 let (first, second) = finished(call.resume(&mut store, &[Val::from(value)]).unwrap());
-                store.as_context_mut().gc(None);
+                store.as_context_mut().gc(None).unwrap();
                 let first = first.unwrap();
                 assert_eq!(first.data(&store).unwrap().unwrap().downcast_ref(), Some(&5i32));
                 assert!(second.unwrap().data(&store).unwrap().unwrap().is::<executor::Counted>());
@@ -514,7 +514,7 @@ fn scoped_roots_of_calls_around_stay_valid() {
                 let held = ExternRef::new(&mut caller, 3i32)?;
                 let call = host_trap(run.call_resumable(&mut caller, 1)?);
                 let result = finished(call.resume(&mut caller, &[Val::I32(1)])?);
-                caller.gc(None);
+                caller.gc(None)?;
                 assert_eq!(held.data(&caller)?.unwrap().downcast_ref(), Some(&3i32));
                 Ok(result)
             });

@@ -242,11 +242,14 @@ impl ResumableCallHostTrap {
             let ty = &(&(*host).func).ty;
             check_count("results of the host function", ty.results.len(), inputs.len())?;
             let words = slot_words(&ty.results);
-            let bits =
-                inputs.iter().zip(&ty.results).map(|(input, &ty)| input.to_bits(record, ty)).collect::<Result<Vec<_>>>()?;
+            let bits = |(input, &ty): (&Val, &ValType)| input.to_bits(record, ty);
+            inputs.iter().zip(&ty.results).try_for_each(|input| bits(input).map(drop))?;
+            // Where references are is known when they are written: the store's hook may collect before that.
             let write = |slots: *mut u64| {
-                (0..).zip(bits).for_each(|(i, bits)| write_slot(slots.add(i * words), words, bits));
-                Ok(())
+                (0..).zip(inputs.iter().zip(&ty.results)).try_for_each(|(i, input)| {
+                    write_slot(slots.add(i * words), words, bits(input)?);
+                    Ok(())
+                })
             };
             let step = resume(record, handle, &Stop::Host { error, host, slots }, write, read)?;
             Ok(ResumableCall::new(func, step))

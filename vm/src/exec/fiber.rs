@@ -30,7 +30,7 @@
 use super::native;
 use crate::records::error::Result;
 use crate::records::fiber::{Fiber, Links, Payload, Saved, Waiting, cancelled};
-use crate::records::stack::{StackRecord, exchange_bounds};
+use crate::records::stack::{FiberStack, exchange_bounds};
 use crate::records::store::{ASYNC_ONLY, StoreRecord};
 use crate::records::walk::ALL_FRAMES;
 use crate::sys::coroutine::{Coroutine, Resumed, Suspender};
@@ -67,8 +67,6 @@ pub(super) struct Live<R> {
     bounds: Range<usize>,
     waiting: Option<Waiting>,
     begun: bool,
-    /// The value stack of a resumable call, once it has begun.
-    pub values: Option<StackRecord>,
 }
 
 /// Owns what belongs to a fiber.
@@ -182,6 +180,7 @@ impl Saved {
                 value_sp: (*stack).value_sp,
                 value_limit: (*stack).value_limit,
                 overflow: (*stack).overflow,
+                base: (*(*store).stack).base,
                 links: Links::of(&*stack),
                 outer_frames: (*store).outer_frames,
                 invocations: (*store).invocations,
@@ -195,7 +194,9 @@ impl Saved {
     /// # Safety
     /// The store is live, and code on that stack runs next, or walks it.
     unsafe fn restore(&self, store: *mut StoreRecord) {
-        let &Saved { native_limit, value_sp, value_limit, overflow, links: Links { activation, boundary, exit_fp }, .. } = self;
+        let &Saved {
+            native_limit, value_sp, value_limit, overflow, base, links: Links { activation, boundary, exit_fp }, ..
+        } = self;
         // SAFETY: the caller's promise.
         unsafe {
             let stack = &raw mut (*(*store).stack).ctx;
@@ -203,6 +204,7 @@ impl Saved {
             (*stack).value_sp = value_sp;
             (*stack).value_limit = value_limit;
             (*stack).overflow = overflow;
+            (*(*store).stack).base = base;
             (*stack).activation = activation;
             (*stack).boundary = boundary;
             (*stack).exit_fp = exit_fp;
@@ -229,19 +231,23 @@ impl<R> Live<R> {
                 return Err(cancelled());
             }
             let config = (*store).engine.config();
-            let stack = (*store).engine.record().fiber_stacks.take(config.fiber_stack())?;
+            let stacks = &(*store).engine.record().fiber_stacks;
+            let FiberStack { stack, base, limit, overflow } = stacks.take(config.fiber_stack(), config.value_stack_size)?;
             let bounds = stack.bounds();
             let native_limit = bounds.end.saturating_sub(config.max_wasm_stack).max(bounds.start + NATIVE_STACK_RESERVE);
             let inner = Saved {
                 native_limit,
+                value_sp: base,
+                value_limit: limit,
+                overflow,
+                base,
                 links: Links::NONE,
                 outer_frames: ALL_FRAMES,
                 invocations: ASYNC_ONLY | 1,
                 fiber: ptr::null_mut(),
-                ..outer
             };
             let fiber = Fiber { outer, running: false, cancelled: false, suspender: ptr::null(), resumable: None };
-            let live = Live { store, fiber, inner, coroutine: None, bounds, waiting: None, begun: false, values: None };
+            let live = Live { store, fiber, inner, coroutine: None, bounds, waiting: None, begun: false };
             let live = Box::new(live);
             let live = Box::into_raw(live);
             let fiber = &raw mut (*live).fiber;
@@ -373,9 +379,6 @@ impl<R> Live<R> {
             }
             if let Some(coroutine) = (*this).coroutine.take() {
                 (*store).engine.record().fiber_stacks.put(coroutine.into_stack());
-            }
-            if let Some(values) = (*this).values.take() {
-                (*store).engine.record().stacks.put(values);
             }
         }
     }

@@ -1,7 +1,7 @@
 //! Resumable calls: a guest on a [fiber](super::fiber) of its own that stops after an error of a host function, or when fuel has run
 //! out, until the embedder resumes it.
 //!
-//! A stopped guest does not borrow the store, so calls of one store end in any order. Its fiber therefore has a value stack of its own,
+//! A stopped guest does not borrow the store, so calls of one store end in any order. Each fiber has a value stack of its own,
 //! and the store has a list of stopped guests, in which the collector finds their frames and the store's end finds what is left. The
 //! embedder's handle has no pointer, but a flag that says that it was dropped. Guests whose handle was dropped are ended when the
 //! store is used for a resumable call again: their stop returns an error that no guest catches, as with a future that is dropped.
@@ -21,7 +21,6 @@ use crate::records::call_hook::CallHook;
 use crate::records::credit::stop_overdrawn;
 use crate::records::error::{Error, Result};
 use crate::records::fiber::{Resumable, Stop, Stopped, Transfer};
-use crate::records::stack::StackRecord;
 use crate::records::store::{ASYNC_ONLY, StoreRecord};
 use std::mem::ManuallyDrop;
 use std::panic::resume_unwind;
@@ -83,12 +82,11 @@ pub(crate) unsafe fn begin(
     unsafe {
         sweep(store);
         check(store)?;
-        let (outer, config) = ((*store).invocations, (*store).engine.config());
+        let outer = (*store).invocations;
         let depth = (*store).fiber.as_ref().and_then(|fiber| fiber.resumable.as_ref()).map_or(0, |resumable| resumable.depth + 1);
         if depth > MAX_DEPTH {
             return Err(Error::new(Trap::StackOverflow));
         }
-        let values = StackRecord::new(config.value_stack_size, &(*store).engine.record().stacks)?;
         let write = erase(&mut write);
         let body = move |store: *mut StoreRecord| {
             let fiber = (*store).fiber;
@@ -108,10 +106,8 @@ pub(crate) unsafe fn begin(
         let guest = Live::begin(store, body)?;
         let live = guest.0;
         let inner = &mut (*live).inner;
-        (inner.value_sp, inner.value_limit, inner.overflow) = (values.ctx.value_sp, values.ctx.value_limit, values.ctx.overflow);
         inner.invocations = outer + 1;
         let invocations = inner.invocations + 1;
-        (*live).values = Some(values);
         (*live).fiber.resumable = Some(Resumable { invocations, depth, reason: None, read: erase(read) });
         run(guest)
     }
@@ -136,18 +132,18 @@ pub(crate) unsafe fn resume(
     unsafe {
         sweep(store);
         check(store)?;
-        match *stop {
-            Stop::Host { slots, .. } => results(slots)?,
-            Stop::Fuel { overdrawn } => {
-                let fuel = (*store).fuel().max(0).saturating_sub_unsigned(overdrawn);
-                (*store).set_fuel(fuel.max(0));
-                if fuel < 0 {
-                    let overdrawn = fuel.unsigned_abs();
-                    return Ok(Step::Stopped(Stop::Fuel { overdrawn }, handle));
-                }
+        if let Stop::Fuel { overdrawn } = *stop {
+            let fuel = (*store).fuel().max(0).saturating_sub_unsigned(overdrawn);
+            (*store).set_fuel(fuel.max(0));
+            if fuel < 0 {
+                return Ok(Step::Stopped(Stop::Fuel { overdrawn: fuel.unsigned_abs() }, handle));
             }
         }
         hooks::pass(store, CallHook::CallingWasm)?;
+        // Nothing collects from here on, so references in the slots stay valid.
+        if let Stop::Host { slots, .. } = *stop {
+            results(slots)?;
+        }
         let at = (*store).stopped.iter().position(|stopped| stopped.guest.addr() == handle.guest);
         let stopped = (*store).stopped.swap_remove(at.expect("a stopped guest is in its store's list"));
         let guest: Owned<Result<()>> = Owned(stopped.guest.cast());
@@ -260,7 +256,7 @@ unsafe fn run(guest: Owned<Result<()>>) -> Result<Step> {
     }
 }
 
-/// Ends a stopped guest. A panic of its store's hook is lost: nothing waits for the guest.
+/// Ends a stopped guest. Nothing of the embedder runs, so nothing panics.
 ///
 /// # Safety
 /// `guest` is that of a [`Stopped`] that is in no list; its store is live, and nothing else uses it.
@@ -273,7 +269,10 @@ unsafe fn end(guest: *mut ()) {
         let outside = Outside::leave(store);
         // On a fiber that is cancelled the guest cannot be called.
         (*this).inner.invocations |= ASYNC_ONLY;
+        // The hook has seen the stop as a return.
+        let hook = (*store).call_hook.take();
         let _: Outcome<()> = Live::cancel(this);
+        (*store).call_hook = hook;
         outside.enter(store);
     }
 }

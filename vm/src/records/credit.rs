@@ -59,6 +59,7 @@ impl StoreRecord {
     }
 
     /// Returns whether the guest runs on credit and has no fuel of its own left.
+    #[cfg(feature = "async")]
     pub fn is_overdrawn(&self) -> bool {
         self.credit.is_some_and(|credit| self.ctx.fuel < credit)
     }

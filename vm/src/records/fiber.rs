@@ -1,8 +1,9 @@
 //! Guests on stacks of their own: the record of such a stack, a *fiber*, and the waiting of its code for a future.
 //!
-//! `exec::fiber` makes fibers and runs them. A store has one stack record ([`StackCtx`]) and one value stack at all times. What of them
-//! belongs to a native stack is [`Saved`], and is exchanged when a fiber is resumed and suspended. Fibers of a store nest: one that
-//! begins while another waits for a host function's future is begun by that future, and ends, or is dropped, before the other continues.
+//! `exec::fiber` makes fibers and runs them. A store has one stack record ([`StackCtx`]) at all times. What in it belongs to a native stack is
+//! [`Saved`], and is exchanged when a fiber is resumed and suspended. Each fiber has a value stack of its own, above its native one. Fibers of
+//! asynchronous calls of a store nest: one that begins while another waits for a host function's future is begun by that future, and ends,
+//! or is dropped, before the other continues.
 //!
 //! Code on a fiber suspends it only at three places: in the call of an asynchronous host function, in a question to an asynchronous
 //! limiter, and at a deadline. The innermost frame of the guest is then directly around it. No Rust frame of the embedder is on a fiber
@@ -10,7 +11,7 @@
 //! is bound to a thread moves to another one.
 //!
 //! The fiber of a resumable call waits for no future. It is [stopped](stop) after a host function has returned an error, and at a poll
-//! after fuel has run out. While it is stopped the store is used by others, so it has a value stack of its own, and is found by the
+//! after fuel has run out. While it is stopped the store is used by others, in any order, and it is found by the
 //! collector through [`StoreRecord::stopped`](crate::records::store::StoreRecord::stopped).
 
 #[cfg(feature = "async")]
@@ -45,6 +46,8 @@ pub(crate) struct Saved {
     pub value_limit: *mut u64,
     /// [`StackCtx::overflow`]
     pub overflow: *mut u64,
+    /// [`StackRecord::base`](crate::records::stack::StackRecord::base)
+    pub base: *mut u64,
     /// The links of the stack.
     pub links: Links,
     /// [`StoreRecord::outer_frames`](crate::records::store::StoreRecord::outer_frames)

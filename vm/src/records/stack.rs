@@ -18,7 +18,9 @@ pub(crate) const MAX_VALUE_WORDS: usize = 1 << 31;
 #[repr(C)]
 pub(crate) struct StackRecord {
     pub ctx: StackCtx,
-    /// The overflow slots, then the values; `ctx` points into it.
+    /// The lowest slot for values, of the value stack to which `ctx` refers.
+    pub base: *mut u64,
+    /// The overflow slots, then the values, for all that runs on no fiber.
     slots: Mapping,
 }
 
@@ -39,34 +41,66 @@ const KEPT_BYTES: usize = 64 << 10;
 /// Maximum size of a stack that is kept whole.
 const KEPT_WHOLE: usize = 8 << 20;
 
-/// Native stacks of finished fibers, for new ones. Making a stack takes three system calls.
+/// Stacks of finished fibers, for new ones. Making a stack takes three system calls.
 #[cfg(feature = "async")]
 #[derive(Debug, Default)]
-pub(crate) struct FiberStacks(Pool<Stack, KEPT_FIBER_STACKS>);
+pub(crate) struct FiberStacks {
+    /// Some that keep all their memory: an asynchronous call that is not suspended takes less time than returning memory to the system.
+    whole: Pool<Stack, KEPT_WHOLE_FIBER_STACKS>,
+    /// Some that keep [`KEPT_FIBER_BYTES`] of theirs.
+    trimmed: Pool<Stack, KEPT_FIBER_STACKS>,
+}
 
-/// Maximum number of kept native stacks.
+/// Maximum number of stacks that are kept whole.
+#[cfg(feature = "async")]
+const KEPT_WHOLE_FIBER_STACKS: usize = 8;
+/// Maximum number of trimmed stacks.
 #[cfg(feature = "async")]
 const KEPT_FIBER_STACKS: usize = 64;
-/// Bytes that a kept native stack keeps in memory.
+/// Bytes of each part of a stack that a trimmed one keeps in memory.
 #[cfg(feature = "async")]
 const KEPT_FIBER_BYTES: usize = 16 << 10;
 
 #[cfg(feature = "async")]
 impl FiberStacks {
-    /// Takes a stack of `bytes`, which are the same each time.
+    /// Takes a stack of `native` bytes with room for `values` bytes of values, which are the same each time.
     ///
     /// # Errors
     /// The system has no address space, or no further mapping, left.
-    pub fn take(&self, bytes: usize) -> Result<Stack> {
-        self.0.take().map_or_else(|| Stack::new(bytes), Ok).context("mapping a native stack")
+    pub fn take(&self, native: usize, values: usize) -> Result<FiberStack> {
+        let kept = self.whole.take().or_else(|| self.trimmed.take());
+        let words = value_words(values);
+        let above = (words + VALUE_STACK_RESERVE + OVERFLOW_SLOTS).saturating_mul(size_of::<u64>());
+        let stack = kept.map_or_else(|| Stack::new(native, above), Ok).context("mapping a stack for a fiber")?;
+        let base = stack.above().cast::<u64>();
+        let limit = base.wrapping_add(words);
+        Ok(FiberStack { stack, base, limit, overflow: limit.wrapping_add(VALUE_STACK_RESERVE) })
     }
 
     /// Keeps a stack on which nothing runs any more, or unmaps it.
     pub fn put(&self, stack: Stack) {
-        if stack.trim(KEPT_FIBER_BYTES).is_ok() {
-            drop(self.0.put(stack));
+        let rest = self.whole.put(stack);
+        if let Some(stack) = rest.filter(|stack| stack.trim(KEPT_FIBER_BYTES).is_ok()) {
+            drop(self.trimmed.put(stack));
         }
     }
+}
+
+/// A native stack with a value stack above it, and with overflow slots.
+#[cfg(feature = "async")]
+pub(crate) struct FiberStack {
+    pub stack: Stack,
+    /// The lowest slot for values.
+    pub base: *mut u64,
+    /// See [`StackCtx::value_limit`].
+    pub limit: *mut u64,
+    /// See [`StackCtx::overflow`].
+    pub overflow: *mut u64,
+}
+
+/// Returns the number of words of a value stack of so many bytes.
+fn value_words(bytes: usize) -> usize {
+    (bytes / size_of::<u64>()).min(MAX_VALUE_WORDS)
 }
 
 impl Stacks {
@@ -97,7 +131,7 @@ impl StackRecord {
     /// # Errors
     /// The system has no address space.
     pub fn new(bytes: usize, kept: &Stacks) -> Result<StackRecord> {
-        let words = (bytes / size_of::<u64>()).min(MAX_VALUE_WORDS);
+        let words = value_words(bytes);
         let all = words.saturating_add(OVERFLOW_SLOTS + VALUE_STACK_RESERVE).saturating_mul(size_of::<u64>());
         let slots = kept.take().map_or_else(|| Mapping::zeroed(all), Ok).context("mapping the value stack")?;
         let overflow = slots.as_mut_ptr().cast::<u64>();
@@ -112,7 +146,7 @@ impl StackRecord {
             exit_fp: 0,
             activation: ptr::null(),
         };
-        Ok(StackRecord { ctx, slots })
+        Ok(StackRecord { ctx, base, slots })
     }
 }
 
@@ -122,8 +156,8 @@ impl StackRecord {
 /// The context is that of a [`StackRecord`].
 pub(crate) unsafe fn is_on_stack(stack: *const StackCtx, at: *const u64, words: usize) -> bool {
     // SAFETY: the caller's promise.
-    let StackCtx { overflow, value_limit, .. } = unsafe { &*stack };
-    let base = overflow.addr() + OVERFLOW_SLOTS * size_of::<u64>();
+    let StackRecord { base, ctx: StackCtx { value_limit, .. }, .. } = unsafe { &*stack.cast::<StackRecord>() };
+    let base = base.addr();
     let end = value_limit.addr() + VALUE_STACK_RESERVE * size_of::<u64>();
     let bytes = words * size_of::<u64>();
     at.is_aligned() && at.addr() >= base && at.addr().checked_add(bytes).is_some_and(|last| last <= end)
@@ -240,12 +274,35 @@ mod tests {
         // SAFETY: as above.
         assert_eq!(unsafe { limit.sub(1).read() }, 0, "what lies deep was given back");
         // SAFETY: the context of a stack.
-        let fits = |at: *mut u64, words| unsafe { is_on_stack(&raw const again.ctx, at, words) };
+        let fits = |at: *mut u64, words| unsafe { is_on_stack((&raw const again).cast(), at, words) };
         assert!(fits(base, 1) && fits(limit, VALUE_STACK_RESERVE) && !fits(limit, VALUE_STACK_RESERVE + 1));
         assert!(!fits(base.wrapping_sub(1), 1) && !fits(base.wrapping_byte_add(4), 1));
         let many: Vec<StackRecord> = (0..2 * KEPT_STACKS).map(|_| stack()).collect();
         many.into_iter().for_each(|stack| stacks.put(stack));
         assert_eq!((stacks.whole.len(), stacks.trimmed.len()), (1, KEPT_STACKS));
+    }
+
+    #[cfg(feature = "async")]
+    #[test]
+    fn fiber_stacks_are_kept_as_new_ones() {
+        let stacks = FiberStacks::default();
+        let take = || stacks.take(64 << 10, 1 << 20).unwrap();
+        let many: Vec<FiberStack> = (0..KEPT_WHOLE_FIBER_STACKS + 2 * KEPT_FIBER_STACKS).map(|_| take()).collect();
+        for stack in many {
+            assert_eq!(
+                (stack.base.addr(), stack.overflow.addr()),
+                (stack.stack.bounds().end, stack.limit.addr() + 8 * VALUE_STACK_RESERVE)
+            );
+            // SAFETY: the last slots of each part.
+            unsafe { stack.overflow.add(OVERFLOW_SLOTS - 1).write(stack.limit.sub(1).read() + 7) };
+            stacks.put(stack.stack);
+        }
+        assert_eq!((stacks.whole.len(), stacks.trimmed.len()), (KEPT_WHOLE_FIBER_STACKS, KEPT_FIBER_STACKS));
+        let [whole, trimmed]: [Vec<u64>; 2] = [KEPT_WHOLE_FIBER_STACKS, KEPT_FIBER_STACKS].map(|count| {
+            // SAFETY: as above.
+            (0..count).map(|_| unsafe { take().overflow.add(OVERFLOW_SLOTS - 1).read() }).collect()
+        });
+        assert!(whole.iter().all(|&word| word == 7) && trimmed.iter().all(|&word| word == 0));
     }
 
     #[test]

@@ -11,48 +11,63 @@ use std::io;
 use std::mem::ManuallyDrop;
 use std::ops::Range;
 
-/// A native stack with a guard page below it.
+/// A native stack with a guard page below it, and memory above it for a stack that grows upwards. Both begin in one page, so a coroutine
+/// that uses little of them takes one page.
 #[derive(Debug)]
 pub(crate) struct Stack {
     memory: Mapping,
     guard: usize,
+    /// Where in the mapping the native stack ends and the memory above it begins.
+    middle: usize,
 }
 
+/// Bytes of the page in the middle that belong to the native stack, whose frames are larger.
+const NATIVE_PART: usize = 3 << 10;
+
 impl Stack {
-    /// Maps a stack of `bytes`, in whole pages, which use memory where they are touched.
+    /// Maps a stack of `bytes`, in whole pages, and `above` bytes above it. They use memory where they are touched.
     ///
     /// # Errors
     /// The system has no address space, or no further mapping, left.
-    pub fn new(bytes: usize) -> io::Result<Stack> {
+    pub fn new(bytes: usize, above: usize) -> io::Result<Stack> {
         let guard = page_size();
         let bytes = bytes.max(corosensei::stack::MIN_STACK_SIZE).next_multiple_of(guard);
-        let memory = Mapping::zeroed(guard + bytes)?;
+        let middle = guard + bytes + NATIVE_PART;
+        let memory = Mapping::zeroed(middle.saturating_add(above))?;
         // SAFETY: nothing points into the mapping.
         unsafe { memory.protect(0..guard, Access::None)? };
-        Ok(Stack { memory, guard })
+        Ok(Stack { memory, guard, middle })
     }
 
-    /// Returns the addresses that may be used.
+    /// Returns the addresses of the native stack that may be used.
     pub fn bounds(&self) -> Range<usize> {
         let start = self.memory.as_mut_ptr().addr();
-        start + self.guard..start + self.memory.len()
+        start + self.guard..start + self.middle
     }
 
-    /// Returns the memory of all but the last `kept` bytes to the system.
+    /// Returns the address of the memory above it.
+    pub fn above(&self) -> *mut u8 {
+        self.memory.as_mut_ptr().wrapping_add(self.middle)
+    }
+
+    /// Returns the memory of all but the first `kept` bytes of both parts to the system.
     ///
     /// # Errors
     /// The system refuses.
     pub fn trim(&self, kept: usize) -> io::Result<()> {
-        let end = self.memory.len().saturating_sub(kept) / page_size() * page_size();
-        if end <= self.guard {
-            return Ok(());
+        let deep = self.middle.saturating_sub(kept) / page_size() * page_size();
+        let high = (self.middle + kept).next_multiple_of(page_size());
+        for range in [self.guard..deep, high..self.memory.len()] {
+            if !range.is_empty() {
+                // SAFETY: a stack on which nothing runs has no contents.
+                unsafe { self.memory.discard(range)? };
+            }
         }
-        // SAFETY: a stack on which nothing runs has no contents.
-        unsafe { self.memory.discard(self.guard..end) }
+        Ok(())
     }
 }
 
-// SAFETY: the memory from the limit to the base is the mapping, whose lowest page is a guard page, and is at least as large as asked for.
+// SAFETY: the memory from the limit to the base is in the mapping, whose lowest page is a guard page, and is at least as large as asked for.
 unsafe impl CorosenseiStack for Stack {
     fn base(&self) -> StackPointer {
         StackPointer::new(self.bounds().end).expect("a mapping is not at address 0")
@@ -132,8 +147,11 @@ mod tests {
         struct Moved(Coroutine<u32, u32>);
         // SAFETY: the body has numbers only.
         unsafe impl Send for Moved {}
-        let stack = Stack::new(64 << 10).unwrap();
+        let stack = Stack::new(64 << 10, 100 << 10).unwrap();
         let bounds = stack.bounds();
+        assert_eq!((stack.above().addr(), stack.above().addr() % page_size()), (bounds.end, NATIVE_PART));
+        // SAFETY: the last byte.
+        unsafe { stack.above().add((100 << 10) - 1).write(1) };
         let body = move |suspender: &Suspender<u32>| {
             let local = 7u32;
             assert!(bounds.contains(&(&raw const local).addr()));
