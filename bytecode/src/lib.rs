@@ -21,6 +21,7 @@ mod part;
 pub mod print;
 mod reader;
 pub mod semantics;
+pub mod shape;
 pub mod sidetable;
 pub mod stored;
 pub mod trap;

@@ -120,7 +120,7 @@ pub use api::store::{AsContext, AsContextMut, Store, StoreContext, StoreContextM
 pub use api::table::Table;
 pub use api::tag::Tag;
 pub use api::typed::{IntoFunc, TypedFunc, WasmParams, WasmResults, WasmRet, WasmTy, WasmTyList};
-pub use api::types::{ExnType, ExportType, ExternType, FuncType, ImportType, TagType};
+pub use api::types::{ExnType, ExportType, ExternType, FuncType, ImportType, TagType, ValTypes};
 pub use api::unchecked::ValRaw;
 pub use api::value::{ExnRef, ExternRef, Ref, V128, Val};
 pub use records::backtrace::{FrameInfo, WasmBacktrace};
@@ -142,6 +142,7 @@ pub use records::store::UpdateDeadline;
 pub use records::symbols::FrameSymbol;
 pub use records::thrown::ThrownException;
 pub use weir_bytecode::Trap;
+pub use weir_bytecode::shape::{AvgBytesPerFunctionLimit, EnforcedLimits, EnforcedLimitsError};
 pub use weir_bytecode::types::{
     GlobalType, HeapType, Limits, MemoryType, MemoryTypeBuilder, Mutability, RefType, TableType, ValType,
 };

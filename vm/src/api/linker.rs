@@ -386,6 +386,18 @@ impl<T> Linker<T> {
         self.resolve(module)?.instantiate(store)
     }
 
+    /// Does what [`Linker::instantiate`] does, by the name that the method has in wasmi.
+    ///
+    /// # Errors
+    /// # Panics
+    /// As there.
+    pub fn instantiate_and_start(&self, store: impl AsContextMut<Data = T>, module: &Module) -> Result<Instance>
+    where
+        T: 'static,
+    {
+        self.instantiate(store, module)
+    }
+
     /// Looks up the imports of a module once, to instantiate it many times. Its data is then mapped, not copied, by the first instance, too.
     ///
     /// # Errors

@@ -62,7 +62,8 @@ impl Module {
     ///
     /// # Errors
     /// [`InvalidModule`](crate::InvalidModule) if the bytes are malformed or invalid, or need a feature that Weir
-    /// lacks; the parser's error if the text is malformed.
+    /// lacks; [`EnforcedLimitsError`](crate::EnforcedLimitsError) if the module exceeds a [limit](crate::Config::enforced_limits); the
+    /// parser's error if the text is malformed.
     pub fn new(engine: &Engine, bytes: impl AsRef<[u8]>) -> Result<Module> {
         Module::from_bytes(engine, binary(bytes.as_ref().into(), None)?)
     }
@@ -105,6 +106,7 @@ impl Module {
     /// Validates the bytes in place, and keeps them for execution and compilation. `cached` is where the module is to be stored.
     pub(crate) fn loaded(engine: &Engine, bytes: Bytes, cached: Option<Cached>) -> Result<Module> {
         let started = Instant::now();
+        engine.config().check_shape(&bytes)?;
         let bytecode = validate::parse_with(bytes, engine.config().validation(engine.config().lazy_validation))?;
         let shelf = cached.is_some().then(|| Shelf::new(None, true));
         let module = Module::from_validated(engine, bytecode, shelf, cached, started)?;
@@ -127,6 +129,7 @@ impl Module {
         cached: Option<Cached>,
     ) -> Result<Result<Module, Bytes>> {
         let started = Instant::now();
+        engine.config().check_shape(&bytes)?;
         let mut bytecode = validate::parse_with(bytes, engine.config().validation(true))?;
         let part = artifact.module();
         if bytecode.bodies.len() != part.bodies as usize {
@@ -191,6 +194,7 @@ impl Module {
     /// # Errors
     /// As [`Module::new`].
     pub fn validate(engine: &Engine, bytes: &[u8]) -> Result<()> {
+        engine.config().check_shape(bytes)?;
         validate::parse_with(bytes.into(), engine.config().validation(false))?;
         Ok(())
     }

@@ -2,6 +2,8 @@
 
 use crate::{Engine, Error, GlobalType, MemoryType, Result, TableType, ValType};
 use std::fmt;
+use std::ops::Deref;
+use std::slice;
 use weir_bytecode::FuncType as PlainType;
 
 /// The type of a function: its parameters and results.
@@ -28,13 +30,13 @@ impl FuncType {
     }
 
     /// Returns the parameter types, in order.
-    pub fn params(&self) -> impl ExactSizeIterator<Item = ValType> + '_ {
-        self.0.params.iter().copied()
+    pub fn params(&self) -> ValTypes<'_> {
+        ValTypes(self.0.params.iter())
     }
 
     /// Returns the result types, in order.
-    pub fn results(&self) -> impl ExactSizeIterator<Item = ValType> + '_ {
-        self.0.results.iter().copied()
+    pub fn results(&self) -> ValTypes<'_> {
+        ValTypes(self.0.results.iter())
     }
 
     /// Returns the type of parameter `i`.
@@ -45,6 +47,53 @@ impl FuncType {
     /// Returns the type of result `i`.
     pub fn result(&self, i: usize) -> Option<ValType> {
         self.0.results.get(i).copied()
+    }
+}
+
+/// The types of a function's parameters or results: an iterator, as in wasmtime, that is also a slice of what is left, as in wasmi.
+///
+/// ```
+/// use weir::{Engine, FuncType, ValType};
+///
+/// let ty = FuncType::new(&Engine::default(), [ValType::I32, ValType::F64], []);
+/// assert!(ty.params() == [ValType::I32, ValType::F64] && ty.results().is_empty());
+/// assert_eq!(ty.params()[1], ValType::F64);
+/// assert_eq!(ty.params().filter(ValType::is_f64).count(), 1);
+/// ```
+#[derive(Clone, Debug)]
+pub struct ValTypes<'a>(slice::Iter<'a, ValType>);
+
+impl Iterator for ValTypes<'_> {
+    type Item = ValType;
+
+    fn next(&mut self) -> Option<ValType> {
+        self.0.next().copied()
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        self.0.size_hint()
+    }
+}
+
+impl DoubleEndedIterator for ValTypes<'_> {
+    fn next_back(&mut self) -> Option<ValType> {
+        self.0.next_back().copied()
+    }
+}
+
+impl ExactSizeIterator for ValTypes<'_> {}
+
+impl Deref for ValTypes<'_> {
+    type Target = [ValType];
+
+    fn deref(&self) -> &[ValType] {
+        self.0.as_slice()
+    }
+}
+
+impl<T: AsRef<[ValType]>> PartialEq<T> for ValTypes<'_> {
+    fn eq(&self, other: &T) -> bool {
+        self.0.as_slice() == other.as_ref()
     }
 }
 

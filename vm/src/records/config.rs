@@ -1,11 +1,13 @@
 //! The settings of an engine, and decisions that follow directly from them.
 
+use crate::records::error::{Error, Result};
 use crate::records::events::{Callback, ProfilingStrategy};
 use crate::records::pooling::InstanceAllocationStrategy;
 use crate::records::precompiled::cache::Directory;
 use std::path::PathBuf;
 use std::sync::Arc;
 use weir_bytecode::Module as Bytecode;
+use weir_bytecode::shape::EnforcedLimits;
 use weir_bytecode::validate::{self, Proposals};
 #[cfg(feature = "async")]
 use weir_contract::NATIVE_STACK_RESERVE;
@@ -127,6 +129,7 @@ pub struct Config {
     pub(crate) gc_stress: bool,
     pub(crate) verify: bool,
     pub(crate) proposals: Proposals,
+    pub(crate) shape: Option<EnforcedLimits>,
     /// What the settings demand and Weir does not have.
     pub(crate) unmet: Vec<&'static str>,
     pub(crate) compiler_threads: Option<usize>,
@@ -229,6 +232,7 @@ impl Default for Config {
             gc_stress: false,
             verify: cfg!(debug_assertions),
             proposals: Proposals::default(),
+            shape: None,
             unmet: Vec::new(),
             compiler_threads: None,
             parallel_compilation: true,
@@ -252,6 +256,14 @@ impl Config {
         let threads = if self.parallel_validation { crate::sys::thread::parallelism().unwrap_or(1) } else { 1 };
         let work = self.tier_up_threshold.is_none() && self.stress.is_none();
         validate::Options { threads, lazy, accept: true, work, segments: self.consume_fuel, proposals: self.proposals }
+    }
+
+    /// Checks the shape of a module that is to be loaded.
+    ///
+    /// # Errors
+    /// It exceeds a limit.
+    pub(crate) fn check_shape(&self, bytes: &[u8]) -> Result<()> {
+        self.shape.map_or(Ok(()), |limits| limits.check(bytes)).map_err(Error::new)
     }
 
     /// Returns whether the interpreter executes superinstructions. Where functions get baseline code, most are not interpreted for long

@@ -7,6 +7,7 @@ use crate::records::events::ProfilingStrategy;
 use std::fmt;
 use std::num::NonZeroUsize;
 use std::str::FromStr;
+use weir_bytecode::shape::EnforcedLimits;
 
 /// The compiler that a host asks for: see [`Config::strategy`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -100,6 +101,13 @@ impl FromStr for Inlining {
 
 /// Settings of wasmtime that have another form here.
 impl Config {
+    /// Refuses modules whose shape exceeds a limit, before they are validated: with an error that downcasts to
+    /// [`EnforcedLimitsError`](crate::EnforcedLimitsError). Default: no limits.
+    pub fn enforced_limits(&mut self, limits: EnforcedLimits) -> &mut Config {
+        self.shape = Some(limits);
+        self
+    }
+
     /// Selects engines by the name of wasmtime's compilers: [`Strategy::Winch`] is [`Tier::Baseline`]; the others are [`Tier::Auto`],
     /// because they are what a host asks for that wants fast code. [`Config::tier`] selects exactly, Cranelift too.
     pub fn strategy(&mut self, strategy: Strategy) -> &mut Config {
