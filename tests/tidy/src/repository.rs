@@ -166,6 +166,7 @@ pub const LAYERS: &[Layer] = &[
     // Clients, which see only the public interfaces. In the layer of records these are the handles, settings and errors that
     // the crate's root exports; all modules of weir-vm are private.
     Layer { name: "wasi", places: &["vm/wasi/src/"], uses: &["bytecode", "vm::records", "vm::api"] },
+    Layer { name: "runtime layer", places: &["vm/runtime_layer/src/"], uses: &["bytecode", "vm::records", "vm::api"] },
     Layer { name: "wast", places: &["vm/wast/src/"], uses: &["bytecode", "vm::records", "vm::api"] },
     Layer {
         name: "cli",
@@ -219,7 +220,7 @@ const CHECKERS: &[&str] = &[
 const MAP: &str = "ARCHITECTURE.md";
 
 /// The tests of the packages that call the operating system, or whose library or program makes engines itself.
-const PACKAGE_TESTS: &[&str] = &["vm/tests/", "vm/cli/tests/", "vm/wasi/tests/", "vm/wast/tests/"];
+const PACKAGE_TESTS: &[&str] = &["vm/tests/", "vm/cli/tests/", "vm/wasi/tests/", "vm/wast/tests/", "vm/runtime_layer/tests/"];
 
 /// This repository.
 pub struct Repository {
