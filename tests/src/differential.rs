@@ -10,7 +10,7 @@ use crate::profiles;
 use crate::rng::Rng;
 use crate::side_tables;
 use std::fmt;
-use weir::{AsContextMut, Config, Func, Module, RoundTrip, Store, Tier, Trap, Val};
+use weir::{AsContextMut, Config, Func, Instance, Module, RoundTrip, Store, Tier, Trap, Val};
 
 /// More fuel than any generated program needs.
 pub const AMPLE_FUEL: u64 = 1 << 40;
@@ -326,7 +326,7 @@ fn no_tier() -> Mismatch {
     Mismatch("no tier to run on".into())
 }
 
-fn failed(name: &str, error: impl fmt::Debug) -> Mismatch {
+pub(crate) fn failed(name: &str, error: impl fmt::Debug) -> Mismatch {
     Mismatch(format!("{name}: {error:?}"))
 }
 
@@ -345,7 +345,7 @@ fn call_name(program: &Program, call: usize) -> String {
 }
 
 /// Compares two outcomes.
-fn difference(program: &Program, a: (&str, &Outcome), b: (&str, &Outcome)) -> Result<(), Mismatch> {
+pub(crate) fn difference(program: &Program, a: (&str, &Outcome), b: (&str, &Outcome)) -> Result<(), Mismatch> {
     let differ = |what: String, x: String, y: String| Mismatch(format!("{what}:\n  {}: {x}\n  {}: {y}", a.0, b.0));
     assert_eq!(a.1.calls.len(), b.1.calls.len(), "every subject makes every call");
     for (i, (x, y)) in a.1.calls.iter().zip(&b.1.calls).enumerate() {
@@ -399,7 +399,7 @@ fn from_val(val: &Val) -> Value {
     }
 }
 
-fn weir_module(program: &Program, config: &Config, profile: Option<u64>) -> weir::Result<Module> {
+pub(crate) fn weir_module(program: &Program, config: &Config, profile: Option<u64>) -> weir::Result<Module> {
     let module = Module::new(&engine(config)?, &program.wasm)?;
     let Some(seed) = profile else { return Ok(module) };
     profiles::use_random(&module, &mut Rng::new(seed))?;
@@ -408,7 +408,7 @@ fn weir_module(program: &Program, config: &Config, profile: Option<u64>) -> weir
 }
 
 /// Runs a program, with `fuel` for each call if its engine counts it.
-fn weir_outcome(program: &Program, module: &Module, fuel: u64) -> weir::Result<Outcome> {
+pub(crate) fn weir_outcome(program: &Program, module: &Module, fuel: u64) -> weir::Result<Outcome> {
     let before = module.engine().stats();
     let mut store = Store::new(module.engine(), ());
     store.set_epoch_deadline(u64::MAX);
@@ -434,15 +434,9 @@ fn weir_outcome(program: &Program, module: &Module, fuel: u64) -> weir::Result<O
             taken.push(fuel - store.get_fuel()?);
         }
     }
-    let globals = (0..program.globals.len())
-        .map(|i| Ok(from_val(&instance.get_global(&mut store, &format!("g{i}")).ok_or_else(missing)?.get(&mut store))))
-        .collect::<weir::Result<_>>()?;
-    let memory = instance.get_memory(&store, "mem").ok_or_else(missing)?.data(&store).to_vec();
+    let (globals, memory) = exports(program, &mut store, instance)?;
     drop(store);
-    let [made, dropped] = values.counts();
-    if made != dropped {
-        return Err(weir::Error::msg(format!("{made} host values were made, and {dropped} dropped")));
-    }
+    let made = values.all_dropped()?;
     let stats = module.engine().stats();
     crossings::add(&before, &stats);
     let tiers_used = TierUse {
@@ -457,10 +451,25 @@ fn weir_outcome(program: &Program, module: &Module, fuel: u64) -> weir::Result<O
     Ok(Outcome { calls, fuel: counted.then_some(taken), globals, memory, host_values: made, tiers_used })
 }
 
+/// Returns the exported globals and the memory of a program's instance.
+pub(crate) fn exports(program: &Program, store: &mut Store<()>, instance: Instance) -> weir::Result<(Vec<Value>, Vec<u8>)> {
+    let missing = || weir::Error::msg("an export is missing");
+    let globals = (0..program.globals.len())
+        .map(|i| Ok(from_val(&instance.get_global(&mut *store, &format!("g{i}")).ok_or_else(missing)?.get(&mut *store))))
+        .collect::<weir::Result<_>>()?;
+    Ok((globals, instance.get_memory(&*store, "mem").ok_or_else(missing)?.data(&*store).to_vec()))
+}
+
 fn weir_call(store: impl AsContextMut, func: Func, args: &[Value], results: usize) -> CallEnd {
     let args: Vec<Val> = args.iter().map(|&arg| to_val(arg)).collect();
     let mut results = vec![Val::I32(0); results];
-    match func.call(store, &args, &mut results) {
+    let result = func.call(store, &args, &mut results);
+    ended(result, &results)
+}
+
+/// Returns the end of a call with this result.
+pub(crate) fn ended(result: weir::Result<()>, results: &[Val]) -> CallEnd {
+    match result {
         Ok(()) => CallEnd::Values(results.iter().map(from_val).collect()),
         Err(error) => match error.downcast_ref::<Trap>() {
             Some(&trap) => CallEnd::Trap(trap),

@@ -20,6 +20,7 @@ pub mod rng;
 pub mod side_tables;
 pub mod smith;
 pub mod snapshots;
+pub mod suspended;
 
 /// Whether tests rewrite their expected output instead of comparing with it: `WEIR_BLESS=1` in the environment.
 ///

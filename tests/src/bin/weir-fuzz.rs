@@ -16,6 +16,7 @@ use weir_tests::legacy;
 use weir_tests::rng::Rng;
 use weir_tests::smith;
 use weir_tests::snapshots::{self, Calls};
+use weir_tests::suspended;
 
 const HELP: &str = "\
 Exit codes: 0 if there was no difference and no failure, 1 if there was one, 2 for wrong arguments.
@@ -26,6 +27,7 @@ Examples:
   weir-fuzz damage --count 10000             malformed and hostile modules
   weir-fuzz validate --count 10000           bodies, valid and ill-typed
   weir-fuzz snapshot --count 4000            programs of each kind, before and after a snapshot
+  weir-fuzz suspend --count 1000             programs that are suspended, stopped and dropped, and synchronous calls
   weir-fuzz legacy --count 500               legacy instructions of exceptions, and their translation; needs node 26 and wasm-opt";
 
 /// Compares random programs on all tiers and on wasmi.
@@ -46,6 +48,9 @@ enum Task {
     Validate(Options),
     /// Take a snapshot of each program between two calls, on one tier, and compare what follows with the same in the snapshot on another
     Snapshot(Options),
+    /// Compare programs that are called asynchronously and resumably, with host functions that are pending, yields and stops after fuel, and
+    /// dropped calls, with synchronous calls of the same, on all tiers and under stress
+    Suspend(Options),
     /// Compare modules with the legacy instructions of exceptions, and what wasm-opt translates them to, with Node instead, on all tiers
     /// and under stress; needs node 26 and wasm-opt
     Legacy(Options),
@@ -352,6 +357,30 @@ fn fuzz_snapshots(options: &Options) -> ExitCode {
     if differences == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
+/// Compares programs that are suspended with synchronous calls.
+fn fuzz_suspended(options: &Options) -> ExitCode {
+    let (mut tally, mut differences, mut programs) = (suspended::Tally::default(), 0u64, 0u64);
+    for seed in options.seeds() {
+        let program = suspended::program(seed);
+        programs += 1;
+        let tiers = differential::tiers(Some(seed)).into_iter().filter(|tier| options.asks_for(&tier.name));
+        for tier in tiers {
+            let Setup::Weir(config) = tier.setup else { continue };
+            match suspended::compare(&program, &config, tier.profile, &mut Rng::new(seed)) {
+                Ok(found) => tally += found,
+                Err(difference) => {
+                    differences += 1;
+                    report(options, seed, &program.wasm, &format!("seed {seed}, {}: {difference}", tier.name));
+                }
+            }
+        }
+    }
+    progress("");
+    println!("{programs} programs\n{tally}");
+    println!("{differences} differences");
+    if differences == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
 /// The modules for which Node is started once.
 const BATCH: usize = 50;
 
@@ -449,7 +478,7 @@ fn main() -> ExitCode {
     let (task, compare) = (&arguments.task, &arguments.compare);
     let (asked, any) = match task {
         Some(Task::Damage(options)) => (&options.tiers, DAMAGED.iter().any(|(name, _)| options.asks_for(name))),
-        Some(Task::Legacy(options)) => {
+        Some(Task::Legacy(options) | Task::Suspend(options)) => {
             (&options.tiers, differential::tiers(Some(0)).iter().any(|tier| options.asks_for(&tier.name)))
         }
         Some(Task::Snapshot(options)) => {
@@ -466,6 +495,7 @@ fn main() -> ExitCode {
     match &arguments.task {
         Some(Task::Damage(options)) => damage(options),
         Some(Task::Validate(options)) => validate(options),
+        Some(Task::Suspend(options)) => smith::with_stack(|| fuzz_suspended(options)),
         Some(Task::Snapshot(options)) => smith::with_stack(|| fuzz_snapshots(options)),
         Some(Task::Legacy(options)) => smith::with_stack(|| fuzz_legacy(options)),
         None if arguments.compare.smith => smith::with_stack(|| fuzz_smith(&arguments.compare)),
