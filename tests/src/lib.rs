@@ -39,4 +39,6 @@ pub fn blessing() -> bool {
 #[cfg(doctest)]
 #[doc = include_str!("../../README.md")]
 #[doc = include_str!("../../docs/coming-from-wasmtime.md")]
+#[doc = include_str!("../../docs/coming-from-wasmi.md")]
+#[doc = include_str!("../../docs/guide.md")]
 pub struct Documents;
