@@ -239,7 +239,8 @@ impl ResumableCallHostTrap {
         // SAFETY: the callers' borrow of the store, to which the host function and the call belong: this is checked here.
         unsafe {
             let host = host_record(host.in_store((*record).id));
-            let ty = &(&(*host).func).ty;
+            let host = &*host;
+            let ty = &host.func.ty;
             check_count("results of the host function", ty.results.len(), inputs.len())?;
             let words = slot_words(&ty.results);
             let bits = |(input, &ty): (&Val, &ValType)| input.to_bits(record, ty);

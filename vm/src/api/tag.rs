@@ -36,7 +36,7 @@ impl Tag {
     /// The type has results.
     pub fn new(mut store: impl AsContextMut, ty: &TagType) -> Result<Tag> {
         let store = store.as_context_mut();
-        if ty.ty().results().len() != 0 {
+        if ty.ty().results().next().is_some() {
             return Err(Error::msg("the type of a tag has no results"));
         }
         let signatures = &store.engine().record().signatures;
