@@ -105,7 +105,7 @@ impl fmt::Display for Demangled<'_> {
         } else if let Ok(name) = rustc_demangle::try_demangle(self.0) {
             return fmt::Display::fmt(&name, f);
         } else if let Ok(symbol) = cpp_demangle::Symbol::new(self.0)
-            && let Ok(name) = symbol.demangle()
+            && let Some(name) = written(&symbol)
         {
             return f.write_str(&name);
         }
@@ -113,9 +113,56 @@ impl fmt::Display for Demangled<'_> {
     }
 }
 
+/// Bytes of a demangled C++ name. Each part of a name can repeat all parts before it, so one of 300 bytes may stand for gigabytes.
+#[cfg(feature = "demangle")]
+const MAX_DEMANGLED: usize = 1 << 16;
+
+/// Returns a C++ name as the source has it, unless it is longer than [`MAX_DEMANGLED`].
+#[cfg(feature = "demangle")]
+fn written(symbol: &cpp_demangle::Symbol<&str>) -> Option<String> {
+    struct Limited(String);
+
+    impl fmt::Write for Limited {
+        fn write_str(&mut self, text: &str) -> fmt::Result {
+            if self.0.len() + text.len() > MAX_DEMANGLED {
+                return Err(fmt::Error);
+            }
+            self.0.push_str(text);
+            Ok(())
+        }
+    }
+
+    let mut name = Limited(String::new());
+    symbol.structured_demangle(&mut name, &cpp_demangle::DemangleOptions::new()).ok()?;
+    Some(name.0)
+}
+
 #[cfg(all(test, feature = "demangle"))]
 mod tests {
     use super::*;
+
+    /// A function with 35 parameters, of which each is a pair of the one before.
+    #[test]
+    fn a_name_that_stands_for_gigabytes_is_shown_as_it_is() {
+        let number = |i: usize| match i {
+            0 => "S_".to_string(),
+            _ => format!("S{}_", char::from_digit(i as u32 - 1, 36).expect("one digit").to_ascii_uppercase()),
+        };
+        let deep = |pairs: usize| {
+            let mut name = String::from("_Z1f4pairI1aS0_E");
+            // S_ is the template, S0_ its argument, and S1_ the first pair.
+            for i in 1..=pairs {
+                name += &format!("S_I{0}{0}E", number(i + 1));
+            }
+            name
+        };
+        assert!(
+            format!("{:#}", Demangled(&deep(2))).starts_with("f(pair<a, a>, pair<pair<a, a>, pair<a, a"),
+            "{}",
+            Demangled(&deep(2))
+        );
+        assert_eq!(Demangled(&deep(34)).to_string(), deep(34));
+    }
 
     #[test]
     fn names_are_shown_as_in_the_source() {
