@@ -66,8 +66,8 @@
 //!
 //! On by default: `jit`: native code; without it no executable memory is ever created. `cranelift`: the second back
 //! end. `wat`: [`Module::new`] accepts the text format. `snapshot`: the type `Snapshot`. `anyhow`: [`Error`] converts to and from the error
-//! of that crate. `async`: asynchronous and resumable calls. `demangle`: backtraces show names as in the source. `runtime`, `std`, `backtrace`,
-//! `call-hook`, `parallel-compilation` and `profiling`: names of wasmtime's features; their function is always there. Off by
+//! of that crate. `async`: asynchronous and resumable calls. `demangle`: backtraces show names as in the source. `profiling`: `GuestProfiler`.
+//! `runtime`, `std`, `backtrace`, `call-hook` and `parallel-compilation`: names of wasmtime's features; their function is always there. Off by
 //! default: `regalloc2`: a second register allocator, to compare
 //! with. `fault-injection`: tests can make system calls of the library fail, with the module `fault_injection`.
 
@@ -102,6 +102,12 @@ pub use api::exception::ExnRefPre;
 pub use api::externs::{Export, Extern};
 pub use api::func::Func;
 pub use api::global::Global;
+#[cfg(feature = "profiling")]
+pub use api::guest_profiler::GuestProfiler;
+#[cfg(feature = "profiling")]
+pub use api::guest_profiler::profile::{
+    GuestEvent, GuestFrame, GuestProfile, GuestSample, GuestStack, LostSamples, ProfiledModule,
+};
 pub use api::instance::Instance;
 pub use api::limits::{StoreLimits, StoreLimitsBuilder};
 pub use api::linker::{InstancePre, Linker};
@@ -129,6 +135,8 @@ pub use records::config::{Allocator, Config, RoundTrip, Tier, Unavailable, WasmB
 pub use records::engine::{Engine, EngineWeak};
 pub use records::error::{Error, Result, ToWasmtimeResult};
 pub use records::events::{CompiledBy, ProfilingStrategy, TierEventKind};
+#[cfg(feature = "profiling")]
+pub use records::frame_tier::FrameTier;
 #[cfg(feature = "async")]
 pub use records::limiter::ResourceLimiterAsync;
 pub use records::limiter::{DEFAULT_INSTANCE_LIMIT, DEFAULT_MEMORY_LIMIT, DEFAULT_TABLE_LIMIT, ResourceLimiter};

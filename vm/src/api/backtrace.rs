@@ -3,6 +3,10 @@
 use crate::api::store::AsContext;
 use crate::records::backtrace::WasmBacktrace;
 use crate::records::config::DEFAULT_MAX_BACKTRACE;
+#[cfg(feature = "profiling")]
+use crate::records::walk::{Frame, walk};
+#[cfg(feature = "profiling")]
+use std::ops::ControlFlow;
 
 impl WasmBacktrace {
     /// Returns the guest functions that are active in this store, innermost first, including those outside other host
@@ -49,4 +53,11 @@ impl WasmBacktrace {
         unsafe { trace.extend(store.as_context().record(), limit) };
         trace
     }
+}
+
+/// Calls `visit` with the frames of the guest of a store, innermost first, until it breaks.
+#[cfg(feature = "profiling")]
+pub(super) fn visit_frames(store: impl AsContext, visit: impl FnMut(Frame<'_>) -> ControlFlow<()>) {
+    // SAFETY: as in `WasmBacktrace::take`.
+    unsafe { walk(store.as_context().record(), visit) };
 }

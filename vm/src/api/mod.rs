@@ -21,6 +21,8 @@ mod explore;
 pub(crate) mod externs;
 pub(crate) mod func;
 pub(crate) mod global;
+#[cfg(feature = "profiling")]
+pub(crate) mod guest_profiler;
 mod imports;
 pub(crate) mod instance;
 pub(crate) mod limits;

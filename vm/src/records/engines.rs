@@ -6,6 +6,7 @@
 //! None of it is used in a call between engines, which reads [`FuncCode`](crate::records::func_code::FuncCode).
 
 use crate::records::error::Result;
+use crate::records::frame_tier::FrameTier;
 use crate::records::func_code::Enter;
 use crate::records::native_search::NativeSearch;
 use crate::records::precompiled::work::Work;
@@ -38,6 +39,8 @@ pub(crate) struct NativeSite {
     pub func: u32,
     /// Offset in the module of the instruction.
     pub pc: u32,
+    /// What the code is.
+    pub tier: FrameTier,
     /// The frame pointer.
     pub fp: usize,
     /// The address of the code.

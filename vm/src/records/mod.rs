@@ -22,6 +22,7 @@ pub(crate) mod events;
 pub(crate) mod exceptions;
 pub(crate) mod failure;
 pub(crate) mod fiber;
+pub(crate) mod frame_tier;
 pub(crate) mod func_code;
 pub(crate) mod header;
 pub(crate) mod heap;

@@ -24,6 +24,7 @@ use crate::records::backtrace::WasmBacktrace;
 use crate::records::body::Body;
 use crate::records::engines::NativeSite;
 use crate::records::fiber::Links;
+use crate::records::frame_tier::FrameTier;
 use crate::records::header::{Header, header};
 use crate::records::instance::instance_of;
 use crate::records::module::{Module, ModuleRecord};
@@ -152,6 +153,7 @@ pub(crate) struct Frame<'a> {
     pub func: u32,
     /// The call, or at a trap the trapping instruction for the innermost frame.
     pub pc: Pc,
+    pub tier: FrameTier,
 }
 
 /// A frame of the interpreter, or of the evaluator of SSA.
@@ -167,7 +169,7 @@ pub(crate) struct InterpFrame {
 
 /// The pc of a frame of the interpreter. The interpreter saves the return address of a call; the call itself is found by decoding the
 /// function.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(crate) enum Pc {
     /// The offset of the instruction.
     At(u32),
@@ -284,17 +286,19 @@ pub(crate) unsafe fn walk(store: *mut StoreRecord, mut visit: impl FnMut(Frame<'
         all_segments(store, |segment| match segment {
             Segment::Native { exit_fp, .. } => {
                 let mut flow = ControlFlow::Continue(());
-                (*store).engine.record().engines.native_frames(exit_fp, &mut |NativeSite { module, func, pc, .. }| {
+                (*store).engine.record().engines.native_frames(exit_fp, &mut |NativeSite { module, func, pc, tier, .. }| {
                     // Modules live while their code is on a stack.
                     let module = Module::from_running(module as *const ModuleRecord);
-                    flow = visit(Frame { module: &module, func, pc: Pc::At(pc) });
+                    flow = visit(Frame { module: &module, func, pc: Pc::At(pc), tier });
                     flow
                 });
                 flow
             }
             Segment::Activation { position, .. } | Segment::Immediate { position, .. } => {
+                // The evaluator has no frame on the value stack.
+                let tier = if position.fp.is_null() { FrameTier::Evaluator } else { FrameTier::Interpreter };
                 walk_activation(position, |InterpFrame { body, scope, pc, .. }| {
-                    visit(Frame { module: &instance_of((*scope).ctx).module, func: (*body).func, pc })
+                    visit(Frame { module: &instance_of((*scope).ctx).module, func: (*body).func, pc, tier })
                 })
                 .map_continue(|_| ())
             }
@@ -338,7 +342,7 @@ impl WasmBacktrace {
     pub(crate) unsafe fn extend(&mut self, store: *mut StoreRecord, limit: usize) {
         // SAFETY: the caller's promise.
         unsafe {
-            walk(store, |Frame { module, func, pc }| {
+            walk(store, |Frame { module, func, pc, .. }| {
                 self.push(module, func, limit, || pc.find(module, func));
                 ControlFlow::Continue(())
             });

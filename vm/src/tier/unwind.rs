@@ -6,6 +6,7 @@ use crate::records::collect::collect_before_throw;
 use crate::records::engines::NativeSite;
 use crate::records::exceptions::{CatchingFrame, Clause, Landing, Place};
 use crate::records::failure::Failure;
+use crate::records::frame_tier::FrameTier;
 use crate::records::instance::instance_of;
 use crate::records::module::Module;
 use crate::records::module::ModuleRecord;
@@ -20,8 +21,21 @@ use weir_contract::{Boundary, FRAME_HEADER, InstanceCtx, StackCtx, TrapSite};
 
 /// A frame of compiled code, for the records.
 pub(super) fn native_site(site: Site, frame: NativeFrame) -> NativeSite {
-    let (Site { module, func, pc, .. }, NativeFrame { fp, code, call, landings, is_inlined, layout, tables }) = (site, frame);
-    NativeSite { module, func, pc, fp, code, call, landings, is_inlined, layout, tables }
+    let (Site { module, func, pc, entry, backend }, NativeFrame { fp, code, call, landings, is_inlined, layout, tables }) =
+        (site, frame);
+    NativeSite {
+        module,
+        func,
+        pc,
+        tier: FrameTier::of_code(backend, entry),
+        fp,
+        code,
+        call,
+        landings,
+        is_inlined,
+        layout,
+        tables,
+    }
 }
 
 /// Implements [`Engines::search_native`](crate::records::engines::Engines::search_native), but for the frames to look at: those of code
