@@ -1,6 +1,7 @@
 //! The command line.
 
 use crate::deferred::Deferred;
+use crate::profile_kind::{ProfileKind, ProfileParser};
 use crate::units;
 use clap::builder::PossibleValuesParser;
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -24,6 +25,9 @@ Examples:
   weir dump lib.wasm                         print sections and instructions with offsets
   weir explore lib.wat --func add            print every compiler stage of a function
   weir explore lib.wat --func add --html add.html
+  weir --profile guest app.wasm              print in which functions and tiers the time was spent
+  weir --profile guest=app.html app.wasm     the same as a flame graph; app.json is for profiler.firefox.com
+  weir explore app.wasm --html app.html --guest-profile app.json   a page of the whole module, with these samples
   weir --profile-save app.prof app.wasm      save the profile of the run
   weir --profile-use app.prof app.wasm       compile with a saved profile
   weir --no-cache app.wasm                   do not use what earlier runs have validated and compiled
@@ -142,9 +146,15 @@ pub(crate) struct Run {
     /// Write the profile of this run to FILE: branch counts and callees, as compilation used them
     #[arg(long, value_name = "FILE", help_heading = REPORTS)]
     pub profile_save: Option<PathBuf>,
-    /// Record a profile: counts of branches and indirect calls, or the names of compiled code for `perf`
-    #[arg(long, value_name = "KIND", help_heading = REPORTS)]
+    /// Record a profile. counts: print counts of branches and indirect calls. perfmap, jitdump: name compiled code for `perf`. guest: sample
+    /// the program's stack, with the tier of each frame, and print where its time went; guest=FILE writes the stacks instead, for the Firefox
+    /// profiler (.json), as collapsed stacks (.folded) or as a flame graph (.html). guest,fuel: samples by fuel, which are the same in each
+    /// run and tier. guest,tiers: collapsed stacks with tiers
+    #[arg(long, value_name = "KIND[=FILE]", value_parser = ProfileParser, help_heading = REPORTS)]
     pub profile: Option<ProfileKind>,
+    /// Time between two samples of `--profile guest`, such as 5ms, or units of fuel with guest,fuel. Default: 1ms, or 100000
+    #[arg(long, value_name = "INTERVAL", requires = "profile", help_heading = REPORTS)]
+    pub profile_interval: Option<String>,
     /// After the run, print statistics on standard error
     #[arg(long, value_name = "FORMAT", num_args = 0..=1, require_equals = true, default_missing_value = "text", help_heading = REPORTS)]
     pub stats: Option<StatsFormat>,
@@ -305,16 +315,6 @@ pub(crate) enum StatsFormat {
     Json,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
-pub(crate) enum ProfileKind {
-    /// Print counts of branches and indirect calls, by function and offset
-    Counts,
-    /// Write the names of compiled code to /tmp/perf-PID.map, for `perf report`
-    Perfmap,
-    /// Write compiled code to ./jit-PID.dump, for `perf record -k mono` and `perf inject --jit`
-    Jitdump,
-}
-
 #[derive(Debug, Args)]
 pub(crate) struct Validate {
     /// The modules (.wasm or .wat)
@@ -462,9 +462,13 @@ pub(crate) struct Explore {
     /// Show only this stage: bytecode, sidetable, profile, build, gates, a pass, lower, regalloc, layout, asm, bytes
     #[arg(long, value_name = "STAGE")]
     pub stage: Option<String>,
-    /// Write the stages of one function to OUT, as an HTML page that shows them side by side
-    #[arg(long, value_name = "OUT", requires = "func", conflicts_with = "stage")]
+    /// Write an HTML page to OUT: with --func the stages of that function side by side; otherwise the whole module, with the calls between its
+    /// functions, and the stages of the hottest ones
+    #[arg(long, value_name = "OUT", conflicts_with = "stage")]
     pub html: Option<PathBuf>,
+    /// Show the samples in FILE, which `weir --profile guest=FILE.json` has written, on the page of the module
+    #[arg(long, value_name = "FILE", requires = "html", conflicts_with = "func")]
+    pub guest_profile: Option<PathBuf>,
     /// Compile the OSR body of this loop instead of the function. LOOP is its number in the function or, such as 0x1e0, its offset
     #[arg(long, value_name = "LOOP", requires = "func")]
     pub osr: Option<String>,

@@ -2,19 +2,24 @@
 
 use crate::args::{Explore, Tier};
 use crate::failure::{Done, Failure};
+use crate::module_page::{self, Source};
 use crate::page::page;
 use crate::style::Headings;
 use crate::{load, names, profile};
 use std::io::Write;
 use std::path::Path;
-use weir::{Engine, Section};
+use weir::{Engine, Module, Section};
 use weir_bytecode::module::{ExternIndex, Module as Bytecode};
 
 /// Prints the stages of the requested functions, each after a line `;; stage`, or writes a page that shows them.
 pub(crate) fn run(args: &Explore) -> Done {
-    let engine = Engine::new(&args.code.config(false)).map_err(Failure::of_engine)?;
+    let whole = args.html.as_ref().filter(|_| args.func.is_none());
+    let engine = Engine::new(&args.code.config(whole.is_some())).map_err(Failure::of_engine)?;
     let module = load::module(&engine, &args.module)?;
     profile::use_from(args.code.profile_use.as_deref(), &module)?;
+    if let Some(file) = whole {
+        return write_module_page(file, args, &module);
+    }
     let bytecode = module.bytecode();
     let funcs = match &args.func {
         Some(name) => vec![find(bytecode, name)?],
@@ -46,6 +51,15 @@ pub(crate) fn run(args: &Explore) -> Done {
         Some(stage) if !found => Err(no_stage(stage, &seen)),
         _ => Ok(0),
     }
+}
+
+/// Writes the page of a whole module.
+fn write_module_page(file: &Path, args: &Explore, module: &Module) -> Done {
+    let counts = module.saved_profile().map_err(Failure::Module)?;
+    let guest_profile = args.guest_profile.as_deref();
+    let page = module_page::page(&Source { module, path: &args.module, counts: &counts, guest_profile })?;
+    std::fs::write(file, page).map_err(|error| Failure::Usage(format!("{}: {error}", file.display())))?;
+    Ok(0)
 }
 
 /// Writes the stages of one function as a page.

@@ -1,6 +1,8 @@
 //! `--max-memory` and `--timeout`.
 
 use crate::failure::Failure;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use weir::{Engine, Error, ResourceLimiter, Trap};
 
@@ -39,10 +41,11 @@ impl ResourceLimiter for MemoryBudget {
     }
 }
 
-/// Interrupts the engine's guests after `limit`, and exits the process if they do not stop.
-pub(crate) fn interrupt_after(engine: Engine, limit: Duration) {
+/// Sets `expired` and interrupts the engine's guests after `limit`, and exits the process if they do not stop.
+pub(crate) fn interrupt_after(engine: Engine, limit: Duration, expired: Arc<AtomicBool>) {
     std::thread::spawn(move || {
         std::thread::sleep(limit);
+        expired.store(true, Ordering::Relaxed);
         engine.increment_epoch();
         std::thread::sleep(GRACE);
         let failure = out_of_time(Trap::Interrupt.into(), limit);

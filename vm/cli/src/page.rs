@@ -24,7 +24,7 @@ pub(crate) fn page(title: &str, subtitle: &str, sections: &[Section]) -> String 
 
 /// Returns `template` with each `{{name}}` replaced by the text of that name. The texts themselves are not scanned for
 /// names.
-fn fill(template: &str, texts: &[(&str, String)]) -> String {
+pub(crate) fn fill(template: &str, texts: &[(&str, String)]) -> String {
     let mut parts = template.split("{{");
     let mut filled = parts.next().unwrap_or_default().to_string();
     for part in parts {
@@ -56,16 +56,16 @@ impl Kind {
 }
 
 /// A stage.
-struct Pane<'s> {
+pub(crate) struct Pane<'s> {
     /// Unique among the panes, although a stage may occur several times.
-    name: String,
-    edits: Vec<Edit<'s>>,
+    pub name: String,
+    pub edits: Vec<Edit<'s>>,
     /// Whether it is compared with an earlier stage.
     compared: bool,
 }
 
 impl<'s> Pane<'s> {
-    fn new(sections: &'s [Section], i: usize) -> Pane<'s> {
+    pub fn new(sections: &'s [Section], i: usize) -> Pane<'s> {
         let Section { stage, text } = &sections[i];
         let (kind, earlier) = (Kind::of(stage), &sections[..i]);
         let base = match (kind, earlier.last()) {
@@ -135,7 +135,7 @@ impl<'s> Pane<'s> {
 }
 
 /// Returns whether the first number of a line is its bytecode offset. Otherwise the offsets follow `@` at its end.
-fn leads(stage: &str) -> bool {
+pub(crate) fn leads(stage: &str) -> bool {
     matches!(stage, "bytecode" | "sidetable")
 }
 
@@ -155,7 +155,21 @@ fn show(stage: &str, line: &str) -> (String, Vec<String>) {
     (format!("{} <i>{}</i>", escape(text.trim_end()), escape(after.trim_start())), offsets.collect())
 }
 
-fn escape(text: &str) -> String {
+/// Returns data for a script element of type `application/json`, which its text cannot end.
+pub(crate) fn json(data: &serde_json::Value) -> String {
+    let mut text = String::new();
+    for c in data.to_string().chars() {
+        match c {
+            // They occur only in strings.
+            '<' | '>' | '&' | '\u{2028}' | '\u{2029}' => _ = write!(text, "\\u{:04x}", c as u32),
+            c => text.push(c),
+        }
+    }
+    text
+}
+
+/// Returns text for HTML.
+pub(crate) fn escape(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for c in text.chars() {
         match c {

@@ -1,13 +1,18 @@
 //! `weir run`: one module, as a program or as a library of functions.
 
-use crate::args::{ProfileKind, Run, UnknownImports};
+use crate::args::{Run, UnknownImports};
 use crate::failure::{self, Done, Failure};
+use crate::guest::{self, Events, Profiling};
 use crate::limits::MemoryBudget;
+use crate::profile_kind::ProfileKind;
 use crate::{advice, cache, invoke, limits, load, profile, stats, sys, wasi_context};
 use std::ffi::{OsStr, OsString};
 use std::fmt::Write as _;
 use std::io::Write;
 use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 use weir::{Engine, ExternType, Instance, Linker, Module, ProfilingStrategy, Store, Trap, Val};
 use weir_wasi::{I32Exit, WasiCtx};
@@ -30,13 +35,13 @@ const INITIALIZE: &str = "_initialize";
 pub(crate) fn run(args: Run) -> Done {
     let started = Instant::now();
     // The engine is made first, because it prepares the process for barriers: that takes long once there are threads.
-    let engine = engine(&args)?;
+    let (engine, events) = engine(&args)?;
     let stack = guest_stack(&args);
     if stack <= MAX_FIRST_STACK && sys::grow_stack(stack + HOST_STACK) {
-        return run_here(&args, engine, started);
+        return run_here(&args, engine, events, started);
     }
     let guest = std::thread::Builder::new().name("guest".into()).stack_size(stack.saturating_add(HOST_STACK));
-    let run = move || std::process::exit(failure::status(run_here(&args, engine, started)).into());
+    let run = move || std::process::exit(failure::status(run_here(&args, engine, events, started)).into());
     let thread = guest.spawn(run).map_err(|error| Failure::Module(error.into()))?;
     thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
 }
@@ -53,7 +58,7 @@ pub(crate) struct Host {
 }
 
 /// Creates the engine with the settings of the arguments.
-fn engine(args: &Run) -> Result<Engine, Failure> {
+fn engine(args: &Run) -> Result<(Engine, Events), Failure> {
     let mut config = args.code.config(args.profile_save.is_some());
     // The interpreter's frames have as much more room than native ones as by default.
     let values = guest_stack(args).saturating_mul(VALUE_STACK / GUEST_STACK);
@@ -61,20 +66,36 @@ fn engine(args: &Run) -> Result<Engine, Failure> {
     if !args.no_cache {
         config.cache(cache::of_user());
     }
-    match args.profile {
+    let mut events = Events::default();
+    match &args.profile {
         Some(ProfileKind::Counts) => _ = config.profile(true),
         Some(ProfileKind::Perfmap) => _ = config.profiler(ProfilingStrategy::PerfMap),
         Some(ProfileKind::Jitdump) => _ = config.profiler(ProfilingStrategy::JitDump),
+        Some(ProfileKind::Guest(guest)) => events = guest::configure(&mut config, guest),
         None => (),
     }
-    Engine::new(&config).map_err(Failure::of_engine)
+    Ok((Engine::new(&config).map_err(Failure::of_engine)?, events))
 }
 
-fn run_here(args: &Run, engine: Engine, started: Instant) -> Done {
-    run_module(args, engine, started).map_err(|failure| advice::explain(failure, args))
+fn run_here(args: &Run, engine: Engine, events: Events, started: Instant) -> Done {
+    run_module(args, engine, events, started).map_err(|failure| advice::explain(failure, args))
 }
 
-fn run_module(args: &Run, engine: Engine, started: Instant) -> Done {
+/// Begins the profile of the guest that the arguments ask for.
+fn profiling(args: &Run, path: &OsStr, module: &Module, events: Events) -> Result<Option<Profiling>, Failure> {
+    let interval = args.profile_interval.as_deref();
+    let wrong = |expected: String| Failure::Usage(format!("--profile-interval: {expected}"));
+    match &args.profile {
+        Some(ProfileKind::Guest(guest)) => {
+            let name = Path::new(path).file_name().unwrap_or(path).to_string_lossy();
+            Profiling::begin(guest, guest.interval(interval).map_err(wrong)?, &name, module, events).map(Some)
+        }
+        _ if interval.is_some() => Err(wrong("it is for --profile guest".into())),
+        _ => Ok(None),
+    }
+}
+
+fn run_module(args: &Run, engine: Engine, events: Events, started: Instant) -> Done {
     if args.profile.is_none() {
         // Dropping an engine waits for its compiler threads; a program that has finished need not wait.
         std::mem::forget(engine.clone());
@@ -94,22 +115,28 @@ fn run_module(args: &Run, engine: Engine, started: Instant) -> Done {
     let host = Host { wasi: wasi_context::context(args, path, guest_args)?, memory };
     let mut store = Store::try_new(&engine, host).map_err(Failure::Module)?;
     store.limiter(|host| &mut host.memory);
-    if let Some(fuel) = args.code.engine.fuel {
+    let profiling = profiling(args, path, &module, events)?;
+    let by_fuel = matches!(&args.profile, Some(ProfileKind::Guest(guest)) if guest.by_fuel);
+    if let Some(fuel) = args.code.engine.fuel.or(by_fuel.then_some(u64::MAX)) {
         store.set_fuel(fuel).map_err(Failure::Module)?;
     }
+    let expired = Arc::<AtomicBool>::default();
     if let Some(limit) = args.code.timeout {
         store.set_epoch_deadline(1);
-        limits::interrupt_after(engine, limit);
+        limits::interrupt_after(engine, limit, expired.clone());
+    }
+    if let Some(profiling) = &profiling {
+        profiling.attach(&mut store, expired)?;
     }
 
-    let done = preload(args, &mut linker, &mut store)
+    let done = preload(args, &mut linker, &mut store, profiling.as_ref())
         .and_then(|()| define_unknown(args, &module, &mut linker, &mut store))
         .and_then(|()| execute(args, guest_args, &module, &linker, &mut store));
     let done = match (done, args.code.timeout) {
         (Err(Failure::Guest(error)), Some(limit)) => Err(limits::out_of_time(error, limit)),
         (done, _) => done,
     };
-    if args.profile == Some(ProfileKind::Counts) {
+    if matches!(args.profile, Some(ProfileKind::Counts)) {
         profile::print(&module)?;
     }
     if let Some(format) = args.stats {
@@ -119,6 +146,7 @@ fn run_module(args: &Run, engine: Engine, started: Instant) -> Done {
     // Also of a program that failed.
     module.update_cache();
     let saved = args.profile_save.as_ref().map_or(Ok(()), |file| profile::save(file, &module));
+    let saved = profiling.map_or(Ok(()), Profiling::finish).and(saved);
     if args.profile.is_none() {
         // The process ends now: nothing needs to be freed.
         std::mem::forget((store, linker, module));
@@ -135,7 +163,7 @@ fn run_module(args: &Run, engine: Engine, started: Instant) -> Done {
 }
 
 /// Instantiates the modules of `--preload`.
-fn preload(args: &Run, linker: &mut Linker<Host>, store: &mut Store<Host>) -> Result<(), Failure> {
+fn preload(args: &Run, linker: &mut Linker<Host>, store: &mut Store<Host>, profiling: Option<&Profiling>) -> Result<(), Failure> {
     for preload in &args.preloads {
         let bytes = preload.as_bytes();
         let at = bytes.iter().position(|byte| *byte == b'=');
@@ -144,6 +172,9 @@ fn preload(args: &Run, linker: &mut Linker<Host>, store: &mut Store<Host>) -> Re
         let name = str::from_utf8(&bytes[..at]).map_err(|_| wrong())?;
         let file = OsStr::from_bytes(&bytes[at + 1..]);
         let module = load::program(linker.engine(), file, args.allow_precompiled)?;
+        if let Some(profiling) = profiling {
+            profiling.add_module(name, &module);
+        }
         let instance = instantiate(linker, store, &module, file)?;
         if is_function(&module, INITIALIZE) {
             call(&instance, store, INITIALIZE, &[])?;

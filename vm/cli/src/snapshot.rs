@@ -6,6 +6,7 @@ use crate::limits::MemoryBudget;
 use crate::run::{GUEST_STACK, HOST_STACK, Host, VALUE_STACK, of_instantiation};
 use crate::{limits, load, output, wasi_context};
 use std::io::{self, Write};
+use std::sync::Arc;
 use weir::error::Context;
 use weir::{Engine, Linker, Module, SnapshotError, Store};
 use weir_wasi::{I32Exit, Nondeterminism};
@@ -42,7 +43,7 @@ fn run(args: &Snapshot) -> Done {
     }
     if let Some(limit) = args.timeout {
         store.set_epoch_deadline(1);
-        limits::interrupt_after(engine, limit);
+        limits::interrupt_after(engine, limit, Arc::default());
     }
 
     let bytes = take(args, &mut store, &linker, &module)?;
