@@ -15,7 +15,7 @@
 //!     branch v3, b1, b2           b1: the code of f5        b2: v4: i32 = call_indirect t0 table0 (v1, v0)
 //! ```
 //!
-//! Construction makes the callee's SSA, once for all calls of it; [`splice`] copies it. [`choose`] decides which calls are
+//! Construction makes the callee's SSA, once for all calls of it; `splice` copies it. `choose` decides which calls are
 //! inlined. What cannot be seen from outside stays as it is:
 //!
 //! - **Traps and backtraces.** Each copy has pcs of its own, from which the frames of all functions around an instruction
@@ -31,7 +31,7 @@
 //! that uses the load, which may be in another function.
 //!
 //! It is the first pass, so that the others see the copies. Cost: linear in the caller and in what is copied, which the budgets of
-//! [`choose`] bound.
+//! `choose` bound.
 
 mod choose;
 mod splice;

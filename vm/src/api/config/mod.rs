@@ -185,7 +185,7 @@ impl Config {
     }
 
     /// For debugging: lets the passes of the optimiser run wherever they can, however little they are expected to gain, so that
-    /// calls are inlined and loops vectorised even if they are rarely executed. With [`Tier::Ssa`](crate::Tier::Ssa), backtraces then
+    /// calls are inlined and loops vectorised even if they are rarely executed. With [`Tier::Ssa`], backtraces then
     /// lack functions that were inlined. Default: off.
     pub fn opt_all(&mut self, enable: bool) -> &mut Config {
         self.opt_all = enable;
