@@ -153,6 +153,7 @@ pub(crate) struct Frame<'a> {
     pub func: u32,
     /// The call, or at a trap the trapping instruction for the innermost frame.
     pub pc: Pc,
+    #[cfg_attr(not(feature = "profiling"), allow(dead_code, reason = "only the sampler of guests reads it"))]
     pub tier: FrameTier,
 }
 
