@@ -144,6 +144,8 @@ pub fn run(index: usize, calls: i32) -> Result<(), String> {
 fn execute(direction: &Direction, calls: i32) -> Result<(i32, [u64; 2]), Error> {
     let mut config = Config::new();
     config.tier(direction.tier).interpret_calls(direction.interpreted).baseline_calls(direction.baseline);
+    // A call that is inlined is none.
+    config.passes_off(&["inline"]);
     let engine = Engine::new(&config)?;
     let module = Module::new(&engine, MODULE)?;
     let mut linker = Linker::new(&engine);

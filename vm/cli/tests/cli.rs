@@ -770,9 +770,7 @@ fn explore_writes_a_page() {
     // Changed lines are marked.
     assert!(html.contains("<div class=\"new\"") && html.contains("<div class=\"old\""));
 
-    for wrong in
-        [&["--html", page][..], &["--func", "0", "--html", page, "--stage", "asm"], &["--func", "0", "--html", "no/such/x"]]
-    {
+    for wrong in [&["--func", "0", "--html", page, "--stage", "asm"][..], &["--func", "0", "--html", "no/such/x"]] {
         let output = weir([&["explore", module], wrong].concat());
         assert_eq!(output.status.code(), Some(2), "{wrong:?}: {}", stderr(&output));
     }
