@@ -249,7 +249,7 @@ fn time_in_host_functions_is_theirs() {
 fn a_program_that_is_stopped_has_a_profile() {
     let spin = file("spin_profiled.wat", r#"(module (func $spin (loop (br 0))) (func (export "_start") (call $spin)))"#);
     for (kind, options) in
-        [("guest", ["--timeout", "100ms"]), ("guest,fuel", ["--timeout", "100ms"]), ("guest,fuel", ["--fuel", "9000000"])]
+        [("guest", ["--timeout", "1500ms"]), ("guest,fuel", ["--timeout", "1500ms"]), ("guest,fuel", ["--fuel", "9000000"])]
     {
         let to = output("stopped.folded");
         let run = sample(kind, &to, &options, &spin, &[]);
