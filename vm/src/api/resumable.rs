@@ -91,7 +91,7 @@ impl Func {
     /// are returned to the host function.
     ///
     /// A guest is stopped for fuel at the first entry of a function or head of a loop, or at its end, when it has consumed more than there
-    /// is. What it has consumed beyond is [`ResumableCallOutOfFuel::required_fuel`], and is charged when it is resumed. So the sum is exact,
+    /// is. What it has consumed beyond is [`ResumableCallOutOfFuel::required_fuel`], and is charged when it is resumed. So the sum is exact unless the guest traps in between,
     /// and the places are the same in every tier. A bulk operation of memories or tables after which more than 2²⁰ units (64 MiB) would be
     /// required traps with [`Trap::OutOfFuel`](crate::Trap::OutOfFuel).
     ///

@@ -10,9 +10,9 @@
 //!
 //! Running out of fuel is a trap, after which code cannot continue. So code that can be stopped runs with a [credit](crate::records::credit) beyond the
 //! store's fuel, and asks at each poll. At the first poll at which it lives on credit it is stopped, and the fuel that it has
-//! overdrawn is charged when it is resumed: the sum is exact. Polls are at functions' entries and loops, and
-//! one is at the end. What bulk operations, which may
-//! take long, can overdraw between them is limited; beyond it they trap.
+//! overdrawn is charged when it is resumed: the sum is exact, unless the guest traps before that poll. Polls are at functions' entries
+//! and loops, and one is at the end. What bulk operations, which may take long, can overdraw between them is limited; beyond it they
+//! trap.
 
 use super::entry::{invoke_on_fiber, refused};
 use super::fiber::{Live, Outcome, Owned, prepare};
