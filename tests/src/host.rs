@@ -62,15 +62,7 @@ impl Drop for HostValue {
 /// The errors of [`Instance::new`].
 pub fn instantiate<T: 'static>(store: &mut Store<T>, module: &Module, values: &HostValues) -> Result<Instance> {
     let mut linker = Linker::new(module.engine());
-    let mut named = HashSet::new();
-    for import in module.imports() {
-        let ExternType::Tag(ty) = import.ty() else { continue };
-        if named.insert(import.name().to_owned()) {
-            let tag = Tag::new(&mut *store, &ty)?;
-            linker.define(&*store, import.module(), import.name(), tag)?;
-        }
-    }
-    let throws = linker.get(&mut *store, "t", "a").ok().and_then(Extern::into_tag);
+    let throws = define_tags(&mut linker, store, module)?;
     define_functions(&mut linker, throws, values.clone())?;
     if module.imports().all(|import| import.module() != "o") {
         return linker.instantiate(store, module);
@@ -94,6 +86,19 @@ pub fn instantiate<T: 'static>(store: &mut Store<T>, module: &Module, values: &H
     Ok(*first.get_or_init(|| instance))
 }
 
+/// Defines the tags that the module imports, and returns the one with which host functions throw.
+fn define_tags<T: 'static>(linker: &mut Linker<T>, store: &mut Store<T>, module: &Module) -> Result<Option<Tag>> {
+    let mut named = HashSet::new();
+    for import in module.imports() {
+        let ExternType::Tag(ty) = import.ty() else { continue };
+        if named.insert(import.name().to_owned()) {
+            let tag = Tag::new(&mut *store, &ty)?;
+            linker.define(&*store, import.module(), import.name(), tag)?;
+        }
+    }
+    Ok(linker.get(&mut *store, "t", "a").ok().and_then(Extern::into_tag))
+}
+
 /// Makes an instance of a generated program as [`instantiate`] does, with asynchronous functions. Each waits for a future of `pause` first.
 ///
 /// # Errors
@@ -105,15 +110,7 @@ pub async fn instantiate_async<T: Send + 'static, F: Future<Output = ()> + Send 
     pause: impl Fn() -> F + Clone + Send + Sync + 'static,
 ) -> Result<Instance> {
     let mut linker = Linker::new(module.engine());
-    let mut named = HashSet::new();
-    for import in module.imports() {
-        let ExternType::Tag(ty) = import.ty() else { continue };
-        if named.insert(import.name().to_owned()) {
-            let tag = Tag::new(&mut *store, &ty)?;
-            linker.define(&*store, import.module(), import.name(), tag)?;
-        }
-    }
-    let throws = linker.get(&mut *store, "t", "a").ok().and_then(Extern::into_tag);
+    let throws = define_tags(&mut linker, store, module)?;
     define_async_functions(&mut linker, throws, values.clone(), pause.clone())?;
     if module.imports().all(|import| import.module() != "o") {
         return linker.instantiate_async(store, module).await;

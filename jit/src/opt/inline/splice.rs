@@ -80,8 +80,7 @@ pub(super) fn splice(func: &mut Func<'_>, constants: &mut Constants, site: Site,
 pub(super) fn guard(func: &mut Func<'_>, site: &Site, callee: u32, probability: Probability) -> (Site, Block) {
     let Site { block, call } = *site;
     let rest = split_at(func, block, position(func, block, call) + 1);
-    let results: Vec<Value> = func.block(rest).insts.iter().copied().take_while(|&value| func.op(value) == Op::Result).collect();
-    remove_first(func, rest, results.len());
+    let results = take_results(func, rest);
     func.block_mut(block).insts.pop();
     let (cold, hot) = (func.create_block(), func.create_block());
 
@@ -144,10 +143,12 @@ fn split(func: &mut Func<'_>, site: &Site) -> Block {
     rest
 }
 
-/// Removes the first instructions of `block`.
-fn remove_first(func: &mut Func<'_>, block: Block, count: usize) {
+/// Removes the results of a call from the beginning of `block`, and returns them.
+fn take_results(func: &mut Func<'_>, block: Block) -> Vec<Value> {
+    let results: Vec<Value> = func.block(block).insts.iter().copied().take_while(|&value| func.op(value) == Op::Result).collect();
     let mut numbers = 0..;
-    func.block_mut(block).insts.retain(|_| numbers.next() >= Some(count));
+    func.block_mut(block).insts.retain(|_| numbers.next() >= Some(results.len()));
+    results
 }
 
 fn position(func: &Func<'_>, block: Block, value: Value) -> usize {
@@ -156,8 +157,7 @@ fn position(func: &Func<'_>, block: Block, value: Value) -> usize {
 
 /// Makes `rest` follow the copy: `returns` are the blocks that return, with what they return.
 fn join(func: &mut Func<'_>, site: &Site, rest: Block, returns: &[(Block, Vec<Value>)]) {
-    let results: Vec<Value> = func.block(rest).insts.iter().copied().take_while(|&value| func.op(value) == Op::Result).collect();
-    remove_first(func, rest, results.len());
+    let results = take_results(func, rest);
     for &(from, _) in returns {
         func.add_edge(from, rest);
     }
@@ -185,9 +185,9 @@ fn protect(func: &mut Func<'_>, rest: Block, calls: &mut [CopiedCall]) {
     let handlers = func.exceptional_edges(rest);
     for i in 0..calls.len() {
         let CopiedCall { call, block, .. } = calls[i];
-        let following = func.block(block).insts[position(func, block, call) + 1..].iter();
-        let results = following.take_while(|&&value| func.op(value) == Op::Result).count();
-        let normal = split_at(func, block, position(func, block, call) + 1 + results);
+        let after = position(func, block, call) + 1;
+        let results = func.block(block).insts[after..].iter().take_while(|&&value| func.op(value) == Op::Result).count();
+        let normal = split_at(func, block, after + results);
         for later in calls[i + 1..].iter_mut().filter(|later| later.block == block) {
             later.block = normal;
         }
