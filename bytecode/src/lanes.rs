@@ -123,6 +123,18 @@ impl LaneOp {
             LaneOp::Permute(_) | LaneOp::Test(_) | LaneOp::Widen(_) | LaneOp::Product(_) | LaneOp::Ternary(_) => false,
         }
     }
+
+    /// Whether the lanes of the result are those of the lower half of the operand, twice as wide, and there may be a result of twice
+    /// the length, of both halves. There is none of `ConvertLowU`, for which no processor has an instruction.
+    pub const fn widens_low_half(self) -> bool {
+        match self {
+            LaneOp::Widen(op) => matches!(op, Widen::ExtendLowS | Widen::ExtendLowU),
+            LaneOp::Convert(op) => matches!(op, Convert::ConvertLowS | Convert::PromoteLow),
+            LaneOp::Whole(_) | LaneOp::Lane(_) | LaneOp::Integer(_) | LaneOp::Shift(_) | LaneOp::IntegerUnary(_) => false,
+            LaneOp::Compare(_) | LaneOp::FloatUnary(_) | LaneOp::Float(_) | LaneOp::FloatCompare(_) => false,
+            LaneOp::Permute(_) | LaneOp::Test(_) | LaneOp::Product(_) | LaneOp::Ternary(_) => false,
+        }
+    }
 }
 
 #[cfg(test)]

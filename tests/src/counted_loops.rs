@@ -1,6 +1,6 @@
 //! Random counted loops over memory, as producers make them: unrolled or not, with indices, pointers or counters that ascend from a
-//! negative number, and with copies that differ in the order of commutative operands. Some copies differ in more, and some loops
-//! have what no vector loop can have.
+//! negative number, and with copies that differ in the order of commutative operands. The arrays' elements may be narrower than the
+//! values. Some copies differ in more, and some loops have what no vector loop can have.
 
 use crate::rng::Rng;
 use bumpalo::Bump;
@@ -11,12 +11,21 @@ use weir_jit::ir::{Block, Entry, Func, Op, Type, Value};
 pub struct Shape {
     /// The number of copies of the body.
     pub copies: u32,
-    /// The bytes of an element.
-    pub element: u32,
+    /// The bytes of an element of each array.
+    pub elements: [u32; 3],
+    /// The bytes of an access to each array. Loads from the third may be of fewer. If they are fewer than those of an element, a store
+    /// comes with those of the other parts of the element.
+    pub widths: [u32; 3],
     /// The type of the values.
     pub ty: Type,
     /// Whether a sum is computed instead of a store, or besides it.
     pub reduces: bool,
+    /// Whether the sum is the least or the greatest value instead.
+    pub extreme: bool,
+    /// Whether a loaded value is used in the next copy, or the next round.
+    pub recurs: bool,
+    /// Whether the counter is used as a value.
+    pub ramps: bool,
     /// Whether the loop stores.
     pub stores: bool,
     /// Whether it polls.
@@ -49,27 +58,59 @@ struct Maker<'m, 'a> {
     block: Block,
     pc: u32,
     params: Vec<Value>,
+    /// The counter.
+    index: Option<Value>,
+    /// An integer of one byte, of the type of the values.
+    small: Option<Value>,
     shape: Shape,
 }
 
 /// A shape.
 pub fn shape(rng: &mut Rng) -> Shape {
     let copies = *rng.pick(&[1, 1, 2, 3, 4, 8]);
-    let (ty, element) =
-        *rng.pick(&[(Type::I32, 1), (Type::I32, 2), (Type::I32, 4), (Type::I64, 8), (Type::F32, 4), (Type::F64, 8)]);
-    let whole = matches!((ty, element), (Type::I32, 4) | (Type::I64, 8));
-    let reduces = whole && rng.percent(40);
+    let (ty, element) = *rng.pick(&[
+        (Type::I32, 1),
+        (Type::I32, 1),
+        (Type::I32, 2),
+        (Type::I32, 4),
+        (Type::I64, 8),
+        (Type::F32, 4),
+        (Type::F64, 8),
+    ]);
+    let mut elements = [element; 3];
+    if rng.percent(40) {
+        let sizes: &[u32] = match ty {
+            Type::I64 => &[1, 2, 4, 8],
+            Type::F64 => &[4, 8],
+            _ => &[1, 2, 4],
+        };
+        elements = [0; 3].map(|_| *rng.pick(sizes));
+    }
+    let widths = elements;
+    if rng.percent(25) {
+        let times = *rng.pick(&[2, 2, 3, 4]);
+        elements[2] *= times;
+        if rng.percent(50) {
+            elements[0] *= *rng.pick(&[2, 2, 3]);
+        }
+    }
+    let reduces = rng.percent(40);
     let counter = match rng.below(3) {
         0 => Counter::Index(*rng.pick(&[Op::Ne, Op::LtS, Op::LtU, Op::LeS, Op::LeU])),
         1 => Counter::Down(*rng.pick(&[Op::Ne, Op::GtS, Op::GtU, Op::GeS])),
-        _ => Counter::Negative,
+        _ if elements == [elements[0]; 3] => Counter::Negative,
+        _ => Counter::Index(Op::Ne),
     };
     Shape {
         copies,
-        element,
+        elements,
+        widths,
         ty,
-        reduces,
-        stores: !reduces || rng.percent(50),
+        reduces: reduces && !ty.is_float(),
+        extreme: ty == Type::I32 && rng.percent(60),
+        recurs: rng.percent(25),
+        ramps: matches!(ty, Type::I32 | Type::F32) && rng.percent(25),
+        stores: !reduces || ty.is_float() || rng.percent(50),
         polls: rng.percent(60),
         cost: if rng.percent(60) { 1 + u64::from(rng.below(9)) } else { 0 },
         counter,
@@ -80,7 +121,7 @@ pub fn shape(rng: &mut Rng) -> Shape {
 /// A function with one loop of this shape. It returns all that the loop passes from round to round.
 pub fn function<'a>(arena: &'a Bump, rng: &mut Rng, shape: Shape) -> Func<'a> {
     let func = Func::new(arena, 0, Entry::Call, PARAMS, []);
-    let mut maker = Maker { func, rng, block: Block(0), pc: 1, params: Vec::new(), shape };
+    let mut maker = Maker { func, rng, block: Block(0), pc: 1, params: Vec::new(), index: None, small: None, shape };
     for block in 0..3 {
         assert_eq!(maker.func.create_block(), Block(block));
     }
@@ -95,7 +136,6 @@ pub fn function<'a>(arena: &'a Bump, rng: &mut Rng, shape: Shape) -> Func<'a> {
 /// The number that each array's address and the first and last value of the counter are for about `rounds` rounds; `at` gives the
 /// arrays.
 pub fn arguments(rng: &mut Rng, shape: Shape, at: [u32; 3], rounds: u32) -> Vec<u128> {
-    let stride = shape.copies * shape.element;
     let spread = *rng.pick(&[0, 0, 0, 1, 1 << 31, u32::MAX]);
     let edge = |rng: &mut Rng| spread.wrapping_sub(rng.below(1 + 2 * rounds));
     let (first, last, at) = match shape.counter {
@@ -103,14 +143,15 @@ pub fn arguments(rng: &mut Rng, shape: Shape, at: [u32; 3], rounds: u32) -> Vec<
         Counter::Index(_) => {
             let first = if rng.percent(60) { 0 } else { edge(rng) };
             let last = first.wrapping_add(rounds * shape.copies);
-            (first, last, at.map(|at| at.wrapping_sub(first.wrapping_mul(shape.element))))
+            let mut scaled = at.into_iter().zip(shape.elements).map(|(at, element)| at.wrapping_sub(first.wrapping_mul(element)));
+            (first, last, [(); 3].map(|()| scaled.next().expect("there are three arrays")))
         }
         Counter::Down(_) => {
             let last = if rng.percent(60) { 0 } else { edge(rng) };
             (last.wrapping_add(rounds), last, at)
         }
         Counter::Negative => {
-            let first = (rounds * stride).wrapping_neg();
+            let first = (rounds * shape.copies * shape.elements[0]).wrapping_neg();
             (first, 0, at.map(|at| at.wrapping_sub(first)))
         }
     };
@@ -135,9 +176,11 @@ impl Maker<'_, '_> {
     }
 
     fn make(&mut self) {
-        let Shape { copies, element, ty, reduces, stores, polls, cost, counter, .. } = self.shape;
-        let stride = copies * element;
+        let Shape { copies, elements, ty, reduces, extreme, recurs, stores, polls, cost, counter, .. } = self.shape;
         let params = self.params.clone();
+        if !ty.is_float() {
+            self.small = Some(self.number(ty, 200));
+        }
         self.inst(Op::Jump, Type::Void, 0, &[]);
         self.func.add_edge(Block(0), Block(1));
         self.block = Block(1);
@@ -145,6 +188,7 @@ impl Maker<'_, '_> {
         let pointers: Option<[Value; 3]> =
             matches!(counter, Counter::Down(_)).then(|| [(); 3].map(|()| self.inst(Op::Phi, Type::I32, 0, &[])));
         let sum = reduces.then(|| self.inst(Op::Phi, ty, 0, &[]));
+        let before = recurs.then(|| self.inst(Op::Phi, ty, 0, &[]));
         if polls {
             self.inst(Op::Poll, Type::Void, 0, &[]);
         }
@@ -155,65 +199,99 @@ impl Maker<'_, '_> {
             Some(pointers) => pointers,
             None => [0, 1, 2].map(|i| {
                 let mut scaled = index;
-                if matches!(counter, Counter::Index(_)) && element > 1 {
-                    let by = self.number(Type::I32, element.trailing_zeros().into());
-                    scaled = self.inst(Op::Shl, Type::I32, 0, &[index, by]);
+                if matches!(counter, Counter::Index(_)) && elements[i] > 1 {
+                    let (op, by) = match elements[i].is_power_of_two() {
+                        true => (Op::Shl, elements[i].trailing_zeros()),
+                        false => (Op::Mul, elements[i]),
+                    };
+                    let by = self.number(Type::I32, by.into());
+                    scaled = self.inst(op, Type::I32, 0, &[index, by]);
                 }
                 self.inst(Op::Add, Type::I32, 0, &[params[i], scaled])
             }),
         };
+        self.index = Some(index);
         let tree = self.rng.bits();
         let damaged = self.shape.damaged.then(|| self.rng.below(copies));
         let reduction = *self.rng.pick(&[Op::Add, Op::Add, Op::Xor, Op::Or, Op::And]);
-        let mut total = sum;
+        let order = *self.rng.pick(&[Op::LtS, Op::LtU, Op::GtS, Op::GtU, Op::LeS, Op::GeU]);
+        let (mut total, mut last) = (sum, before);
         for copy in 0..copies {
             let mut local = Rng::new(if damaged == Some(copy) { tree ^ 77 } else { tree });
-            let value = self.tree(&mut local, arrays, copy, 3);
+            let mut value = self.tree(&mut local, arrays, copy, 3);
+            if let Some(before) = last {
+                let op = if ty.is_float() { *local.pick(&[Op::Fsub, Op::Fadd]) } else { *local.pick(&[Op::Sub, Op::Xor]) };
+                value = self.inst(op, ty, 0, &[value, before]);
+                last = Some(self.load(&mut local, arrays, 1, copy));
+            }
             if stores {
-                let op = match (ty, element) {
-                    (Type::I32, 1) => Op::Store8,
-                    (Type::I32, 2) => Op::Store16,
-                    _ => Op::Store,
-                };
                 let which = local.below(2) as usize;
-                let (address, offset) = self.address(&mut local, arrays[which], copy);
-                self.inst(op, Type::Void, offset, &[address, value]);
+                let rest = self.shape.elements[which] / self.shape.widths[which] - 1;
+                let near = local.bits();
+                self.store(&mut Rng::new(near), arrays, which, copy, 0, value);
+                for part in 1..=rest {
+                    let value = self.tree(&mut local, arrays, copy, 1);
+                    self.store(&mut Rng::new(near), arrays, which, copy, part, value);
+                }
             }
-            if let Some(so_far) = total {
+            total = total.map(|so_far| {
                 let args = if self.rng.percent(50) { [so_far, value] } else { [value, so_far] };
-                total = Some(self.inst(reduction, ty, 0, &args));
-            }
+                if !extreme {
+                    return self.inst(reduction, ty, 0, &args);
+                }
+                let compare = if args[0] == value { order } else { order.mirror().expect("an order") };
+                let condition = self.inst(compare, Type::I32, 0, &args);
+                let exchanged = self.rng.one_in(8);
+                self.inst(
+                    Op::Select,
+                    ty,
+                    0,
+                    &if exchanged { [condition, args[1], args[0]] } else { [condition, args[0], args[1]] },
+                )
+            });
         }
-        if let Some(so_far) = total.filter(|_| self.rng.one_in(4)) {
+        if let Some(so_far) = total.filter(|_| !extreme && self.rng.one_in(4)) {
             let constant = self.number(ty, 12);
             total = Some(self.inst(reduction, ty, 0, &[so_far, constant]));
         }
-        self.close(index, pointers, sum.zip(total), stride);
+        self.close(index, pointers, sum.zip(total), before.zip(last));
     }
 
     /// The ends of the phis, the branch, and the block after the loop.
-    fn close(&mut self, index: Value, pointers: Option<[Value; 3]>, sum: Option<(Value, Value)>, stride: u32) {
-        let Shape { copies, ty, counter, .. } = self.shape;
+    fn close(
+        &mut self,
+        index: Value,
+        pointers: Option<[Value; 3]>,
+        sum: Option<(Value, Value)>,
+        recurrence: Option<(Value, Value)>,
+    ) {
+        let Shape { copies, elements, ty, counter, .. } = self.shape;
         let params = self.params.clone();
         let step = match counter {
             Counter::Index(_) => copies,
             Counter::Down(_) => u32::MAX,
-            Counter::Negative => stride,
+            Counter::Negative => copies * elements[0],
         };
         let step = self.number(Type::I32, step.into());
         let next = self.inst(Op::Add, Type::I32, 0, &[index, step]);
         self.func.set_args(index, &[params[3], next]);
         let mut returned = vec![index, next];
         for (i, pointer) in pointers.into_iter().flatten().enumerate() {
-            let by = self.number(Type::I32, stride.into());
+            let by = self.number(Type::I32, (copies * elements[i]).into());
             let next = self.inst(Op::Add, Type::I32, 0, &[pointer, by]);
             self.func.set_args(pointer, &[params[i], next]);
             returned.push(pointer);
         }
         if let Some((phi, total)) = sum {
-            let start = params[if ty == Type::I32 { 5 } else { 6 }];
+            let start = params[param_of(ty)];
             self.func.set_args(phi, &[start, total]);
             returned.extend([phi, total]);
+        }
+        if let Some((phi, last)) = recurrence {
+            let start = if self.rng.percent(60) { self.small } else { None };
+            let start = start.unwrap_or(params[param_of(ty)]);
+            self.func.set_args(phi, &[start, last]);
+            returned.extend([phi, last]);
         }
         // Some loops test the value before the step.
         let tested = if self.rng.one_in(5) { index } else { next };
@@ -240,11 +318,11 @@ impl Maker<'_, '_> {
         self.inst(Op::Return, Type::Void, 0, &returned);
     }
 
-    /// The address of an element of a copy, and the offset of the access.
-    fn address(&mut self, rng: &mut Rng, base: Value, copy: u32) -> (Value, u64) {
-        let element = self.shape.element;
+    /// The address of an element of a copy, or of a part of it, and the offset of the access.
+    fn address(&mut self, rng: &mut Rng, arrays: [Value; 3], which: usize, copy: u32, part: u32) -> (Value, u64) {
+        let (element, base) = (self.shape.elements[which], arrays[which]);
         let near = if rng.percent(70) { 0 } else { element * rng.below(4) };
-        let distance = copy * element + near;
+        let distance = copy * element + near + part;
         match rng.below(3) {
             0 if distance > 0 => {
                 let by = self.number(Type::I32, distance.into());
@@ -259,15 +337,71 @@ impl Maker<'_, '_> {
         }
     }
 
+    /// A load of an element, converted to the type of the values.
+    fn load(&mut self, rng: &mut Rng, arrays: [Value; 3], which: usize, copy: u32) -> Value {
+        let Shape { ty, elements, widths, .. } = self.shape;
+        let element = elements[which];
+        let mut width = widths[which];
+        if which == 2 && width > 1 && rng.percent(40) {
+            width /= 2;
+        }
+        let part = if width < element { rng.below(element - width + 1) } else { 0 };
+        let single = ty == Type::F32 && width == 4 && rng.percent(60) || ty == Type::F64 && width == 4 && rng.percent(50);
+        let loaded = match ty {
+            Type::F32 | Type::F64 if single => Type::F32,
+            Type::F64 if width == 8 => Type::F64,
+            Type::I64 => Type::I64,
+            _ => Type::I32,
+        };
+        let signed = rng.percent(40);
+        let op = match (width, signed) {
+            (1, true) => Op::Load8S,
+            (1, false) => Op::Load8U,
+            (2, true) => Op::Load16S,
+            (2, false) => Op::Load16U,
+            (4, true) if loaded == Type::I64 => Op::Load32S,
+            (4, false) if loaded == Type::I64 => Op::Load32U,
+            _ => Op::Load,
+        };
+        let convert = if rng.percent(50) { Op::ConvertS } else { Op::ConvertU };
+        let (address, offset) = self.address(rng, arrays, which, copy, part);
+        let value = self.inst(op, loaded, offset, &[address]);
+        match (loaded, ty) {
+            (Type::F32, Type::F64) => self.inst(Op::Promote, ty, 0, &[value]),
+            (Type::I32, Type::F32 | Type::F64) => self.inst(convert, ty, 0, &[value]),
+            _ => value,
+        }
+    }
+
+    /// A store of a value, converted to a part of an element.
+    fn store(&mut self, rng: &mut Rng, arrays: [Value; 3], which: usize, copy: u32, part: u32, value: Value) {
+        let Shape { ty, widths, .. } = self.shape;
+        let element = widths[which];
+        let value = match ty {
+            Type::F64 if element == 4 => self.inst(Op::Demote, Type::F32, 0, &[value]),
+            Type::F32 if element < 4 || rng.percent(20) => self.inst(Op::TruncSatS, Type::I32, 0, &[value]),
+            _ => value,
+        };
+        let op = match (element, self.func.ty(value)) {
+            (1, _) => Op::Store8,
+            (2, _) => Op::Store16,
+            (4, Type::I64) => Op::Store32,
+            _ => Op::Store,
+        };
+        let (address, offset) = self.address(rng, arrays, which, copy, part * element);
+        self.inst(op, Type::Void, offset, &[address, value]);
+    }
+
     /// A tree of operations on loads, invariant values and constants. `rng` is the same for each copy.
     fn tree(&mut self, rng: &mut Rng, arrays: [Value; 3], copy: u32, depth: u32) -> Value {
-        let Shape { ty, element, .. } = self.shape;
+        let Shape { ty, widths, .. } = self.shape;
+        let element = widths.into_iter().max().expect("there are three");
         if depth == 0 || rng.one_in(4) {
             return self.leaf(rng, arrays, copy);
         }
         let a = self.tree(rng, arrays, copy, depth - 1);
         let float = ty.is_float();
-        let kind = rng.below(if float { 9 } else { 12 });
+        let kind = rng.below(if float { 9 } else { 16 });
         let shift = |rng: &mut Rng| u64::from(rng.below(8 * element));
         match (float, kind) {
             (true, 0) => return self.inst(*rng.pick(&[Op::Fabs, Op::Fneg, Op::Fsqrt, Op::Fceil]), ty, 0, &[a]),
@@ -279,6 +413,16 @@ impl Maker<'_, '_> {
             (false, 1) if ty == Type::I32 => {
                 return self.inst(*rng.pick(&[Op::Shl, Op::ShrU, Op::ShrS]), ty, 0, &[a, self.params[5]]);
             }
+            (false, 12..) => {
+                let (op, by) = match kind {
+                    12 => (*rng.pick(&[Op::Rotl, Op::Rotr]), u64::from(rng.below(70))),
+                    13 => (Op::DivS, 1 << rng.below(20)),
+                    14 => (Op::DivU, u64::from(1 + rng.below(1000))),
+                    _ => return self.inst(*rng.pick(&[Op::Sext8, Op::Sext16]), ty, 0, &[a]),
+                };
+                let by = self.number(ty, by);
+                return self.inst(op, ty, 0, &[a, by]);
+            }
             _ => {}
         }
         let b = self.tree(rng, arrays, copy, depth - 1);
@@ -287,7 +431,16 @@ impl Maker<'_, '_> {
                 true => *rng.pick(&[Op::Flt, Op::Fge, Op::Feq]),
                 false => *rng.pick(&[Op::LtS, Op::LtU, Op::GeS, Op::Ne, Op::GtU]),
             };
-            let condition = self.inst(op, Type::I32, 0, &[a, b]);
+            let mut condition = self.inst(op, Type::I32, 0, &[a, b]);
+            match rng.below(6) {
+                0 => condition = self.inst(Op::Eqz, Type::I32, 0, &[condition]),
+                1 if !float => {
+                    let zero = self.inst(Op::Eqz, Type::I32, 0, &[a]);
+                    condition = self.inst(*rng.pick(&[Op::And, Op::Or]), Type::I32, 0, &[condition, zero]);
+                }
+                2 if ty == Type::I32 => return condition,
+                _ => {}
+            }
             return self.inst(Op::Select, ty, 0, &[condition, a, b]);
         }
         let op = match float {
@@ -300,17 +453,9 @@ impl Maker<'_, '_> {
     }
 
     fn leaf(&mut self, rng: &mut Rng, arrays: [Value; 3], copy: u32) -> Value {
-        let Shape { ty, element, .. } = self.shape;
-        match rng.below(8) {
-            0 => {
-                let which = match ty {
-                    Type::I32 => 5,
-                    Type::I64 => 6,
-                    Type::F32 => 7,
-                    _ => 8,
-                };
-                self.params[which]
-            }
+        let ty = self.shape.ty;
+        match rng.below(9) {
+            0 => self.params[param_of(ty)],
             1 => {
                 let bits = match ty {
                     Type::I32 => u64::from(rng.bits() as u32 >> rng.below(32)),
@@ -322,17 +467,27 @@ impl Maker<'_, '_> {
             }
             // From one address in all rounds.
             2 if rng.one_in(3) => self.inst(Op::Load, ty, 8, &[self.params[2]]),
+            3 if self.shape.ramps => {
+                let further = self.number(Type::I32, (copy * 3).into());
+                let index = self.index.expect("it was made before");
+                let value = self.inst(Op::Add, Type::I32, 0, &[index, further]);
+                if ty == Type::F32 { self.inst(Op::ConvertS, ty, 0, &[value]) } else { value }
+            }
             _ => {
-                let op = match (ty, element) {
-                    (Type::I32, 1) => *rng.pick(&[Op::Load8U, Op::Load8U, Op::Load8S]),
-                    (Type::I32, 2) => *rng.pick(&[Op::Load16U, Op::Load16U, Op::Load16S]),
-                    _ => Op::Load,
-                };
                 let which = rng.below(3) as usize;
-                let (address, offset) = self.address(rng, arrays[which], copy);
-                self.inst(op, ty, offset, &[address])
+                self.load(rng, arrays, which, copy)
             }
         }
+    }
+}
+
+/// The index of a parameter of this type that is not an address.
+fn param_of(ty: Type) -> usize {
+    match ty {
+        Type::I32 => 5,
+        Type::I64 => 6,
+        Type::F32 => 7,
+        _ => 8,
     }
 }
 

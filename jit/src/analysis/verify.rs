@@ -19,8 +19,8 @@
 //!     and its results are defined on the normal edge only;
 //! 12. the edges of a `throw`, and those of a `try` except the last, lead to landing blocks, which begin with a `catch` after
 //!     their phis, each once; no other edge leads there; a `try` directly follows a call and its results;
-//! 13. a v256 is a phi, loaded, stored, or operand or result of an operation whose lanes do not cross; no
-//!     block in which one is live calls or polls.
+//! 13. a v256 is a phi, loaded, stored, or operand or result of `half`, `join`, `splice`, an operation whose lanes do not cross,
+//!     or one that widens a v128; no block in which one is live calls or polls.
 //!
 //! The first violation is reported.
 
@@ -324,6 +324,11 @@ impl<'f, 'a> Verifier<'f, 'a> {
                 self.check(8, inst.imm < 2, || "there are two halves".into())?;
                 self.result(Type::V128).and_then(|()| self.args(&[ExpectedType::Is(Type::V256)]))
             }
+            Family::Simd(Simd::Join) => self.result(Type::V256).and_then(|()| self.args(&[ExpectedType::Is(Type::V128); 2])),
+            Family::Simd(Simd::Splice) => {
+                self.check(8, matches!(inst.imm, 1 | 2 | 4 | 8), || "a lane has 1, 2, 4 or 8 bytes".into())?;
+                self.result(Type::V256).and_then(|()| self.args(&[ExpectedType::Is(Type::V256); 2]))
+            }
             Family::Load(_) | Family::Store(_) => self.access(self.addresses(inst.aux)),
             Family::Memory(op) => self.memory(op),
             Family::Global(op) => self.global(op),
@@ -502,12 +507,13 @@ impl<'f, 'a> Verifier<'f, 'a> {
         };
         let long = inst.ty == Type::V256;
         let vector = ExpectedType::Is(Type::V128);
-        let widened = |expected| if long && expected == vector { ExpectedType::Is(Type::V256) } else { expected };
+        let widens = inst.widens();
+        let widened = |expected| if long && expected == vector && !widens { ExpectedType::Is(Type::V256) } else { expected };
         self.args(&expected.into_iter().map(widened).collect::<Vec<_>>())?;
         let immediates = &inst.args[operands.len()..];
         self.check(7, immediates.iter().all(constant), || "operands in place of immediates are constant".into())?;
         let apart = op.lanes().is_some_and(|lanes| lanes.op.is_lanewise() && lanes.from.lane_bits() == lanes.shape.lane_bits());
-        self.check(13, !long || apart, || format!("the lanes of {} cross", op.mnemonic()))?;
+        self.check(13, !long || apart || widens, || format!("the lanes of {} cross", op.mnemonic()))?;
         self.result(if long { Type::V256 } else { result.into() })
     }
 

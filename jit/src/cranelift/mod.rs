@@ -359,7 +359,7 @@ impl Translator<'_, '_> {
                 Reference::ElementDiffers | Reference::FuncDiffers => return Err(unsupported("guards of inlined calls".into())),
             },
             Family::Simd(Simd::Vector) => Some(self.vector(value)),
-            Family::Simd(Simd::Half) => return Err(unsupported("half of a vector of 256 bits".into())),
+            Family::Simd(Simd::Half | Simd::Join | Simd::Splice) => return Err(unsupported("a vector of 256 bits".into())),
             Family::Load(op) => Some(self.load(op, value)),
             Family::Store(op) => self.store(op, value),
             Family::Memory(op) => self.memory(op, value),

@@ -331,10 +331,20 @@ impl<W: World> Machine<'_, '_, W> {
         let run = |machine: &mut Self, upper: bool| -> Result<u128, Trap> {
             let mut args = [0; MAX_ARGS];
             args.iter_mut().zip(inst.args.iter()).for_each(|(slot, &arg)| *slot = machine.half(arg, upper));
+            if upper && inst.widens() {
+                args[0] >>= 64;
+            }
             let args = &args[..inst.args.len().min(MAX_ARGS)];
             Ok(match inst.op.family() {
                 Family::Leaf(_) => unreachable!("the verifier allows no v256 here"),
                 Family::Simd(Simd::Half) => machine.half(inst.args[0], inst.imm != 0),
+                Family::Simd(Simd::Join) => args[usize::from(upper)],
+                Family::Simd(Simd::Splice) => {
+                    // The 16 bytes before this half of the second vector end with the lane.
+                    let before = if upper { machine.half(inst.args[1], false) } else { machine.half(inst.args[0], true) };
+                    let bits = 8 * inst.imm as u32;
+                    args[1] << bits | before >> (128 - bits)
+                }
                 Family::Simd(Simd::Vector) => machine.vector(value, inst, args),
                 // The upper half comes first: if it is in bounds, the lower one is, so that no store is done in part.
                 Family::Load(_) | Family::Store(Store::Store) => {
@@ -372,7 +382,7 @@ impl<W: World> Machine<'_, '_, W> {
             Family::Integer(_) | Family::Compare(_) | Family::Bits(_) | Family::Convert(_) => self.numeric(inst, slots)?.into(),
             Family::Float(_) | Family::FloatUnary(_) | Family::FloatCompare(_) => self.numeric(inst, slots)?.into(),
             Family::Simd(Simd::Vector) => self.vector(value, inst, args),
-            Family::Simd(Simd::Half) => unreachable!("its argument is a v256"),
+            Family::Simd(Simd::Half | Simd::Join | Simd::Splice) => unreachable!("it has a v256"),
             Family::Load(_) | Family::Store(_) => self.access(value, inst, args)?,
             Family::Reference(op) => match op {
                 Reference::RefIsNull => (semantics::ref_is_null(slots[0] as i64) as u32).into(),

@@ -8,7 +8,7 @@
 use super::index::{Block, Value};
 use super::inlined::Copies;
 use super::list::{Args, List};
-use super::ops::{Fields, Op, Type};
+use super::ops::{Fields, Op, Type, vector_opcode};
 use super::probability::Probability;
 use crate::slow_growth;
 use bumpalo::Bump;
@@ -36,6 +36,12 @@ pub struct Inst<'a> {
 }
 
 impl Inst<'_> {
+    /// Whether it widens all lanes of a v128, and so gives a v256.
+    pub fn widens(&self) -> bool {
+        let lanes = || vector_opcode(self.aux).and_then(Opcode::lanes);
+        self.ty == Type::V256 && self.op == Op::Vector && lanes().is_some_and(|lanes| lanes.op.widens_low_half())
+    }
+
     /// `aux` and `imm` packed into the first argument of the helper that the operation calls: the segment, or the memory or
     /// table in the low half and its source or segment in the high half.
     pub fn helper_immediates(&self) -> u64 {

@@ -193,7 +193,8 @@ fn fields_are_those_of_the_name() {
             Family::Reference(Reference::RefFunc | Reference::FuncDiffers) => Fields::Func,
             Family::Reference(Reference::ElementDiffers) => Fields::Element,
             Family::Simd(Simd::Vector) => Fields::Vector,
-            Family::Simd(Simd::Half) => Fields::Number,
+            Family::Simd(Simd::Half | Simd::Splice) => Fields::Number,
+            Family::Simd(Simd::Join) => Fields::None,
             Family::Accounting(Accounting::Poll | Accounting::FuelLeft | Accounting::Epoch | Accounting::Deadline) => {
                 Fields::None
             }

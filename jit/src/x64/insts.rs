@@ -165,9 +165,14 @@ macro_rules! for_each_asm {
             // Signed lanes, saturated to half their width.
             PackS, "vpackss", ThreeAddress, flags: keeps, traps: no, clobbers: none, lanes(0, 0x163, 0x16B, 0);
             PackU, "vpackus", ThreeAddress, flags: keeps, traps: no, clobbers: none, lanes(0, 0x167, 0x22B, 0);
-            // Extends the lanes of the lower half. A memory operand has 8 bytes.
+            // Extends the lanes of the lower half, or, for 256 bits, all of them. A memory operand has half of the bytes of the result.
             PextendS, "vpmovsx", Move, flags: keeps, traps: no, clobbers: none, lanes(0x220, 0x223, 0x225, 0);
             PextendU, "vpmovzx", Move, flags: keeps, traps: no, clobbers: none, lanes(0x230, 0x233, 0x235, 0);
+            // To lanes four and eight times as wide: a memory operand has a fourth or an eighth of the bytes of the result.
+            PextendFourS, "vpmovsx_4", Move, flags: keeps, traps: no, clobbers: none, lanes(0x221, 0x224, 0, 0);
+            PextendFourU, "vpmovzx_4", Move, flags: keeps, traps: no, clobbers: none, lanes(0x231, 0x234, 0, 0);
+            PextendEightS, "vpmovsx_8", Move, flags: keeps, traps: no, clobbers: none, lanes(0x222, 0, 0, 0);
+            PextendEightU, "vpmovzx_8", Move, flags: keeps, traps: no, clobbers: none, lanes(0x232, 0, 0, 0);
             // A memory operand is one lane.
             Pbroadcast, "vpbroadcast", Move, flags: keeps, traps: no, clobbers: none, lanes(0x278, 0x279, 0x258, 0x259);
             Pshufb, "vpshufb", ThreeAddress, flags: keeps, traps: no, clobbers: none, lanes(0x200, 0, 0, 0);
@@ -207,7 +212,7 @@ macro_rules! for_each_asm {
             VroundAll, "vroundp", MoveImm, flags: keeps, traps: no, clobbers: none, lanes(0, 0, 0x308, 0x309);
             // `imm` is the predicate.
             VcmpAll, "vcmpp", ThreeImm, flags: keeps, traps: no, clobbers: none, packed(0xC2);
-            // Conversions, named by source and result. If lanes get wider, a memory operand has 8 bytes.
+            // Conversions, named by source and result. If lanes get wider, a memory operand has half of the bytes.
             IntToSingle, "vcvtdq2ps", Move, flags: keeps, traps: no, clobbers: none, vex(0, 1, 0x5B);
             IntToDouble, "vcvtdq2pd", Move, flags: keeps, traps: no, clobbers: none, vex(2, 1, 0xE6);
             SingleToInt, "vcvttps2dq", Move, flags: keeps, traps: no, clobbers: none, vex(2, 1, 0x5B);
@@ -714,11 +719,12 @@ impl Asm {
     /// right operand that is a count, one lane or a half.
     pub const fn is_on_halves(self) -> bool {
         use Asm::{
-            IntToSingle, Pabs, PackS, PackU, Padd, PaddSatS, PaddSatU, Pand, Pandn, Pavg, Pblend, Pbroadcast, Pcmpeq, Pcmpgt,
-            PermuteHalves, Pmadd, PmaddMixed, PmaxS, PmaxU, PminS, PminU, PmulRound, PmulS, PmulU, PmulhS, PmulhU, Pmull, Pones,
-            Por, Pshufb, Pshufd, Psll, PsllImm, Psra, PsraImm, Psrl, PsrlImm, Psub, PsubSatS, PsubSatU, PunpckHigh, PunpckLow,
-            Pxor, SingleToInt, VaddAll, Vand, VcmpAll, VdivAll, VmaxAll, VminAll, Vmov, VmovTo, VmulAll, Vor, VroundAll,
-            VsqrtAll, VsubAll, Vxor,
+            IntToDouble, IntToSingle, Pabs, PackS, PackU, Padd, PaddSatS, PaddSatU, Palignr, Pand, Pandn, Pavg, Pblend,
+            Pbroadcast, Pcmpeq, Pcmpgt, PermuteHalves, PextendEightS, PextendEightU, PextendFourS, PextendFourU, PextendS,
+            PextendU, Pmadd, PmaddMixed, PmaxS, PmaxU, PminS, PminU, PmulRound, PmulS, PmulU, PmulhS, PmulhU, Pmull, Pones, Por,
+            Pshufb, Pshufd, Psll, PsllImm, Psra, PsraImm, Psrl, PsrlImm, Psub, PsubSatS, PsubSatU, PunpckHigh, PunpckLow, Pxor,
+            SingleToDouble, SingleToInt, VaddAll, Vand, VcmpAll, VdivAll, VmaxAll, VminAll, Vmov, VmovTo, VmulAll, Vor,
+            VroundAll, VsqrtAll, VsubAll, Vxor,
         };
         matches!(
             self,
@@ -766,6 +772,13 @@ impl Asm {
                 | Pbroadcast
                 | Pshufb
                 | Pshufd
+                | PextendS
+                | PextendU
+                | PextendFourS
+                | PextendFourU
+                | PextendEightS
+                | PextendEightU
+                | Palignr
                 | Pblend
                 | VaddAll
                 | VmulAll
@@ -777,6 +790,8 @@ impl Asm {
                 | VroundAll
                 | VcmpAll
                 | IntToSingle
+                | IntToDouble
+                | SingleToDouble
                 | SingleToInt
                 | PermuteHalves
         )

@@ -1,10 +1,15 @@
 //! Makes the blocks of a vector loop: check, set-up, loop and exit.
 
-use super::plan::{Node, Plan, Reduction, VECTOR};
+mod memory;
+
+use super::pack;
+use super::plan::Plan;
 use super::precheck::{self, Extent, Numbers};
+use super::work::{Combine, Count, Node, Ramp, Reduction};
 use crate::analysis::counted::{Linear, Test};
 use crate::ir::{Block, Func, Op, Probability, Type, Value};
 use rustc_hash::FxHashMap;
+use weir_bytecode::lanes::{Integer, Lane, LaneOp, Lanes, Shape, Widen};
 use weir_bytecode::{Module, Opcode};
 
 /// The base-2 logarithm of the size of a page, if there is no module.
@@ -17,7 +22,8 @@ pub fn emit(func: &mut Func<'_>, module: Option<&Module>, plan: &Plan) {
     let pc = func.terminator(plan.block).map_or(0, |branch| func.inst(branch).pc);
     let starts: FxHashMap<Value, Value> = func.phis(plan.block).map(|phi| (phi, func.args(phi)[plan.entry])).collect();
     let own: Vec<Value> = func.block(plan.block).insts.to_vec();
-    let mut e = Emit { func, module, plan, pc, starts, own, copies: FxHashMap::default(), out: Vec::new() };
+    let mut e =
+        Emit { func, module, plan, pc, starts, own, copies: FxHashMap::default(), rows: FxHashMap::default(), out: Vec::new() };
     e.run();
 }
 
@@ -32,6 +38,8 @@ struct Emit<'e, 'a> {
     own: Vec<Value>,
     /// Copies of invariant values of the loop.
     copies: FxHashMap<Value, Value>,
+    /// Loads of a round of the vector loop, by group, distance and bytes.
+    rows: FxHashMap<(usize, u64, u64), Value>,
     /// The instructions of the current block so far.
     out: Vec<Value>,
 }
@@ -44,6 +52,10 @@ struct Carried {
     addresses: Vec<Option<Value>>,
     /// By reduction and vector, the result so far.
     sums: Vec<Vec<Value>>,
+    /// By recurrence, the last vector of the round before.
+    before: Vec<Value>,
+    /// By ramp, the first vector of the round.
+    ramps: Vec<Value>,
 }
 
 impl Numbers for Emit<'_, '_> {
@@ -119,7 +131,8 @@ impl Emit<'_, '_> {
         let total = self.vector_rounds(rounds);
         let first = self.set_up(total);
         let splats = self.splats();
-        for &value in plan.reductions.iter().flat_map(|reduction| &reduction.invariants) {
+        let steps = self.ramp_steps();
+        for &value in plan.work.reductions.iter().flat_map(|reduction| &reduction.invariants) {
             self.invariant(value);
         }
         self.end(setup, Op::Jump, &[]);
@@ -134,7 +147,7 @@ impl Emit<'_, '_> {
             self.func.add_edge(head, work);
         }
         self.charge();
-        let next = self.body(&at_head, &splats);
+        let next = self.body(&at_head, &splats, &steps);
         let zero = self.number(Type::I64, 0);
         let goes_on = self.inst(Op::Ne, Type::I32, 0, &[next.left, zero]);
         let branch = self.end(work, Op::Branch, &[goes_on]);
@@ -306,21 +319,74 @@ impl Emit<'_, '_> {
     fn set_up(&mut self, left: Value) -> Carried {
         let plan = self.plan;
         let addresses = plan.groups.iter().map(|group| (group.stride != 0).then(|| self.linear(&group.base))).collect();
-        let sums = plan.reductions.iter().map(|reduction| {
-            let bits = if reduction.op == Op::And { u64::MAX } else { 0 };
-            (0..plan.vectors).map(|_| self.neutral(bits)).collect()
-        });
-        Carried { left, addresses, sums: sums.collect() }
+        let mut sums = Vec::new();
+        for reduction in &plan.work.reductions {
+            let neutral = match reduction.combine {
+                Combine::Op(Op::And) => self.pattern(Type::V256, u64::MAX),
+                Combine::Op(_) => self.pattern(Type::V256, 0),
+                Combine::Extreme(_) => self.splat(self.starts[&reduction.phi]),
+            };
+            sums.push(vec![neutral; plan.vectors as usize]);
+        }
+        let before = plan.work.recurrences.iter().map(|recurrence| self.splat(self.starts[&recurrence.phi])).collect();
+        let ramps = plan.work.ramps.iter().map(|ramp| self.ramp(ramp)).collect();
+        Carried { left, addresses, sums, before, ramps }
     }
 
-    fn neutral(&mut self, bits: u64) -> Value {
+    /// A constant vector of these 64 bits.
+    fn pattern(&mut self, ty: Type, bits: u64) -> Value {
         let half = self.number(Type::I64, bits);
-        self.vector(Opcode::V128Const, Type::V256, 0, &[half, half])
+        self.vector(Opcode::V128Const, ty, 0, &[half, half])
+    }
+
+    /// The low bits of a constant in all lanes.
+    fn lanes_of(&mut self, number: u64) -> Value {
+        let bits = 8 * self.plan.lane;
+        let low = if bits == 64 { number } else { number & ((1 << bits) - 1) };
+        self.pattern(Type::V256, (0..64).step_by(bits as usize).fold(0, |all, at| all | low << at))
+    }
+
+    /// A number in all lanes.
+    fn splat(&mut self, number: Value) -> Value {
+        let ty = self.func.ty(number);
+        let mut number = number;
+        if ty == Type::I64 && self.plan.lane < 8 {
+            number = self.inst(Op::Wrap, Type::I32, 0, &[number]);
+        }
+        let shape = self.shape(self.plan.lane, ty.is_float());
+        let splat = instruction(Lanes { from: shape, shape, op: LaneOp::Lane(Lane::Splat) });
+        self.vector(splat, Type::V256, 0, &[number])
+    }
+
+    fn shape(&self, bytes: u64, float: bool) -> Shape {
+        pack::shape(bytes, float).expect("a lane has 1, 2, 4 or 8 bytes, and 4 or 8 if it is a float")
+    }
+
+    /// `a + b` in each lane.
+    fn sum_of_lanes(&mut self, a: Value, b: Value) -> Value {
+        let shape = self.shape(self.plan.lane, false);
+        let add = instruction(Lanes { from: shape, shape, op: LaneOp::Integer(Integer::Add) });
+        self.vector(add, Type::V256, 0, &[a, b])
+    }
+
+    /// The first vector of a ramp. A constant of 256 bits would have two equal halves: the distances have half the width.
+    fn ramp(&mut self, ramp: &Ramp) -> Value {
+        let first = self.linear(&ramp.form);
+        let first = self.splat(first);
+        let (lane, bits) = (self.plan.lane, 4 * self.plan.lane);
+        let mask = (1u128 << bits) - 1;
+        let packed = ramp.offsets.iter().rev().fold(0, |all, &offset| all << bits | (offset as u128 & mask));
+        let halves = [0, 64].map(|at| self.number(Type::I64, (packed >> at) as u64));
+        let packed = self.vector(Opcode::V128Const, Type::V128, 0, &halves);
+        let (from, shape) = (self.shape(lane / 2, false), self.shape(lane, false));
+        let widen = instruction(Lanes { from, shape, op: LaneOp::Widen(Widen::ExtendLowS) });
+        let offsets = self.vector(widen, Type::V256, 0, &[packed]);
+        self.sum_of_lanes(first, offsets)
     }
 
     /// By node, the vector that does not change.
     fn splats(&mut self) -> Vec<Option<Value>> {
-        let nodes = &self.plan.nodes;
+        let nodes = &self.plan.work.nodes;
         nodes
             .iter()
             .map(|node| match node {
@@ -336,14 +402,22 @@ impl Emit<'_, '_> {
                     self.out.push(value);
                     Some(self.vector(*splat, Type::V256, 0, &[value]))
                 }
-                Node::Shift(_, _, count) => {
+                Node::Number(number) => Some(self.lanes_of(*number)),
+                Node::Shift(_, _, Count::Value(count)) => {
                     // So that the count is not computed in the loop.
                     self.invariant(*count);
                     None
                 }
-                Node::Load(..) | Node::Op(..) => None,
+                Node::Shift(_, _, Count::Number(_)) | Node::Load(_) | Node::Op(..) | Node::Splice(_) | Node::Ramp(_) => None,
             })
             .collect()
+    }
+
+    /// By ramp, what to add for each vector of a round, and for the next round.
+    fn ramp_steps(&mut self) -> Vec<Vec<Value>> {
+        let plan = self.plan;
+        let steps = |ramp: &Ramp| (0..=plan.vectors).map(|which| self.lanes_of(u64::from(ramp.step) * which)).collect();
+        plan.work.ramps.iter().map(steps).collect()
     }
 
     fn phi(&mut self, ty: Type) -> Value {
@@ -355,7 +429,9 @@ impl Emit<'_, '_> {
         let left = self.phi(Type::I64);
         let addresses = first.addresses.iter().map(|address| address.map(|_| self.phi(Type::I32))).collect();
         let sums = first.sums.iter().map(|sums| sums.iter().map(|_| self.phi(Type::V256)).collect()).collect();
-        Carried { left, addresses, sums }
+        let before = first.before.iter().map(|_| self.phi(Type::V256)).collect();
+        let ramps = first.ramps.iter().map(|_| self.phi(Type::V256)).collect();
+        Carried { left, addresses, sums, before, ramps }
     }
 
     /// Sets the arguments of the phis at the head.
@@ -391,21 +467,20 @@ impl Emit<'_, '_> {
     }
 
     /// The work of a round, and what it passes on.
-    fn body(&mut self, at: &Carried, splats: &[Option<Value>]) -> Carried {
+    fn body(&mut self, at: &Carried, splats: &[Option<Value>], steps: &[Vec<Value>]) -> Carried {
         let plan = self.plan;
-        let all: Vec<Vec<Value>> = (0..plan.vectors).map(|which| self.nodes(at, splats, which)).collect();
-        for store in &plan.stores {
+        let mut all: Vec<Vec<Value>> = Vec::new();
+        for which in 0..plan.vectors {
+            let vectors = self.nodes(at, splats, steps, &all, which);
+            all.push(vectors);
+        }
+        for store in &plan.work.stores {
             for which in 0..plan.vectors {
-                let address = at.addresses[store.group].expect("stores are not to one address");
-                let inst = self.func.inst(store.store);
-                let (pc, aux) = (inst.pc, inst.aux);
-                let vector = all[which as usize][store.node];
-                let value = self.func.create(Op::Store, Type::Void, pc, aux, store.at + which * VECTOR, &[address, vector]);
-                self.out.push(value);
+                self.store(at, store, &all[which as usize], which);
             }
         }
         let mut sums = Vec::new();
-        for (reduction, so_far) in plan.reductions.iter().zip(&at.sums) {
+        for (reduction, so_far) in plan.work.reductions.iter().zip(&at.sums) {
             let vectors = all.iter().map(|vectors| vectors[reduction.node]);
             let added =
                 so_far.iter().zip(vectors).map(|(&sum, vector)| self.vector(reduction.lanes, Type::V256, 0, &[sum, vector]));
@@ -418,35 +493,47 @@ impl Emit<'_, '_> {
             })
         });
         let addresses = addresses.collect();
+        let last = all.last().expect("there is a vector");
+        let before = plan.work.recurrences.iter().map(|recurrence| last[recurrence.node]).collect();
+        let grown = at.ramps.iter().zip(steps);
+        let ramps = grown.map(|(&ramp, steps)| self.sum_of_lanes(ramp, steps[plan.vectors as usize])).collect();
         let one = self.constant(1);
-        Carried { left: self.sub(at.left, one), addresses, sums }
+        Carried { left: self.sub(at.left, one), addresses, sums, before, ramps }
     }
 
-    /// The vectors with this number of all nodes.
-    fn nodes(&mut self, at: &Carried, splats: &[Option<Value>], which: u64) -> Vec<Value> {
+    /// The vectors with the number `which` of all nodes; `earlier` are those with lower numbers.
+    fn nodes(
+        &mut self,
+        at: &Carried,
+        splats: &[Option<Value>],
+        steps: &[Vec<Value>],
+        earlier: &[Vec<Value>],
+        which: u64,
+    ) -> Vec<Value> {
+        let work = &self.plan.work;
         let mut vectors: Vec<Value> = Vec::new();
-        for (node, &splat) in self.plan.nodes.iter().zip(splats) {
+        for (node, &splat) in work.nodes.iter().zip(splats) {
             let vector = match node {
-                Node::Splat(..) | Node::Uniform(..) => splat.expect("it was made before the loop"),
-                Node::Load(group, distance, load) => {
-                    let address = at.addresses[*group].expect("its address moves");
-                    let inst = self.func.inst(*load);
-                    let (pc, aux) = (inst.pc, inst.aux);
-                    let value = self.func.create(Op::Load, Type::V256, pc, aux, distance + which * VECTOR, &[address]);
-                    self.out.push(value);
-                    value
-                }
+                Node::Splat(..) | Node::Number(_) | Node::Uniform(..) => splat.expect("it was made before the loop"),
+                Node::Load(load) => self.load(at, load, which),
                 Node::Op(opcode, args) => {
                     let args: Vec<Value> = args.iter().map(|&arg| vectors[arg]).collect();
                     self.vector(*opcode, Type::V256, 0, &args)
                 }
                 Node::Shift(opcode, arg, count) => {
-                    let count = match self.func.as_const(*count) {
-                        Some(bits) => self.number(Type::I32, bits),
-                        None => self.invariant(*count),
+                    let count = match count {
+                        Count::Number(bits) => self.number(Type::I32, *bits),
+                        Count::Value(value) => self.invariant(*value),
                     };
                     self.vector(*opcode, Type::V256, 0, &[vectors[*arg], count])
                 }
+                Node::Splice(recurrence) => {
+                    let node = work.recurrences[*recurrence].node;
+                    let before = earlier.last().map_or(at.before[*recurrence], |vectors| vectors[node]);
+                    self.inst(Op::Splice, Type::V256, self.plan.lane, &[before, vectors[node]])
+                }
+                Node::Ramp(ramp) if which == 0 => at.ramps[*ramp],
+                Node::Ramp(ramp) => self.sum_of_lanes(at.ramps[*ramp], steps[*ramp][which as usize]),
             };
             vectors.push(vector);
         }
@@ -465,9 +552,12 @@ impl Emit<'_, '_> {
             let added = self.inst(Op::Mul, Type::I32, 0, &[done, step]);
             values.insert(induction.phi, self.inst(Op::Add, Type::I32, 0, &[induction.start, added]));
         }
-        for (reduction, sums) in plan.reductions.iter().zip(&last.sums) {
+        for (reduction, sums) in plan.work.reductions.iter().zip(&last.sums) {
             let sum = self.reduced(reduction, sums);
             values.insert(reduction.phi, self.with_invariants(reduction, sum, vector_rounds));
+        }
+        for (recurrence, &before) in plan.work.recurrences.iter().zip(&last.before) {
+            values.insert(recurrence.phi, self.last_lane(before, self.func.ty(recurrence.phi)));
         }
         self.end(exit, Op::Jump, &[]);
         self.func.add_edge(exit, body);
@@ -494,6 +584,18 @@ impl Emit<'_, '_> {
         sum
     }
 
+    /// The last number of a vector. The bits of a number that is wider than a lane are zero above it.
+    fn last_lane(&mut self, vector: Value, ty: Type) -> Value {
+        let [_, high] = self.halves(vector);
+        let lane = self.plan.lane;
+        let shape = self.shape(lane, ty.is_float());
+        let op = LaneOp::Lane(if lane < 4 { Lane::ExtractLaneU } else { Lane::ExtractLane });
+        let extract = instruction(Lanes { from: shape, shape, op });
+        let extracted = if ty == Type::I64 && lane < 8 { Type::I32 } else { ty };
+        let number = self.vector(extract, extracted, 16 / lane - 1, &[high]);
+        if extracted == ty { number } else { self.inst(Op::ExtendU, ty, 0, &[number]) }
+    }
+
     /// The reduction of the start and all lanes.
     fn reduced(&mut self, reduction: &Reduction, sums: &[Value]) -> Value {
         let ty = self.func.ty(reduction.phi);
@@ -501,7 +603,7 @@ impl Emit<'_, '_> {
         for &other in &sums[1..] {
             sum = self.vector(reduction.lanes, Type::V256, 0, &[sum, other]);
         }
-        let halves = [0, 1].map(|half| self.inst(Op::Half, Type::V128, half, &[sum]));
+        let halves = self.halves(sum);
         let sum = self.vector(reduction.lanes, Type::V128, 0, &halves);
         let (extract, lanes) = match ty {
             Type::I32 => (Opcode::I32x4ExtractLane, 4),
@@ -512,16 +614,27 @@ impl Emit<'_, '_> {
         let mut result = self.starts[&reduction.phi];
         for lane in 0..lanes {
             let number = self.vector(extract, ty, lane, &[sum]);
-            result = self.inst(reduction.op, ty, 0, &[result, number]);
+            result = match reduction.combine {
+                Combine::Op(op) => self.inst(op, ty, 0, &[result, number]),
+                Combine::Extreme(compare) => {
+                    let beyond = self.inst(compare, Type::I32, 0, &[number, result]);
+                    self.inst(Op::Select, ty, 0, &[beyond, number, result])
+                }
+            };
         }
         result
     }
+}
+
+fn instruction(lanes: Lanes) -> Opcode {
+    pack::instruction(lanes).expect("there is an instruction for each shape")
 }
 
 impl Carried {
     /// All values, in one order.
     fn all(&self) -> impl Iterator<Item = Value> + '_ {
         let addresses = self.addresses.iter().flatten().copied();
-        std::iter::once(self.left).chain(addresses).chain(self.sums.iter().flatten().copied())
+        let vectors = self.sums.iter().flatten().chain(&self.before).chain(&self.ramps).copied();
+        std::iter::once(self.left).chain(addresses).chain(vectors)
     }
 }

@@ -190,6 +190,8 @@ impl Lower<'_, '_> {
             Family::Convert(op) => self.lower_conversion(op, value),
             Family::Simd(Simd::Vector) => self.lower_vector(value),
             Family::Simd(Simd::Half) => self.lower_half(value),
+            Family::Simd(Simd::Join) => self.lower_join(value),
+            Family::Simd(Simd::Splice) => self.lower_splice(value),
             Family::Reference(op) => match op {
                 Reference::NonNull => self.lower_non_null(value),
                 Reference::RefIsNull => self.lower_set(value, Comparison::Null),

@@ -56,6 +56,25 @@ impl Lower<'_, '_> {
         });
     }
 
+    /// Selects a vector of two halves.
+    pub(super) fn lower_join(&mut self, value: Value) {
+        let [low, high] = self.operands(value).map(|arg| self.reg(arg));
+        let dst = self.result(value);
+        // The lower halves of both registers.
+        self.push(Inst::new(Asm::PermuteHalves, Width::X).long(true).dst(dst).src(low).reg(high).imm(0x20));
+    }
+
+    /// Selects a lane of one vector before the lanes of another: in each half, bytes of the 16 before it and of its own.
+    pub(super) fn lower_splice(&mut self, value: Value) {
+        let [a, b] = self.operands(value).map(|arg| self.reg(arg));
+        let before = self.fresh_vector(true);
+        // The upper half of `a`, and the lower half of `b`.
+        self.push(Inst::new(Asm::PermuteHalves, Width::X).long(true).dst(before).src(a).reg(b).imm(0x21));
+        let first = 16 - self.func.inst(value).imm as i64;
+        let dst = self.result(value);
+        self.push(Inst::new(Asm::Palignr, Width::X).long(true).dst(dst).src(b).reg(before).imm(first));
+    }
+
     /// The type of the operands.
     fn vector_type(&self) -> Type {
         if self.long { Type::V256 } else { Type::V128 }
@@ -276,6 +295,11 @@ impl Lower<'_, '_> {
         Rm::Reg(self.reg(value))
     }
 
+    /// The operand of an instruction that widens lanes: all of it if the result is long, otherwise its lower half.
+    fn widened(&mut self, value: Value) -> Rm {
+        if self.long { self.rm(value, Type::V128) } else { self.low_half(value) }
+    }
+
     /// `op(src, rm)` in a new register.
     fn three(&mut self, op: Asm, width: Width, src: Reg, rm: impl Into<Rm>) -> Reg {
         self.three_imm(op, width, src, rm, 0)
@@ -416,6 +440,9 @@ impl Lower<'_, '_> {
 
     /// The lower or the upper half of the lanes, extended to twice their width.
     fn extend(&mut self, width: Width, a: Value, low: bool, signed: bool) -> Reg {
+        if low && self.long {
+            return self.extend_all(width, a, signed);
+        }
         if low {
             let a = self.low_half(a);
             return self.two(if signed { Asm::PextendS } else { Asm::PextendU }, width, a);
@@ -427,6 +454,30 @@ impl Lower<'_, '_> {
         }
         let zero = self.vector_constant_reg(0);
         self.three(Asm::PunpckHigh, width, a, zero)
+    }
+
+    /// All lanes of a vector of 128 bits, extended to twice their width, or further if they were extended before.
+    fn extend_all(&mut self, width: Width, a: Value, signed: bool) -> Reg {
+        let op = LaneOp::Widen(if signed { Widen::ExtendLowS } else { Widen::ExtendLowU });
+        let (mut narrowest, mut inner, mut times) = (width, a, 2);
+        while let Some(value) = self.single(inner, Type::V128).filter(|&value| self.func.op(value) == Op::Vector)
+            && self.lanes(value).op == op
+        {
+            (narrowest, inner, times) = (lane_width(self.lanes(value).from), self.func.args(value)[0], 2 * times);
+        }
+        let (op, loaded) = match (times, signed) {
+            (2, true) => (Asm::PextendS, Op::Load),
+            (2, false) => (Asm::PextendU, Op::Load),
+            (4, true) => (Asm::PextendFourS, Op::Load64U),
+            (4, false) => (Asm::PextendFourU, Op::Load64U),
+            (_, true) => (Asm::PextendEightS, Op::Load32U),
+            (_, false) => (Asm::PextendEightU, Op::Load32U),
+        };
+        // A load may be folded if it has as many bytes as the instruction reads.
+        let inner = self.resolve(inner);
+        let folds = self.func.op(inner) == loaded && self.can_fold_load(inner, Type::V128);
+        let rm = if folds { Rm::Mem(self.fold(inner)) } else { Rm::Reg(self.reg(inner)) };
+        self.two(op, narrowest, rm)
     }
 
     /// Sums of adjacent lanes, in lanes twice as wide: products with ones.

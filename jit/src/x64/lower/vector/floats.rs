@@ -52,7 +52,7 @@ impl Lower<'_, '_> {
             Convert::ConvertS => self.of_all(Asm::IntToSingle, Width::X, a),
             Convert::ConvertU => self.unsigned_to_singles(a),
             Convert::ConvertLowS => {
-                let a = self.low_half(a);
+                let a = self.widened(a);
                 self.two(Asm::IntToDouble, Width::X, a)
             }
             Convert::ConvertLowU => self.unsigned_to_doubles(a),
@@ -62,7 +62,7 @@ impl Lower<'_, '_> {
             Convert::TruncSatUZero | Convert::RelaxedTruncUZero => self.doubles_to_unsigned(a),
             Convert::DemoteZero => self.of_all(Asm::DoubleToSingle, Width::X, a),
             Convert::PromoteLow => {
-                let a = self.low_half(a);
+                let a = self.widened(a);
                 self.two(Asm::SingleToDouble, Width::X, a)
             }
         }
