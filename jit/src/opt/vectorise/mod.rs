@@ -18,8 +18,8 @@
 //!   original loop.
 //! - **Polls.** The head of the vector loop compares the epoch with the deadline. If the host must be called, the original loop does
 //!   it: it goes on from that round, because the host may change memory, fuel, or the size of the memory.
-//! - **Lanes** have one width in a loop, the least that is exact. Numbers in memory may be narrower, or parts of elements; see
-//!   [`pack`] and [`emit`].
+//! - **Lanes** have one width in a loop, the least that is exact. Numbers in memory may be narrower, or parts of elements: see the
+//!   files `pack` and `emit`.
 //! - **Floats.** Each operation of the original loop is done, on the same operands; there are no reductions of floats.
 //!
 //! It is the last pass: it adds code that no other pass needs to simplify, and works best on what the others leave. Cost: O(s) in the
