@@ -73,9 +73,18 @@ traps! {
     ContinuationAlreadyConsumed = 20, "continuation already consumed";
 }
 
+/// The texts of wasmtime that differ from [`Trap::message`].
+const REWORDED: [(Trap, &str); 3] = [
+    (Trap::UnreachableCodeReached, "wasm `unreachable` instruction executed"),
+    (Trap::OutOfFuel, "all fuel consumed by WebAssembly"),
+    (Trap::Interrupt, "interrupt"),
+];
+
+/// Writes wasmtime's text.
 impl std::fmt::Display for Trap {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(self.message())
+        let reworded = REWORDED.iter().find(|(trap, _)| trap == self);
+        write!(f, "wasm trap: {}", reworded.map_or(self.message(), |(_, text)| text))
     }
 }
 

@@ -320,16 +320,22 @@ pub struct MemoryTypeBuilder {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum InvalidMemoryType {
     /// The largest size is less than the initial one.
-    #[error("the minimum size of a memory must not exceed its maximum")]
+    #[error("maximum page size cannot be smaller than the minimum page size")]
     Limits,
     /// Pages have one byte or 64 KiB.
-    #[error("a page has 2^0 or 2^16 bytes, not 2^{0}")]
+    #[error(
+        "page size must be 2**16 or 2**0, but was given 2**{0}; note that future Wasm extensions might allow any power of two page \
+         size, but only 2**16 and 2**0 are currently valid"
+    )]
     PageSize(u8),
-    /// The size does not fit the addresses.
-    #[error("{0} pages do not fit the memory's addresses")]
-    Size(u64),
+    /// The initial size does not fit the addresses.
+    #[error("minimum size is too large for this memory type's index type")]
+    Minimum,
+    /// The largest size does not fit the addresses.
+    #[error("maximum size is too large for this memory type's index type")]
+    Maximum,
     /// Shared memories have a largest size.
-    #[error("a shared memory needs a maximum size")]
+    #[error("shared memories must have a maximum size")]
     Shared,
 }
 
@@ -381,8 +387,14 @@ impl MemoryTypeBuilder {
     /// There is no such memory.
     pub fn build(&self) -> Result<MemoryType, InvalidMemoryType> {
         let MemoryType { limits: Limits { min, max }, memory64, shared, page_size_log2 } = self.ty;
+        if max.is_some_and(|max| max < min) {
+            return Err(InvalidMemoryType::Limits);
+        }
         if page_size_log2 != 0 && page_size_log2 != 16 {
             return Err(InvalidMemoryType::PageSize(page_size_log2));
+        }
+        if shared && max.is_none() {
+            return Err(InvalidMemoryType::Shared);
         }
         // Addresses have 32 or 64 bits, and memories as many bytes; 2^64 bytes in pages of one byte are one too many for a `u64`.
         let most = match (memory64, page_size_log2) {
@@ -390,12 +402,9 @@ impl MemoryTypeBuilder {
             (true, 0) => u64::MAX,
             (true, log2) => 1 << (64 - log2),
         };
-        if let Some(pages) = [Some(min), max].into_iter().flatten().find(|&pages| pages > most) {
-            return Err(InvalidMemoryType::Size(pages));
-        }
         match max {
-            Some(max) if min > max => Err(InvalidMemoryType::Limits),
-            None if shared => Err(InvalidMemoryType::Shared),
+            _ if min > most => Err(InvalidMemoryType::Minimum),
+            Some(max) if max > most => Err(InvalidMemoryType::Maximum),
             _ => Ok(self.ty),
         }
     }

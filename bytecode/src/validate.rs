@@ -70,10 +70,10 @@ const IS_COMPONENT: &str = "this is a component, and Weir runs core modules: bui
 /// The first item that is malformed, invalid or not supported. Bodies that are left for later are not examined.
 pub fn parse_with(bytes: Bytes, options: Options) -> Result<Module, InvalidModule> {
     if u32::try_from(bytes.len()).is_err() {
-        return Err(InvalidModule { message: "modules of 4 GiB and more are not supported".into(), offset: 0 });
+        return Err(InvalidModule::new("modules of 4 GiB and more are not supported", 0));
     }
     if bytes.get(4..8) == Some(&COMPONENT) && bytes.starts_with(b"\0asm") {
-        return Err(InvalidModule { message: IS_COMPONENT.into(), offset: 0 });
+        return Err(InvalidModule::new(IS_COMPONENT, 0));
     }
     if !options.lazy {
         return threads::validate_all(bytes.len(), options, |start| sections(bytes, options, start));

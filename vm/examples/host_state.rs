@@ -51,7 +51,7 @@ fn main() -> Result<()> {
     // An error of a host function ends the guest and is returned by the call into the guest.
     let error = instance.get_typed_func::<(), ()>(&mut store, "lie")?.call(&mut store, ()).unwrap_err();
     println!("{error}");
-    assert_eq!(error.to_string(), "a word outside of the memory");
+    assert_eq!(error.root_cause().to_string(), "a word outside of the memory");
     Ok(())
 }
 

@@ -65,7 +65,7 @@
 //! # Cargo features
 //!
 //! On by default: `jit`: native code; without it no executable memory is ever created. `cranelift`: the second back
-//! end. `wat`: [`Module::new`] accepts the text format. `snapshot`: the type `Snapshot`. `anyhow`: [`Error`] converts to and from the error
+//! end. `wat`: [`Module::new`] accepts the text format. `snapshot`: the type `Snapshot`. `coredump`: the type `WasmCoreDump`. `anyhow`: [`Error`] converts to and from the error
 //! of that crate. `async`: asynchronous and resumable calls. `demangle`: backtraces show names as in the source. `profiling`: `GuestProfiler`.
 //! `runtime`, `std`, `backtrace`, `call-hook` and `parallel-compilation`: names of wasmtime's features; their function is always there. Off by
 //! default: `regalloc2`: a second register allocator, to compare
@@ -96,6 +96,8 @@ pub use api::cache::{Cache, CacheConfig, CacheEntry};
 pub use api::call_hook::CallHookHandler;
 pub use api::caller::Caller;
 pub use api::config::choices::{Collector, Inlining, OptLevel, RegallocAlgorithm, Strategy};
+#[cfg(feature = "coredump")]
+pub use api::coredump::WasmCoreDump;
 pub use api::error::{self, LinkError, UnknownImportError};
 pub use api::events::TierEvent;
 pub use api::exception::ExnRefPre;
@@ -135,6 +137,7 @@ pub use records::config::{Allocator, Config, RoundTrip, Tier, Unavailable, WasmB
 pub use records::engine::{Engine, EngineWeak};
 pub use records::error::{Error, Result, ToWasmtimeResult};
 pub use records::events::{CompiledBy, ProfilingStrategy, TierEventKind};
+pub use records::fault::MemoryFault;
 #[cfg(feature = "profiling")]
 pub use records::frame_tier::FrameTier;
 #[cfg(feature = "async")]

@@ -445,7 +445,7 @@ fn guests_that_yield_at_deadlines_need_asynchronous_calls() {
             store.set_epoch_deadline(0);
             store.epoch_deadline_callback(|_| Ok(UpdateDeadline::Yield(1)));
             let error = run.call_resumable(&mut store, 3).unwrap_err();
-            assert!(error.to_string().contains("_async"), "{error}");
+            assert!(error.root_cause().to_string().contains("_async"), "{error}");
             store.set_epoch_deadline(0);
             store.epoch_deadline_callback(|_| Ok(UpdateDeadline::Continue(1)));
             assert_eq!(finished(run.call_resumable(&mut store, 3).unwrap()) % 6, 0);

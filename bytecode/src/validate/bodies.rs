@@ -61,7 +61,7 @@ impl Worker {
         let index = code.imported_funcs + index as u32;
         let entry = match self.accept(code, index, &range) {
             Some(entry) => entry,
-            None => self.validate_slowly(code, index, &range)?,
+            None => self.validate_slowly(code, index, &range).map_err(|error| error.within(index))?,
         };
         self.uncounted_locals += self.locals.len() + self.builder.saved_locals();
         if self.uncounted_locals >= LOCALS_PER_COUNT {
@@ -69,7 +69,7 @@ impl Worker {
         }
         if self.counted_locals + self.uncounted_locals > MAX_LOCALS {
             let message = format!("more than {MAX_LOCALS} locals in all functions together are not supported");
-            return Err(InvalidModule::new(message, range.start.into()));
+            return Err(InvalidModule::new(message, range.start.into()).within(index));
         }
         let placed = self.builder.finish(code.unvalidated.options.work, &self.locals, &mut self.tables);
         Ok(Placed { entry, end: range.end, ..placed })
@@ -149,7 +149,7 @@ fn unknown_opcode(byte: u8, offset: u32) -> InvalidModule {
         0xE0..=0xE6 => "stack switching",
         0xD3 | 0xFB => "garbage collection",
         0xFE => "threads",
-        _ => return InvalidModule::new(format!("illegal opcode {byte:#04x}"), offset.into()),
+        _ => return InvalidModule::new(format!("illegal opcode: {byte:#x}"), offset.into()),
     };
     InvalidModule::new(format!("proposal not supported: {proposal} (opcode {byte:#04x})"), offset.into())
 }

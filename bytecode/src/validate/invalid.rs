@@ -1,21 +1,63 @@
 //! The error for bytes that are not a module.
 
-/// The reason why bytes are not a module that Weir can run.
-#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
-#[error("{message} (at offset {offset:#x})")]
+use std::fmt;
+
+/// The reason why bytes are not a module that Weir can run. `Display` writes wasmparser's message where that has found it, and the
+/// offset.
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub struct InvalidModule {
-    /// A description of the error, with the expected and the actual form.
+    /// A description of the error, with the expected and the actual form, in one line; it begins with the proposals that are missing if
+    /// these are the reason.
     pub message: String,
     /// The position of the error, in bytes from the start of the module.
     pub offset: usize,
+    /// The function whose body is invalid.
+    func: Option<u32>,
+    /// Its name.
+    name: Option<Box<str>>,
+    /// wasmparser's message, if `message` differs from it.
+    original: Option<Box<str>>,
 }
 
 impl InvalidModule {
     pub(crate) fn new(message: impl Into<String>, offset: u64) -> InvalidModule {
         // Offsets are below the length of the bytes, which a `usize` holds.
-        InvalidModule { message: message.into(), offset: offset as usize }
+        InvalidModule { message: message.into(), offset: offset as usize, func: None, name: None, original: None }
+    }
+
+    /// The error in the body of a function.
+    pub(crate) fn within(self, func: u32) -> InvalidModule {
+        InvalidModule { func: Some(func), ..self }
+    }
+
+    /// The error with the name of its function, if that has one.
+    pub(super) fn named(self, name: Option<&str>) -> InvalidModule {
+        InvalidModule { name: name.map(Box::from), ..self }
+    }
+
+    /// Returns the name of the function whose body is invalid, if the name section has one.
+    pub fn func_name(&self) -> Option<&str> {
+        self.name.as_deref()
+    }
+
+    /// Returns the index of the function whose body is invalid; `None` if something else is.
+    pub fn func_index(&self) -> Option<u32> {
+        self.func
+    }
+
+    /// Returns the message as `Display` writes it.
+    pub fn original(&self) -> &str {
+        self.original.as_deref().unwrap_or(&self.message)
     }
 }
+
+impl fmt::Display for InvalidModule {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} (at offset {:#x})", self.original(), self.offset)
+    }
+}
+
+impl std::error::Error for InvalidModule {}
 
 impl From<wasmparser::Error> for InvalidModule {
     fn from(error: wasmparser::Error) -> InvalidModule {
@@ -27,6 +69,7 @@ impl From<wasmparser::Error> for InvalidModule {
                 format!("proposal not supported: {} ({})", names.join(", "), error.message())
             }
         };
-        InvalidModule::new(message, error.offset())
+        let original = (message != error.message()).then(|| error.message().into());
+        InvalidModule { original, ..InvalidModule::new(message, error.offset()) }
     }
 }

@@ -171,7 +171,11 @@ impl Batches {
         for (batch, thread) in done.into_iter().flatten() {
             let (tables, placed) = &threads[thread];
             let ranges = bodies[all.len()..].iter().cloned();
-            all.extend(ranges.zip(&placed[batch?]).map(|(range, placed)| Body::validated(range, tables.body(placed))));
+            let batch = batch.map_err(|error: InvalidModule| {
+                let name = error.func_index().and_then(|func| module.func_name(func));
+                error.named(name)
+            })?;
+            all.extend(ranges.zip(&placed[batch]).map(|(range, placed)| Body::validated(range, tables.body(placed))));
         }
         module.bodies = all.into();
         module.accepted = unvalidated.map_or(0, |unvalidated| unvalidated.accepted());

@@ -235,7 +235,8 @@ pub struct StoreCtx {
     pub trap_fp: usize,
     /// The trap that a helper requests, as `Trap as u64`; see [`TrapSite::Stored`].
     pub trap: u64,
-    /// Detail of a trap: for [`BadSignature`](weir_bytecode::Trap::BadSignature) the address of the [`TableEntry`], written just before.
+    /// Detail of a trap, written just before: for [`BadSignature`](weir_bytecode::Trap::BadSignature) the address of the [`TableEntry`], for
+    /// [`MemoryOutOfBounds`](weir_bytecode::Trap::MemoryOutOfBounds) the native address of an access that page protection has refused.
     pub operand: u64,
     /// The ticks that OSR bodies have left: see the crate documentation.
     pub osr_ticks: i64,

@@ -146,6 +146,9 @@ pub(crate) struct Run {
     /// Write the profile of this run to FILE: branch counts and callees, as compilation used them
     #[arg(long, value_name = "FILE", help_heading = REPORTS)]
     pub profile_save: Option<PathBuf>,
+    /// If the program traps, write a core dump to FILE: its memories, globals and stack, as a module
+    #[arg(long, value_name = "FILE", help_heading = REPORTS)]
+    pub coredump: Option<PathBuf>,
     /// Record a profile. counts: print counts of branches and indirect calls. perfmap, jitdump: name compiled code for `perf`. guest: sample
     /// the program's stack, with the tier of each frame, and print where its time went; guest=FILE writes the stacks instead, for the Firefox
     /// profiler (.json), as collapsed stacks (.folded) or as a flame graph (.html). guest,fuel: samples by fuel, which are the same in each

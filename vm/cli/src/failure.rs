@@ -1,8 +1,9 @@
 //! Failures of the command: messages and exit statuses.
 
 use crate::style;
+use std::error::Error as StdError;
 use std::io;
-use weir::{Error, InvalidModule, Trap, Unavailable, WasmBacktrace};
+use weir::{Error, InvalidModule, LinkError, MemoryFault, Trap, Unavailable, UnknownImportError, WasmBacktrace, WasmCoreDump};
 use weir_wasi::{BrokenPipe, I32Exit};
 
 /// The result of a subcommand: the exit status of the process.
@@ -32,7 +33,7 @@ pub(crate) enum Failure {
     Guest(Error),
     /// The initialiser of a snapshot ended the program with this status.
     Exit(i32),
-    /// The profile cannot be written.
+    /// The profile or the core dump cannot be written.
     Profile(String),
     /// Writing the output failed.
     Output(io::Error),
@@ -54,12 +55,12 @@ impl Failure {
     pub fn message(&self) -> Option<String> {
         Some(match self {
             Failure::Usage(message) | Failure::Profile(message) => format!("weir: {message}"),
-            Failure::Module(error) => format!("weir: {error:#}"),
+            Failure::Module(error) => format!("weir: {}", causes(error)),
             Failure::Guest(error) if error.is::<I32Exit>() || error.is::<BrokenPipe>() => return None,
             Failure::Guest(error) => {
                 let trap = error.is::<Trap>() || error.is::<InvalidModule>();
                 let kind = if trap { "trap: " } else { "" };
-                format!("weir: {kind}{error:#}{}", error.wasm_backtrace().map(backtrace).unwrap_or_default())
+                format!("weir: {kind}{}{}", causes(error), error.wasm_backtrace().map(backtrace).unwrap_or_default())
             }
             Failure::Exit(status) => format!("weir: the initialiser exited with status {status}"),
             Failure::Output(error) if error.kind() == io::ErrorKind::BrokenPipe => return None,
@@ -81,6 +82,58 @@ impl Failure {
             Failure::Output(error) if error.kind() == io::ErrorKind::BrokenPipe => PIPE_CLOSED,
             Failure::Output(_) => 1,
         }
+    }
+}
+
+/// Writes the links of an error's chain, without the backtrace, and with what is known beyond their texts.
+fn causes(error: &Error) -> String {
+    // Errors without context show no sources.
+    let shown = if format!("{error:#}") == error.to_string() { 1 } else { usize::MAX };
+    let mut texts: Vec<String> = Vec::new();
+    let apart =
+        |link: &(dyn StdError + 'static)| link.is::<WasmBacktrace>() || link.is::<MemoryFault>() || link.is::<WasmCoreDump>();
+    let mut links = error.chain().take(shown).filter(|link| !apart(*link)).peekable();
+    while let Some(link) = links.next() {
+        let details = error.details().filter(|_| links.peek().is_none());
+        texts.push(match details {
+            Some(details) if link.is::<Trap>() => format!("{}: {details}", text(link)),
+            Some(details) => details.into(),
+            None => text(link),
+        });
+        // What follows has the type of the item in other words.
+        if let Some(refused) = error.downcast_ref::<LinkError>().filter(|refused| refused.to_string() == link.to_string())
+            && let LinkError::Incompatible { expected, found, .. } = refused
+        {
+            texts.pop();
+            texts.push(format!("{refused}: expected {expected}, found {found}"));
+            break;
+        }
+        if let Some(invalid) = error.downcast_ref::<InvalidModule>().filter(|_| says_invalid(link)) {
+            texts.pop();
+            texts.push(format!("{} (at offset {:#x})", invalid.message, invalid.offset));
+            break;
+        }
+    }
+    texts.join(": ")
+}
+
+/// Whether an invalid module is the reason for this link, or the link itself.
+fn says_invalid(link: &(dyn StdError + 'static)) -> bool {
+    let text = link.to_string();
+    link.is::<InvalidModule>() || text == "failed to parse WebAssembly module" || text.starts_with("failed to compile: wasm[0]::")
+}
+
+/// The text of a link.
+fn text(link: &(dyn StdError + 'static)) -> String {
+    if let Some(trap) = link.downcast_ref::<Trap>() {
+        return trap.message().into();
+    }
+    match link.downcast_ref::<UnknownImportError>() {
+        Some(import) => {
+            let (module, name) = (import.module(), import.name());
+            format!("unknown import `{module}::{name}`: expected {}, found nothing of that name", import.ty())
+        }
+        None => link.to_string(),
     }
 }
 

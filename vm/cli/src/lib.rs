@@ -4,6 +4,7 @@ mod advice;
 mod args;
 mod cache;
 mod completion;
+mod coredump;
 mod deferred;
 mod diff;
 mod dump;

@@ -5,7 +5,7 @@ use crate::failure::{self, Done, Failure};
 use crate::guest::{self, Events, Profiling};
 use crate::limits::MemoryBudget;
 use crate::profile_kind::ProfileKind;
-use crate::{advice, cache, invoke, limits, load, profile, stats, sys, wasi_context};
+use crate::{advice, cache, coredump, invoke, limits, load, profile, stats, sys, wasi_context};
 use std::ffi::{OsStr, OsString};
 use std::fmt::Write as _;
 use std::io::Write;
@@ -66,6 +66,7 @@ fn engine(args: &Run) -> Result<(Engine, Events), Failure> {
     if !args.no_cache {
         config.cache(cache::of_user());
     }
+    config.coredump_on_trap(args.coredump.is_some());
     let mut events = Events::default();
     match &args.profile {
         Some(ProfileKind::Counts) => _ = config.profile(true),
@@ -147,12 +148,16 @@ fn run_module(args: &Run, engine: Engine, events: Events, started: Instant) -> D
     module.update_cache();
     let saved = args.profile_save.as_ref().map_or(Ok(()), |file| profile::save(file, &module));
     let saved = profiling.map_or(Ok(()), Profiling::finish).and(saved);
+    let saved = saved.and(match (&done, &args.coredump) {
+        (Err(Failure::Guest(error)), Some(file)) => coredump::save(file, error, &mut store, path),
+        _ => Ok(()),
+    });
     if args.profile.is_none() {
         // The process ends now: nothing needs to be freed.
         std::mem::forget((store, linker, module));
     }
     match (done, saved) {
-        // The program's own failure takes precedence over that of writing its profile.
+        // The program's own failure takes precedence over that of writing its profile or core dump.
         (Err(failure), Err(lost)) if failure.status() != 0 => {
             lost.message().map_or(Ok(()), |message| writeln!(std::io::stderr(), "{message}"))?;
             Err(failure)

@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{assert_fails_after, stderr, weir};
+use common::{assert_fails, assert_fails_after, file, stderr, weir};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Output, Stdio};
@@ -262,4 +262,27 @@ fn a_profile_that_cannot_be_written_is_an_error_after_the_run() {
     let message = text(&ran.stderr);
     assert_eq!(ran.status.code(), Some(134), "{message}");
     assert!(message.contains("--profile-save") && message.contains("unreachable"), "{message}");
+}
+
+#[test]
+fn a_program_that_traps_leaves_a_core_dump() {
+    use wasmparser::{KnownCustom, Parser, Payload};
+    let app = file("dumped.wat", "(module $app (memory 1) (func $crash unreachable) (func (export \"_start\") (call $crash)))");
+    let dump = app.with_extension("coredump");
+    let run = |dump: &Path| weir(["--coredump".as_ref(), dump.as_os_str(), app.as_os_str()]);
+    assert_fails(&run(&dump), 134, &["trap: unreachable", "app!crash"]);
+    let bytes = fs::read(&dump).expect("the dump");
+    let mut frames = Vec::new();
+    for payload in Parser::new(0).parse_all(&bytes) {
+        if let Payload::CustomSection(section) = payload.expect("a module")
+            && let KnownCustom::CoreDumpStack(stack) = section.as_known()
+        {
+            frames = stack.frames.iter().map(|frame| frame.funcidx).collect();
+        }
+    }
+    assert_eq!(frames, [0, 1]);
+    let ran = run(Path::new("no/such/folder/dump"));
+    let message = stderr(&ran);
+    assert_eq!(ran.status.code(), Some(134), "{message}");
+    assert!(message.contains("--coredump no/such/folder/dump") && message.contains("trap: unreachable"), "{message}");
 }

@@ -163,13 +163,13 @@ impl<T: 'static> Linker<T> {
     where
         T: Send + 'static,
     {
-        if Linker::<T>::is_command(module) {
+        if Linker::<T>::is_command(module)? {
             return self.command_async(module_name, module);
         }
         let instance = self.instantiate_async(&mut store, module).await?;
         if let Some(initialize) = instance.get_func(&mut store, "_initialize") {
             let initialize = initialize.typed::<(), ()>(&store)?;
-            initialize.call_async(&mut store, ()).await.context("initialising the module")?;
+            initialize.call_async(&mut store, ()).await.context("calling the Reactor initialization function")?;
         }
         self.instance(store, module_name, instance)
     }

@@ -5,9 +5,11 @@ use crate::api::store::{AsContext, AsContextMut, StoreContext};
 use crate::api::typed::{IntoFunc, TypedFunc, WasmParams, WasmResults};
 use crate::exec::entry;
 use crate::exec::host::{Full, HostClosure, host_func};
+use crate::records::error::Context;
 use crate::records::host::HostFunc;
 use crate::records::stack::{read_slot, write_slot};
 use crate::records::store::StoreRecord;
+use crate::records::wording::{Long, mismatch};
 use crate::{Error, Func, FuncType, Instance, Result, Val, ValType};
 use smallvec::SmallVec;
 use std::sync::Arc;
@@ -91,7 +93,8 @@ impl Func {
     ) -> Result<()> {
         // SAFETY: the caller's promise.
         let bits = |(param, &ty): (&Val, &ValType)| unsafe { param.to_bits(record, ty) };
-        params.iter().zip(&ty.params).try_for_each(|param| bits(param).map(drop))?;
+        let checked = params.iter().zip(&ty.params).try_for_each(|param| bits(param).map(drop));
+        checked.map_err(|error| error.context("argument type mismatch"))?;
         let (param_words, result_words) = (slot_words(&ty.params), slot_words(&ty.results));
         let write = |args: *mut u64| {
             for (i, param) in params.iter().zip(&ty.params).enumerate() {
@@ -124,12 +127,27 @@ impl Func {
     /// The function has another type.
     pub fn typed<P: WasmParams, R: WasmResults>(&self, store: impl AsContext) -> Result<TypedFunc<P, R>> {
         let ty = self.plain_type(&store.as_context());
-        let asked = PlainType { params: P::types().into(), results: R::types().into() };
-        match FuncType(ty.as_ref().clone()).matches(&FuncType(asked.clone())) {
-            true => Ok(TypedFunc::new(*self)),
-            false => Err(Error::msg(format!("type mismatch: the function is {ty}, it was asked for as {asked}"))),
+        check_types(&P::types(), &ty.params, |asked, actual| (asked, actual)).context("type mismatch with parameters")?;
+        check_types(&R::types(), &ty.results, |asked, actual| (actual, asked)).context("type mismatch with results")?;
+        Ok(TypedFunc::new(*self))
+    }
+}
+
+/// Checks that a function's types are those asked for: of each pair the first that `order` returns is a subtype of the second.
+fn check_types<'t>(
+    asked: &'t [ValType],
+    actual: &'t [ValType],
+    order: impl Fn(&'t ValType, &'t ValType) -> (&'t ValType, &'t ValType),
+) -> Result<()> {
+    if asked.len() != actual.len() {
+        return Err(Error::msg(format!("expected {} types, found {}", asked.len(), actual.len())));
+    }
+    for (sub, sup) in asked.iter().zip(actual).map(|(asked, actual)| order(asked, actual)) {
+        if !sub.matches(sup) {
+            return Err(mismatch(Long(*sup), Long(*sub)));
         }
     }
+    Ok(())
 }
 
 /// How a guest is entered.
@@ -147,15 +165,16 @@ impl Instance {
     /// # Errors
     /// There is no such export, it is not a function, or it has another type.
     pub fn get_typed_func<P: WasmParams, R: WasmResults>(&self, store: impl AsContext, name: &str) -> Result<TypedFunc<P, R>> {
-        let func = self.get_func(&store, name).ok_or_else(|| Error::msg(format!("no function is exported as `{name}`")))?;
-        func.typed(store).map_err(|error| error.context(format!("the function exported as `{name}`")))
+        let func = self.get_func(&store, name);
+        let func = func.ok_or_else(|| Error::msg(format!("failed to find function export `{name}`")))?;
+        func.typed(store).with_context(|| format!("failed to convert function `{name}` to given type"))
     }
 }
 
 pub(super) fn check_count(what: &str, expected: usize, found: usize) -> Result<()> {
     match expected == found {
         true => Ok(()),
-        false => Err(Error::msg(format!("expected {expected} {what}, found {found}"))),
+        false => Err(Error::msg(format!("expected {expected} {what}, got {found}"))),
     }
 }
 
@@ -192,7 +211,8 @@ pub(super) fn dynamic_closure<T: 'static>(
         func(caller, params, results)?;
         for (i, (result, &ty)) in results.iter().zip(&signature.results).enumerate() {
             // SAFETY: as above.
-            let bits = unsafe { result.to_bits(store, ty) }.map_err(|error| error.context("the result of a host function"))?;
+            let bits = unsafe { result.to_bits(store, ty) };
+            let bits = bits.map_err(|error| error.context("function attempted to return an incompatible value"))?;
             // SAFETY: as above, and there are as many slots as results.
             unsafe { write_slot(slots.add(i * result_words), result_words, bits) };
         }

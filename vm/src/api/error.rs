@@ -22,7 +22,7 @@ pub fn Ok<T>(value: T) -> Result<T> {
 #[non_exhaustive]
 pub enum LinkError {
     /// The given item has another type.
-    #[error("incompatible import type for `{module}::{name}`: expected {expected}, found {found}")]
+    #[error("incompatible import type for `{module}::{name}`")]
     Incompatible {
         /// Module name of the import.
         module: String,
@@ -33,19 +33,11 @@ pub enum LinkError {
         /// The type of the given item.
         found: String,
     },
-    /// The number of given items differs from the number of imports.
-    #[error("expected {expected} imports, found {found}")]
-    Count {
-        /// Number of imports of the module.
-        expected: usize,
-        /// Number of given items.
-        found: usize,
-    },
 }
 
 /// A [`Linker`](crate::Linker) could not instantiate a module because it has no definition for an import.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
-#[error("unknown import `{module}::{name}`: expected {ty}, found nothing of that name")]
+#[error("unknown import: `{module}::{name}` has not been defined")]
 pub struct UnknownImportError {
     module: String,
     name: String,

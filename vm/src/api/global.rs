@@ -1,6 +1,7 @@
 //! Handles of globals.
 
 use crate::api::store::{AsContext, AsContextMut};
+use crate::records::error::Context;
 use crate::records::store::GlobalRecord;
 use crate::{Error, GlobalType, Result, Val};
 use std::ptr::NonNull;
@@ -37,7 +38,8 @@ impl Global {
     pub fn new(mut store: impl AsContextMut, ty: GlobalType, value: Val) -> Result<Global> {
         let store = store.as_context_mut();
         // SAFETY: the store is borrowed.
-        let bits = unsafe { value.to_bits(store.record(), ty.value)? };
+        let bits = unsafe { value.to_bits(store.record(), ty.value) };
+        let bits = bits.context("type mismatch: initial value provided does not match the type of this global")?;
         let record = Box::into_raw(Box::new(GlobalRecord {
             slot: [bits as u64, (bits >> 64) as u64],
             is_collected: ty.value.is_collected(),
@@ -75,10 +77,11 @@ impl Global {
         let store = store.as_context_mut();
         let slot = self.in_store(store.id());
         if !self.ty.mutable {
-            return Err(Error::msg("the global is not mutable"));
+            return Err(Error::msg("immutable global cannot be set"));
         }
         // SAFETY: the store is borrowed.
-        let bits = unsafe { value.to_bits(store.record(), self.ty.value)? };
+        let bits = unsafe { value.to_bits(store.record(), self.ty.value) };
+        let bits = bits.context("type mismatch: attempt to set global to value of wrong type")?;
         // SAFETY: `in_store` proves that it exists, and the store is borrowed. It has 16 bytes.
         unsafe {
             slot.write(bits as u64);

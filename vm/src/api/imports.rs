@@ -8,7 +8,9 @@ use crate::exec::host::EngineFunc;
 use crate::exec::instantiate::Import;
 use crate::records::host::HostFunc;
 use crate::records::signatures::{canonical_table, canonical_value};
-use crate::{Engine, Error, GlobalType, Module, Result};
+use crate::records::wording::Text;
+use crate::{Engine, Error, GlobalType, Module, Result, ValType};
+use std::fmt::Display;
 use std::sync::Arc;
 use weir_bytecode::module::{ExternType as IndexedType, Import as ModuleImport};
 use weir_bytecode::types::Limits;
@@ -42,7 +44,7 @@ fn expected_type(module: &Module, import: &ModuleImport) -> ExternType {
 pub(crate) fn check_engine(store: &impl AsContext, module: &Module) -> Result<()> {
     match Engine::same(store.as_context().engine(), module.engine()) {
         true => Ok(()),
-        false => Err(Error::msg("the module and the store belong to different engines")),
+        false => Err(Error::msg("cross-`Engine` instantiation is not currently supported")),
     }
 }
 
@@ -91,9 +93,84 @@ pub(crate) fn check_host(module: &Module, import: &ModuleImport, func: &Arc<Host
 }
 
 fn incompatible(module: &Module, import: &ModuleImport, found: &ExternType) -> Error {
-    let (expected, found) = (expected_type(module, import).to_string(), found.to_string());
+    let expected = expected_type(module, import);
+    let reason = Error::msg(difference(&expected, found));
+    let (expected, found) = (expected.to_string(), found.to_string());
     let (module, name) = (import.module.to_string(), import.name.to_string());
-    LinkError::Incompatible { module, name, expected, found }.into()
+    reason.context(LinkError::Incompatible { module, name, expected, found })
+}
+
+/// The first difference between the type of an import and that of an item, in wasmtime's words.
+fn difference(expected: &ExternType, found: &ExternType) -> String {
+    let kinds = |what: &str, expected: &str, found: &str| {
+        format!("{what} types incompatible: expected {expected} {what}, found {found} {what}")
+    };
+    let types = |what: &str, expected: &dyn Display, found: &dyn Display| {
+        format!("{what} types incompatible: expected {what} of type `{expected}`, found {what} of type `{found}`")
+    };
+    let bits = |is_64: bool| if is_64 { "64-bit" } else { "32-bit" };
+    let mutability = |is_mutable: bool| if is_mutable { "mutable" } else { "immutable" };
+    match (expected, found) {
+        (ExternType::Func(expected), ExternType::Func(found)) => {
+            format!("types incompatible: expected type `{}`, found type `{}`", Text(&expected.0), Text(&found.0))
+        }
+        (ExternType::Tag(_), ExternType::Tag(_)) => "incompatible tag types".into(),
+        (ExternType::Table(expected), ExternType::Table(found)) => {
+            if expected.element != found.element {
+                types("table", &ValType::Ref(expected.element), &ValType::Ref(found.element))
+            } else if expected.table64 != found.table64 {
+                kinds("table", bits(expected.table64), bits(found.table64))
+            } else {
+                limits_differ("table", expected.limits, found.limits)
+            }
+        }
+        (ExternType::Memory(expected), ExternType::Memory(found)) => {
+            if expected.memory64 != found.memory64 {
+                kinds("memory", bits(expected.memory64), bits(found.memory64))
+            } else if !limits_match(expected.limits, found.limits) {
+                limits_differ("memory", expected.limits, found.limits)
+            } else {
+                let (expected, found) = (expected.page_size(), found.page_size());
+                format!(
+                    "memory types incompatible: expected a memory with a page size of {expected}, but received a memory with a page \
+                     size of {found}"
+                )
+            }
+        }
+        (ExternType::Global(expected), ExternType::Global(found)) => match (expected.value, found.value) {
+            (ValType::Ref(wanted), ValType::Ref(given))
+                if !expected.mutable && !found.mutable && (wanted.nullable || !given.nullable) && wanted.heap != given.heap =>
+            {
+                types("global", &wanted.heap, &given.heap)
+            }
+            (wanted, given) if wanted != given => types("global", &wanted, &given),
+            _ => kinds("global", mutability(expected.mutable), mutability(found.mutable)),
+        },
+        (expected, found) => {
+            let (found, is_function) = (kind(found), matches!(found, ExternType::Func(_)));
+            format!("expected {}, but found {}", kind(expected), if is_function { "function" } else { found })
+        }
+    }
+}
+
+fn limits_differ(what: &str, expected: Limits, found: Limits) -> String {
+    let text = |Limits { min, max }| {
+        let max = max.map_or("none".into(), |max| max.to_string());
+        format!("min: {min}, max: {max}")
+    };
+    let (expected, found) = (text(expected), text(found));
+    format!("{what} types incompatible: expected {what} limits ({expected}) doesn't match provided {what} limits ({found})")
+}
+
+/// What an item of this type is.
+fn kind(ty: &ExternType) -> &'static str {
+    match ty {
+        ExternType::Func(_) => "func",
+        ExternType::Table(_) => "table",
+        ExternType::Memory(_) => "memory",
+        ExternType::Global(_) => "global",
+        ExternType::Tag(_) => "tag",
+    }
 }
 
 /// Whether the type `found` of an item matches the type `expected` of an import. Functions and tags are not compared here

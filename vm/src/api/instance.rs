@@ -7,7 +7,7 @@ use crate::exec::instantiate::{Import, instantiate};
 use crate::records::instance::{InstanceRecord, instance_of};
 #[cfg(feature = "snapshot")]
 use crate::records::snapshot::state::{State, state};
-use crate::{Func, Global, LinkError, Memory, Module, ModuleExport, Result, Table, Tag};
+use crate::{Error, Func, Global, Memory, Module, ModuleExport, Result, Table, Tag};
 use std::ptr::{self, NonNull};
 use weir_contract::InstanceCtx;
 
@@ -44,7 +44,7 @@ impl Instance {
     /// [`crate::Linker`] finds imports by name.
     ///
     /// # Errors
-    /// A [`LinkError`] if the imports do not match those of the module, or the module belongs to another engine; the
+    /// A [`LinkError`](crate::LinkError) if the imports do not match those of the module, or the module belongs to another engine; the
     /// error of a memory or table that cannot be made or exceeds the store's limits; a [`Trap`](crate::Trap) if an
     /// active segment is out of bounds or the start function traps; any error of a host function that the start
     /// function calls. Writes to imported memories and tables made before the error remain. The instance also remains
@@ -69,7 +69,7 @@ impl Instance {
         check_engine(store, module)?;
         let expected = module.bytecode().imports.len();
         if imports.len() != expected {
-            return Err(LinkError::Count { expected, found: imports.len() }.into());
+            return Err(Error::msg(format!("expected {expected} imports, found {}", imports.len())));
         }
         (module.bytecode().imports.iter().zip(imports)).map(|(import, &item)| check_import(store, module, import, item)).collect()
     }
@@ -182,8 +182,6 @@ impl Instance {
         Instance { store, ctx }
     }
 
-    /// # Safety
-    /// The store with this identity lives for `'a`.
     /// Reads the state of the instance.
     ///
     /// # Errors
@@ -197,7 +195,14 @@ impl Instance {
         Ok(unsafe { state(self.record(store.into().id())) }?)
     }
 
-    unsafe fn record<'a>(&self, id: u64) -> &'a InstanceRecord {
+    /// Returns the record.
+    ///
+    /// # Panics
+    /// The instance belongs to another store.
+    ///
+    /// # Safety
+    /// The store with this identity lives for `'a`.
+    pub(crate) unsafe fn record<'a>(&self, id: u64) -> &'a InstanceRecord {
         assert_eq!(self.store, id, "an instance was used with a store that is not its own");
         // SAFETY: the caller's promise.
         unsafe { instance_of(self.ctx.as_ptr()) }

@@ -30,10 +30,11 @@ impl Default for StoreLimits {
 }
 
 impl StoreLimits {
-    fn allow(&self, limit: Option<usize>, desired: usize, what: &str) -> Result<bool> {
+    fn allow(&self, limit: Option<usize>, desired: usize, what: [&str; 2]) -> Result<bool> {
+        let [what, unit] = what;
         match limit {
             Some(limit) if desired > limit && self.trap_on_grow_failure => {
-                Err(Error::msg(format!("{desired} {what} exceed the limit of {limit}")))
+                Err(Error::msg(format!("forcing trap when growing {what} to {desired} {unit}")))
             }
             Some(limit) => Ok(desired <= limit),
             None => Ok(true),
@@ -43,19 +44,19 @@ impl StoreLimits {
 
 impl ResourceLimiter for StoreLimits {
     fn memory_growing(&mut self, _current: usize, desired: usize, _maximum: Option<usize>) -> Result<bool> {
-        self.allow(self.memory_size, desired, "bytes of memory")
+        self.allow(self.memory_size, desired, ["memory", "bytes"])
     }
 
     fn table_growing(&mut self, _current: usize, desired: usize, _maximum: Option<usize>) -> Result<bool> {
-        self.allow(self.table_elements, desired, "table elements")
+        self.allow(self.table_elements, desired, ["table", "elements"])
     }
 
     fn memory_grow_failed(&mut self, error: Error) -> Result<()> {
-        if self.trap_on_grow_failure { Err(error) } else { Ok(()) }
+        if self.trap_on_grow_failure { Err(error.context("forcing a memory growth failure to be a trap")) } else { Ok(()) }
     }
 
     fn table_grow_failed(&mut self, error: Error) -> Result<()> {
-        if self.trap_on_grow_failure { Err(error) } else { Ok(()) }
+        if self.trap_on_grow_failure { Err(error.context("forcing a table growth failure to be a trap")) } else { Ok(()) }
     }
 
     fn instances(&self) -> usize {

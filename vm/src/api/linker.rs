@@ -194,19 +194,30 @@ impl<T> Linker<T> {
     where
         T: 'static,
     {
-        if Linker::<T>::is_command(module) {
+        if Linker::<T>::is_command(module)? {
             return self.command(name, module);
         }
         let instance = self.instantiate(&mut store, module)?;
         if let Some(initialize) = instance.get_func(&mut store, "_initialize") {
-            initialize.typed::<(), ()>(&store)?.call(&mut store, ()).context("initialising the module")?;
+            initialize.typed::<(), ()>(&store)?.call(&mut store, ()).context("calling the Reactor initialization function")?;
         }
         self.instance(store, name, instance)
     }
 
     /// Returns whether a module is a command.
-    pub(super) fn is_command(module: &Module) -> bool {
-        module.get_export("_start").is_some_and(|ty| ty.func().is_some())
+    ///
+    /// # Errors
+    /// It is a command and a reactor, or has something else of such a name than a function.
+    pub(super) fn is_command(module: &Module) -> Result<bool> {
+        let has = |name: &str| match module.get_export(name) {
+            None => Ok(false),
+            Some(ExternType::Func(_)) => Ok(true),
+            Some(_) => Err(Error::msg(format!("`{name}` must be a function"))),
+        };
+        match (has("_start")?, has("_initialize")?) {
+            (true, true) => Err(Error::msg("Program cannot be both a Command and a Reactor")),
+            (is_command, _) => Ok(is_command),
+        }
     }
 
     fn command(&mut self, name: &str, module: &Module) -> Result<&mut Linker<T>>
@@ -319,7 +330,9 @@ impl<T> Linker<T> {
     where
         T: 'static,
     {
-        Ok(self.known(module, name)?.to_extern(store))
+        let definition = self.definition(module, name);
+        let definition = definition.ok_or_else(|| Error::msg(format!("missing definition for `{module}::{name}`")))?;
+        Ok(definition.to_extern(store))
     }
 
     /// Returns the definition of an import's name, whatever the type.
@@ -353,7 +366,10 @@ impl<T> Linker<T> {
         for name in ["", "_start"] {
             if let Some(definition) = self.definition(module, name) {
                 let func = definition.to_extern(&mut store).into_func();
-                return func.with_context(|| format!("`{module}::{name}` is no function"));
+                return func.with_context(|| match name {
+                    "" => format!("default export in '{module}' is not a function"),
+                    _ => format!("`_start` in '{module}' is not a function"),
+                });
             }
         }
         Ok(Func::wrap(store, || {}))
@@ -427,7 +443,7 @@ impl<T> Linker<T> {
     }
 
     fn known(&self, module: &str, name: &str) -> Result<&Definition> {
-        self.definition(module, name).with_context(|| format!("`{module}::{name}` is not defined"))
+        self.definition(module, name).ok_or_else(|| Error::msg(format!("no item named `{module}::{name}` defined")))
     }
 
     /// Defines a name as a host function.
@@ -437,7 +453,7 @@ impl<T> Linker<T> {
 
     fn insert(&mut self, module: &str, name: &str, definition: Definition) -> Result<&mut Linker<T>> {
         if !self.allow_shadowing && self.definition(module, name).is_some() {
-            return Err(Error::msg(format!("`{module}::{name}` is already defined")));
+            return Err(Error::msg(format!("import of `{module}::{name}` defined twice")));
         }
         self.definitions.entry(module.into()).or_default().insert(name.into(), definition);
         Ok(self)

@@ -35,7 +35,7 @@ unsafe impl Sync for Memory {}
 
 /// A read or write beyond the end of a memory.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
-#[error("{len} bytes at {offset:#x} are not within a memory of {size} bytes")]
+#[error("out of bounds memory access")]
 #[non_exhaustive]
 pub struct MemoryAccessError {
     /// First byte of the access.
@@ -174,7 +174,7 @@ impl Memory {
     pub(super) unsafe fn grow_on(&self, record: *mut StoreRecord, delta: u64, fiber: *mut Fiber) -> Result<u64> {
         // SAFETY: the caller's promise; `in_store` proves that the memory exists.
         let grown = unsafe { (*self.in_store((*record).id)).grow(delta, StoreRecord::asked(record, fiber))? };
-        grown.ok_or_else(|| Error::msg(format!("the memory cannot grow by {delta} pages")))
+        grown.ok_or_else(|| Error::msg(format!("failed to grow memory by `{delta}`")))
     }
 
     /// # Safety

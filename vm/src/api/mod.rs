@@ -12,6 +12,8 @@ pub(crate) mod call_hook;
 pub(crate) mod caller;
 mod calls;
 pub(crate) mod config;
+#[cfg(feature = "coredump")]
+pub(crate) mod coredump;
 pub(crate) mod engine;
 pub mod error;
 pub(crate) mod events;

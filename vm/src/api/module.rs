@@ -5,9 +5,7 @@ use crate::api::types::{ExportType, ExternType, FuncType, ImportType, TagType};
 use crate::records::body::Bodies;
 use crate::records::census::Counts;
 use crate::records::engine::Engine;
-#[cfg(feature = "wat")]
-use crate::records::error::Error;
-use crate::records::error::{Context, Result};
+use crate::records::error::{Context, Error, Result};
 use crate::records::func_code::FuncCode;
 use crate::records::hints::ModuleHints;
 use crate::records::image::Images;
@@ -25,7 +23,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, Weak};
 use std::time::Instant;
 use weir_bytecode::module::{Body, ExternIndex, ExternType as IndexedType};
-use weir_bytecode::{Bytes, Module as Bytecode, file, validate};
+use weir_bytecode::validate::{self, InvalidModule};
+use weir_bytecode::{Bytes, Module as Bytecode, file};
 use weir_contract::{FuncRef, Layout};
 
 /// What an instance of a module needs, but for what it imports: see [`Module::resources_required`].
@@ -107,7 +106,8 @@ impl Module {
     pub(crate) fn loaded(engine: &Engine, bytes: Bytes, cached: Option<Cached>) -> Result<Module> {
         let started = Instant::now();
         engine.config().check_shape(&bytes)?;
-        let bytecode = validate::parse_with(bytes, engine.config().validation(engine.config().lazy_validation))?;
+        let validation = engine.config().validation(engine.config().lazy_validation);
+        let bytecode = validate::parse_with(bytes, validation).map_err(refused)?;
         let shelf = cached.is_some().then(|| Shelf::new(None, true));
         let module = Module::from_validated(engine, bytecode, shelf, cached, started)?;
         hash_early(&module);
@@ -130,7 +130,7 @@ impl Module {
     ) -> Result<Result<Module, Bytes>> {
         let started = Instant::now();
         engine.config().check_shape(&bytes)?;
-        let mut bytecode = validate::parse_with(bytes, engine.config().validation(true))?;
+        let mut bytecode = validate::parse_with(bytes, engine.config().validation(true)).map_err(refused)?;
         let part = artifact.module();
         if bytecode.bodies.len() != part.bodies as usize {
             return Ok(Err(bytecode.bytes));
@@ -284,6 +284,16 @@ impl Module {
     }
 }
 
+/// The error for a module that cannot be loaded: wasmtime compiles a function before it validates its body, and says so.
+fn refused(invalid: InvalidModule) -> Error {
+    let Some(func) = invalid.func_index() else { return Error::new(invalid).context("failed to parse WebAssembly module") };
+    let text = format!("Invalid input WebAssembly code at offset {}: {}", invalid.offset, invalid.original());
+    let name = invalid.func_name().map_or_else(String::new, |name| format!("::{name}"));
+    Error::worded(invalid, text)
+        .context("WebAssembly translation error")
+        .context(format!("failed to compile: wasm[0]::function[{func}]{name}"))
+}
+
 /// Reads a module's file, as far as it is needed.
 fn read_file(engine: &Engine, path: &Path) -> Result<Bytes> {
     // A saved profile names its module by a hash of all bytes.
@@ -304,11 +314,10 @@ fn binary(bytes: Bytes, path: Option<&Path>) -> Result<Bytes> {
         if let Some(path) = path {
             error.set_path(path);
         }
-        let error: Error = error.into();
-        match text.trim_start().chars().next() {
-            Some('(' | ';') => error,
-            _ => error.context("it is neither a binary module, which begins with `\\0asm`, nor one in the text format"),
-        }
+        let is_text = text.trim_start().starts_with(['(', ';']);
+        let neither = "it is neither a binary module, which begins with `\\0asm`, nor one in the text format";
+        let details = (!is_text).then(|| format!("{neither}: {error}").into());
+        Error::detailed(error, details)
     })
 }
 

@@ -408,7 +408,7 @@ impl<'a, T: 'static> StoreContextMut<'a, T> {
 pub(super) fn fuel_is_on(engine: &Engine) -> Result<()> {
     match engine.config().consume_fuel {
         true => Ok(()),
-        false => Err(Error::msg("the engine does not consume fuel: see Config::consume_fuel")),
+        false => Err(Error::msg("fuel is not configured in this store")),
     }
 }
 

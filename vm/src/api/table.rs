@@ -2,10 +2,12 @@
 
 use crate::api::store::{AsContext, AsContextMut};
 use crate::api::value::Ref;
+use crate::records::error::Context;
 use crate::records::fiber::Fiber;
 use crate::records::pooling::Share;
 use crate::records::store::StoreRecord;
 use crate::records::table::TableRecord;
+use crate::records::wording::{Long, mismatch};
 use crate::{Error, Result, TableType, ValType};
 use std::ptr::{self, NonNull};
 
@@ -31,6 +33,9 @@ unsafe impl Send for Table {}
 // SAFETY: as above.
 unsafe impl Sync for Table {}
 
+/// What is wrong with a reference of another type than the table's.
+const OTHER_ELEMENT: &str = "type mismatch: value does not match table element type";
+
 impl Table {
     /// Creates a table of the type's minimum size, filled with a reference.
     ///
@@ -40,7 +45,7 @@ impl Table {
         let store = store.as_context_mut();
         // SAFETY: the store is borrowed, and no reference into it is held.
         let record = unsafe {
-            let init = init.to_slot(store.record(), ty.element)?;
+            let init = init.to_slot(store.record(), ty.element).context(OTHER_ELEMENT)?;
             (*store.record()).hold(Share::TABLE)?;
             StoreRecord::add_table(store.record(), ty, init, ptr::null_mut())?
         };
@@ -95,8 +100,9 @@ impl Table {
         unsafe {
             let (target, source) = ((*to).ty.element, (*from).ty.element);
             if !source.matches(&target) {
-                let [target, source] = [target, source].map(ValType::Ref);
-                return Err(Error::msg(format!("type mismatch: elements of {source} for a table of {target}")));
+                let [target, source] = [target, source].map(|ty| Long(ValType::Ref(ty)));
+                return Err(mismatch(target, source)
+                    .context("type mismatch: source table's element type does not match destination table's element type"));
             }
             let to = (*to).range(dst, len)?;
             let from = (*from).range(src, len)?;
@@ -114,7 +120,7 @@ impl Table {
         // SAFETY: `in_store` proves that it exists, and the store is borrowed.
         unsafe {
             let table = &mut *self.in_store(store.id());
-            let value = value.to_slot(store.record(), table.ty.element)?;
+            let value = value.to_slot(store.record(), table.ty.element).context(OTHER_ELEMENT)?;
             Ok(table.fill(index, value, len)?)
         }
     }
@@ -122,7 +128,6 @@ impl Table {
     /// Adds `delta` elements and returns the previous size.
     ///
     /// # Errors
-    /// The table's maximum or the store's limits forbid it, or the reference is not of the table's element type;
     /// The table's maximum or the store's limits forbid it, or the reference is not of the table's element type; the
     /// table is unchanged.
     pub fn grow(&self, mut store: impl AsContextMut, delta: u64, init: Ref) -> Result<u64> {
@@ -142,10 +147,10 @@ impl Table {
         // SAFETY: the caller's promise; `in_store` proves that the table exists.
         let grown = unsafe {
             let table = &mut *self.in_store((*record).id);
-            let init = init.to_slot(record, table.ty.element)?;
+            let init = init.to_slot(record, table.ty.element).context(OTHER_ELEMENT)?;
             table.grow(delta, init, StoreRecord::asked(record, fiber))?
         };
-        grown.ok_or_else(|| Error::msg(format!("the table cannot grow by {delta} elements")))
+        grown.ok_or_else(|| Error::msg(format!("failed to grow table by `{delta}`")))
     }
 
     /// # Safety

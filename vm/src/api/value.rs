@@ -7,7 +7,8 @@ use crate::records::collect::make_room;
 use crate::records::heap::{EXTERN_WORDS, HostValue};
 use crate::records::roots::Root;
 use crate::records::store::StoreRecord;
-use crate::{Error, Func, HeapType, RefType, Result, ValType};
+use crate::records::wording::{self, Long};
+use crate::{Func, HeapType, RefType, Result, ValType};
 use std::any::Any;
 use std::ptr::NonNull;
 use weir_contract::FuncRef;
@@ -194,7 +195,10 @@ impl Val {
     /// # Safety
     /// The store is live, and nothing else uses it.
     pub(crate) unsafe fn to_bits(self, store: *const StoreRecord, ty: ValType) -> Result<u128> {
-        let mismatch = || Error::msg(format!("type mismatch: expected {ty}, found {}", self.general_type()));
+        let mismatch = || match self.ref_() {
+            Some(reference) => wording::mismatch(Long(ty), reference.found()),
+            None => wording::mismatch(Long(ty), Long(self.general_type())),
+        };
         match (self, ty) {
             (Val::I32(value), ValType::I32) => Ok(u128::from(value as u32)),
             (Val::I64(value), ValType::I64) => Ok(u128::from(value as u64)),
@@ -490,6 +494,15 @@ impl Ref {
         matches!(self, Ref::Func(None) | Ref::Extern(None) | Ref::Exn(None))
     }
 
+    /// Its type, as errors write it.
+    fn found(self) -> String {
+        match (self.is_null(), Val::from(self).general_type()) {
+            (true, ValType::Ref(RefType { heap, .. })) => wording::null(heap).into(),
+            (false, ValType::Ref(ty)) => Long(ValType::Ref(RefType { nullable: false, ..ty })).to_string(),
+            (_, ty) => Long(ty).to_string(),
+        }
+    }
+
     /// Returns the representation in a slot of a store, as a reference of type `ty`. A collection ends its validity.
     ///
     /// # Errors
@@ -504,7 +517,7 @@ impl Ref {
         // SAFETY: the caller's promise.
         let id = unsafe { (*store).id };
         if self.is_null() && !ty.nullable {
-            return Err(Error::msg(format!("type mismatch: expected {}, found null", ValType::Ref(ty))));
+            return Err(wording::mismatch(Long(ValType::Ref(ty)), self.found()));
         }
         match (self, ty.heap) {
             (Ref::Func(None), HeapType::Func | HeapType::Concrete(_)) | (Ref::Extern(None), HeapType::Extern) => Ok(0),
@@ -515,9 +528,7 @@ impl Ref {
             (Ref::Func(Some(func)), HeapType::Concrete(sig)) if func.sig(id) == sig => Ok(func.in_store(id) as u64),
             // SAFETY: the caller's promise.
             (Ref::Extern(Some(value)), HeapType::Extern) => unsafe { value.slot(store) },
-            _ => {
-                Err(Error::msg(format!("type mismatch: expected {}, found {}", ValType::Ref(ty), Val::from(self).general_type())))
-            }
+            _ => Err(wording::mismatch(Long(ValType::Ref(ty)), self.found())),
         }
     }
 

@@ -108,6 +108,9 @@ fn resume_in_pad(fault: &mut Fault<'_>) -> bool {
         let store = (*instance).store;
         (*store).trap_pc = pc;
         (*store).trap_fp = fp;
+        if let Some(address) = fault.address() {
+            (*store).operand = address as u64;
+        }
     }
     // Below the red zone of the interrupted code.
     let sp = (fault.get(Register::Rsp) - 128) & !15;

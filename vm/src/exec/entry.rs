@@ -193,9 +193,34 @@ pub(super) unsafe fn refused(store: *mut StoreRecord) -> Error {
 #[cold]
 unsafe fn failed(store: *mut StoreRecord) -> Error {
     // SAFETY: the caller's promise.
+    unsafe {
+        let error = error_of_guest(store);
+        match (*store).engine.config().coredump {
+            Some(attach) => attach(store.cast(), error),
+            None => error,
+        }
+    }
+}
+
+/// [`failed`], without a core dump.
+///
+/// # Panics
+/// As there.
+///
+/// # Safety
+/// As there.
+unsafe fn error_of_guest(store: *mut StoreRecord) -> Error {
+    // SAFETY: the caller's promise.
     let failure = unsafe { take_failure(store) };
     match failure {
-        Failure::Trap { trap, detail, frames } => Error::trapped(trap, detail).with_backtrace(frames.unwrap_or_default()),
+        Failure::Trap { trap, detail, fault, frames } => {
+            let error = Error::detailed(trap, detail);
+            let error = match fault {
+                Some(fault) => error.around(fault),
+                None => error,
+            };
+            error.with_backtrace(frames.unwrap_or_default())
+        }
         // A host function that Rust has called threw it.
         Failure::Throw(Some(error)) => {
             // SAFETY: as above. A host function throws objects.

@@ -332,7 +332,7 @@ unsafe fn write_data(instance: &InstanceRecord) -> Result<()> {
 /// Creates the error for a segment that is not within its memory or table.
 #[cold]
 fn outside(trap: Trap, segment: String, of: &str, len: u64, unit: &str) -> Error {
-    Error::trapped(trap, Some(format!("{segment}, and the {of} has {}", counted(len, unit)).into()))
+    Error::detailed(trap, Some(format!("{segment}, and the {of} has {}", counted(len, unit)).into()))
 }
 
 fn counted(count: u64, unit: &str) -> String {

@@ -4,6 +4,7 @@ use super::exit::Exit;
 use super::landing::land;
 use super::state::{End, State};
 use crate::records::failure::Failure;
+use crate::records::fault;
 use crate::records::instance::instance_of;
 use crate::records::store::{store_of, take_failure};
 use weir_bytecode::Trap;
@@ -44,6 +45,10 @@ pub(super) unsafe fn trapped(trap: Trap, state: &State) -> End {
     unsafe {
         let instance = instance_of((*state.scope).ctx);
         let pc = state.pc.offset_from_unsigned((*state.scope).bytes) as u32;
+        if trap == Trap::MemoryOutOfBounds {
+            let words = (*state.body).words();
+            fault::record(instance, pc, |depth| *state.sp.sub(depth * words));
+        }
         (*store_of((*state.scope).ctx)).failure = Some(Failure::trap_at(trap, instance, pc));
         failed(state)
     }

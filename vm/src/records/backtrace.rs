@@ -1,9 +1,8 @@
 //! Backtraces: the guest functions that were active when an error occurred.
 
-use crate::records::error::{Attachment, Error};
+use crate::records::error::Error;
 use crate::records::module::Module;
 use crate::records::symbols::FrameSymbol;
-use std::any::Any;
 use std::error::Error as StdError;
 use std::fmt;
 use std::sync::OnceLock;
@@ -36,31 +35,23 @@ pub struct WasmBacktrace {
     omitted: u64,
 }
 
-impl Attachment for WasmBacktrace {
-    #[cfg(feature = "anyhow")]
-    fn into_context(self: Box<Self>, error: anyhow::Error) -> anyhow::Error {
-        error.context(*self)
-    }
-}
-
 impl Error {
     /// Returns the backtrace, if the guest was running.
     pub fn wasm_backtrace(&self) -> Option<&WasmBacktrace> {
-        (self.attachment()? as &dyn Any).downcast_ref()
+        self.downcast_ref()
     }
 
     /// Returns the backtrace, made empty if there was none.
     pub(crate) fn backtrace_mut(&mut self) -> &mut WasmBacktrace {
-        let attachment: &mut dyn Any = self.attachment_or(|| Box::new(WasmBacktrace::default()));
-        attachment.downcast_mut().expect("nothing else is attached to errors")
+        if !self.is::<WasmBacktrace>() {
+            self.add_around(WasmBacktrace::default());
+        }
+        self.downcast_mut().expect("it was added")
     }
 
     /// Returns the error with this backtrace, unless it has no frames because the engine collects none.
-    pub(crate) fn with_backtrace(mut self, backtrace: WasmBacktrace) -> Error {
-        if !backtrace.frames.is_empty() {
-            *self.backtrace_mut() = backtrace;
-        }
-        self
+    pub(crate) fn with_backtrace(self, backtrace: WasmBacktrace) -> Error {
+        if backtrace.frames.is_empty() { self } else { self.around(backtrace) }
     }
 }
 
@@ -85,14 +76,30 @@ impl WasmBacktrace {
     }
 }
 
+/// Writes the frames as wasmtime does: each with its offset in the module, the module's name, and the function's name from the name
+/// section, or with the places in the source. The frames that were not kept are not mentioned.
 impl fmt::Display for WasmBacktrace {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("wasm backtrace (innermost first):")?;
+        f.write_str("error while executing at wasm backtrace:")?;
         for (i, frame) in self.frames.iter().enumerate() {
-            write!(f, "\n  {i:>3}: {frame}")?;
-        }
-        if self.omitted > 0 {
-            write!(f, "\n  … and {} more", self.omitted)?;
+            write!(f, "\n  {i:>3}: {:#8x} - ", frame.pc)?;
+            let symbols = frame.symbols();
+            if symbols.is_empty() {
+                write!(f, "{}!{}", frame.module.name().unwrap_or("<unknown>"), frame.raw_name())?;
+            }
+            for (i, symbol) in symbols.iter().enumerate() {
+                if i > 0 {
+                    f.write_str("\n                - ")?;
+                }
+                match symbol.name() {
+                    Some(name) => write!(f, "{}", Demangled(name))?,
+                    None if i == 0 => f.write_str(&frame.raw_name())?,
+                    None => f.write_str("<inlined function>")?,
+                }
+                if let Some(place) = symbol.place() {
+                    write!(f, "\n                    at {place}")?;
+                }
+            }
         }
         Ok(())
     }
@@ -129,6 +136,14 @@ impl FrameInfo {
     /// Returns the function's name, if the module's name section gives one.
     pub fn func_name(&self) -> Option<&str> {
         self.module.bytecode().func_name(self.func)
+    }
+
+    /// The name from the name section, as the source has it with feature `demangle`, or else the index.
+    fn raw_name(&self) -> String {
+        match self.func_name() {
+            Some(name) => Demangled(name).to_string(),
+            None => format!("<wasm function {}>", self.func),
+        }
     }
 
     /// Returns the position: the offset of the instruction in bytes from the start of the module.

@@ -24,7 +24,7 @@ const DEFAULT_ASYNC_STACK: usize = 2 << 20;
 /// default native stack gives compiled code.
 const DEFAULT_VALUE_STACK: usize = 4 << 20;
 /// Default of [`Config::wasm_backtrace_max_frames`](crate::Config::wasm_backtrace_max_frames).
-pub(crate) const DEFAULT_MAX_BACKTRACE: usize = 64;
+pub(crate) const DEFAULT_MAX_BACKTRACE: usize = 20;
 /// A memory without guard regions reserves its maximum, but not more than this (or its minimum, if that is more), unless the settings
 /// say otherwise.
 const UNGUARDED_RESERVATION_MAX: u64 = 8 << 30;
@@ -144,7 +144,12 @@ pub struct Config {
     pub(crate) allocation_strategy: InstanceAllocationStrategy,
     pub(crate) profiler: ProfilingStrategy,
     pub(crate) tier_events: Option<Callback>,
+    /// Adds a core dump to the error of a guest, whose store's record this is.
+    pub(crate) coredump: Option<AddCoreDump>,
 }
+
+/// A function that adds a core dump of a store, of which it receives the record, to an error.
+pub(crate) type AddCoreDump = unsafe fn(*mut (), Error) -> Error;
 
 /// Whether backtraces have source files and lines: see [`Config::wasm_backtrace_details`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -246,6 +251,7 @@ impl Default for Config {
             allocation_strategy: InstanceAllocationStrategy::OnDemand,
             profiler: ProfilingStrategy::None,
             tier_events: None,
+            coredump: None,
         }
     }
 }

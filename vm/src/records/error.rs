@@ -1,9 +1,7 @@
-//! The one error type of the public API: a cause of any type, context, and a backtrace of the guest.
+//! The one error type of the public API: a cause of any type, and contexts.
 //!
-//! The backtrace refers to modules, and operations on modules fail with this error. To avoid that cycle, this file sees
-//! a backtrace only as an [`Attachment`]; `backtrace` has the type.
+//! Its texts are those of wasmtime's `Error`, which `tests/tests/messages` compares.
 
-use crate::records::thrown::ThrownException;
 use std::any::Any;
 #[cfg(feature = "anyhow")]
 use std::any::TypeId;
@@ -11,19 +9,19 @@ use std::convert::Infallible;
 use std::error::Error as StdError;
 use std::fmt;
 use std::ops::Deref;
-use weir_bytecode::Trap;
 
 /// The result of an operation that may fail with an [`Error`].
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 /// The error of an operation of this crate, or of a host function.
 ///
-/// It wraps a cause of any error type, which [`Error::downcast_ref`] recovers: a [`Trap`], a
+/// It wraps a cause of any error type, which [`Error::downcast_ref`] recovers: a [`Trap`](crate::Trap), a
 /// [`LinkError`](crate::LinkError), an [`InvalidModule`](crate::InvalidModule), an embedder's own type. If the guest
-/// was running it also holds a [`WasmBacktrace`](crate::WasmBacktrace).
+/// was running, a [`WasmBacktrace`](crate::WasmBacktrace) is one of its contexts.
 ///
-/// `Display` writes the outermost context or, without one, the cause; `{:#}` writes the chain on one line; `Debug`
-/// writes the chain and the backtrace.
+/// `Display` writes the outermost context, which is the backtrace if the guest was running and the embedder has added none, or the
+/// cause if there is no context; `{:#}` writes the chain, separated by colons; `Debug` writes the chain, one link a line.
+/// [`Error::root_cause`] is the trap, or the error that a host function has returned.
 ///
 /// ```
 /// use weir::{Error, Trap};
@@ -31,7 +29,7 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 /// let error = Error::from(Trap::UnreachableCodeReached).context("running the plug-in");
 /// assert_eq!(error.downcast_ref::<Trap>(), Some(&Trap::UnreachableCodeReached));
 /// assert_eq!(error.to_string(), "running the plug-in");
-/// assert_eq!(format!("{error:#}"), "running the plug-in: unreachable");
+/// assert_eq!(format!("{error:#}"), "running the plug-in: wasm trap: wasm `unreachable` instruction executed");
 /// ```
 pub struct Error(Box<Inner>);
 
@@ -39,14 +37,6 @@ struct Inner {
     cause: Box<dyn Part>,
     /// Innermost first.
     contexts: Vec<Box<dyn Part>>,
-    backtrace: Option<Box<dyn Attachment>>,
-}
-
-/// Data that an error carries beside its chain.
-pub(crate) trait Attachment: fmt::Display + Any + Send + Sync {
-    /// The error with the data as its context.
-    #[cfg(feature = "anyhow")]
-    fn into_context(self: Box<Self>, error: anyhow::Error) -> anyhow::Error;
 }
 
 /// A link of the chain: as an error to be shown, and as the value to be recovered.
@@ -58,6 +48,12 @@ trait Part: Send + Sync {
     /// The link as an error of `anyhow`, from which the value can be recovered, with a cause if this is a context.
     #[cfg(feature = "anyhow")]
     fn into_anyhow(self: Box<Self>, cause: Option<anyhow::Error>) -> anyhow::Error;
+    /// The link as an error of its own.
+    fn into_boxed(self: Box<Self>) -> Box<dyn StdError + Send + Sync>;
+    /// What is known beyond the text.
+    fn details(&self) -> Option<&str> {
+        None
+    }
 }
 
 impl dyn Part {
@@ -118,16 +114,20 @@ impl<E: StdError + Send + Sync + 'static> Part for Cause<E> {
 
     recovered_as!(0);
 
+    fn into_boxed(self: Box<Self>) -> Box<dyn StdError + Send + Sync> {
+        Box::new(self.0)
+    }
+
     #[cfg(feature = "anyhow")]
     fn into_anyhow(self: Box<Self>, _: Option<anyhow::Error>) -> anyhow::Error {
         anyhow::Error::new(self.0)
     }
 }
 
-/// A cause or a context that can only be shown.
+/// A cause that is no error.
 struct Message<M>(M);
 
-impl<M: fmt::Display> fmt::Debug for Message<M> {
+impl<M: fmt::Debug> fmt::Debug for Message<M> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.fmt(f)
     }
@@ -139,81 +139,147 @@ impl<M: fmt::Display> fmt::Display for Message<M> {
     }
 }
 
-impl<M: fmt::Display> StdError for Message<M> {}
+impl<M: fmt::Display + fmt::Debug> StdError for Message<M> {}
 
-impl<M: fmt::Display + Send + Sync + 'static> Part for Message<M> {
+impl<M: fmt::Display + fmt::Debug + Send + Sync + 'static> Part for Message<M> {
     fn error(&self) -> &(dyn StdError + Send + Sync + 'static) {
         self
     }
 
     recovered_as!(0);
 
+    fn into_boxed(self: Box<Self>) -> Box<dyn StdError + Send + Sync> {
+        self
+    }
+
+    #[cfg(feature = "anyhow")]
+    fn into_anyhow(self: Box<Self>, _: Option<anyhow::Error>) -> anyhow::Error {
+        anyhow::Error::msg(self.0)
+    }
+}
+
+/// A context, which can only be shown.
+struct Shown<C>(C);
+
+impl<C: fmt::Display> fmt::Debug for Shown<C> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl<C: fmt::Display> fmt::Display for Shown<C> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl<C: fmt::Display> StdError for Shown<C> {}
+
+impl<C: fmt::Display + Send + Sync + 'static> Part for Shown<C> {
+    fn error(&self) -> &(dyn StdError + Send + Sync + 'static) {
+        self
+    }
+
+    recovered_as!(0);
+
+    fn into_boxed(self: Box<Self>) -> Box<dyn StdError + Send + Sync> {
+        self
+    }
+
     #[cfg(feature = "anyhow")]
     fn into_anyhow(self: Box<Self>, cause: Option<anyhow::Error>) -> anyhow::Error {
         match cause {
             Some(cause) => cause.context(self.0),
-            None => anyhow::Error::new(*self),
+            None => anyhow::Error::msg(*self),
         }
     }
 }
 
-/// A trap with its details, if known. It is recovered as the [`Trap`].
-#[derive(Debug)]
-struct Trapped {
-    trap: Trap,
-    detail: Box<str>,
-}
+/// A context of the library's own, which is an error: links of the chain can be recognised by their types.
+struct Around<E>(E);
 
-impl fmt::Display for Trapped {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.trap, self.detail)
+impl<E: StdError + Send + Sync + 'static> Part for Around<E> {
+    fn error(&self) -> &(dyn StdError + Send + Sync + 'static) {
+        &self.0
+    }
+
+    recovered_as!(0);
+
+    fn into_boxed(self: Box<Self>) -> Box<dyn StdError + Send + Sync> {
+        Box::new(self.0)
+    }
+
+    #[cfg(feature = "anyhow")]
+    fn into_anyhow(self: Box<Self>, cause: Option<anyhow::Error>) -> anyhow::Error {
+        match cause {
+            Some(cause) => cause.context(self.0),
+            None => anyhow::Error::new(self.0),
+        }
     }
 }
 
-impl StdError for Trapped {}
+/// A cause with what is known about it beyond its text.
+struct Detailed<E> {
+    error: E,
+    details: Box<str>,
+}
 
-impl Part for Trapped {
+impl<E: StdError + Send + Sync + 'static> Part for Detailed<E> {
+    fn error(&self) -> &(dyn StdError + Send + Sync + 'static) {
+        &self.error
+    }
+
+    recovered_as!(error);
+
+    fn into_boxed(self: Box<Self>) -> Box<dyn StdError + Send + Sync> {
+        Box::new(self.error)
+    }
+
+    #[cfg(feature = "anyhow")]
+    fn into_anyhow(self: Box<Self>, _: Option<anyhow::Error>) -> anyhow::Error {
+        anyhow::Error::new(self.error)
+    }
+
+    fn details(&self) -> Option<&str> {
+        Some(&self.details)
+    }
+}
+
+/// A cause that the chain shows with other words than its own.
+struct Worded<E> {
+    error: E,
+    text: Box<str>,
+}
+
+impl<E: fmt::Debug> fmt::Debug for Worded<E> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.error.fmt(f)
+    }
+}
+
+impl<E> fmt::Display for Worded<E> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+impl<E: StdError> StdError for Worded<E> {}
+
+impl<E: StdError + Send + Sync + 'static> Part for Worded<E> {
     fn error(&self) -> &(dyn StdError + Send + Sync + 'static) {
         self
     }
 
-    recovered_as!(trap);
+    recovered_as!(error);
 
-    /// The value with the text as its context, which `anyhow` shows first.
-    #[cfg(feature = "anyhow")]
-    fn into_anyhow(self: Box<Self>, _: Option<anyhow::Error>) -> anyhow::Error {
-        let text = self.to_string();
-        anyhow::Error::new(self.trap).context(text)
-    }
-}
-
-/// An exception with its description. It is recovered as the [`ThrownException`].
-#[derive(Debug)]
-struct Thrown {
-    exception: ThrownException,
-    description: Box<str>,
-}
-
-impl fmt::Display for Thrown {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.description)
-    }
-}
-
-impl StdError for Thrown {}
-
-impl Part for Thrown {
-    fn error(&self) -> &(dyn StdError + Send + Sync + 'static) {
+    fn into_boxed(self: Box<Self>) -> Box<dyn StdError + Send + Sync> {
         self
     }
 
-    recovered_as!(exception);
-
     /// The value with the text as its context, which `anyhow` shows first.
     #[cfg(feature = "anyhow")]
     fn into_anyhow(self: Box<Self>, _: Option<anyhow::Error>) -> anyhow::Error {
-        let text = self.to_string();
-        anyhow::Error::new(self.exception).context(text)
+        anyhow::Error::new(self.error).context(self.text)
     }
 }
 
@@ -226,6 +292,10 @@ impl Part for Boxed {
     }
 
     recovered_as!(0);
+
+    fn into_boxed(self: Box<Self>) -> Box<dyn StdError + Send + Sync> {
+        self.0
+    }
 
     #[cfg(feature = "anyhow")]
     fn into_anyhow(self: Box<Self>, _: Option<anyhow::Error>) -> anyhow::Error {
@@ -244,6 +314,10 @@ impl Part for Anyhow {
     }
 
     recovered_as!(0);
+
+    fn into_boxed(self: Box<Self>) -> Box<dyn StdError + Send + Sync> {
+        self.0.into()
+    }
 
     fn into_anyhow(self: Box<Self>, _: Option<anyhow::Error>) -> anyhow::Error {
         self.0
@@ -286,42 +360,61 @@ impl Error {
     }
 
     fn of(cause: Box<dyn Part>) -> Error {
-        Error(Box::new(Inner { cause, contexts: Vec::new(), backtrace: None }))
+        Error(Box::new(Inner { cause, contexts: Vec::new() }))
     }
 
-    /// Creates an error from a trap, with details if there are any.
-    pub(crate) fn trapped(trap: Trap, detail: Option<Box<str>>) -> Error {
-        match detail {
-            Some(detail) => Error::of(Box::new(Trapped { trap, detail })),
-            None => Error::new(trap),
+    /// Creates an error with a cause about which more is known than its text says.
+    pub(crate) fn detailed<E: StdError + Send + Sync + 'static>(error: E, details: Option<Box<str>>) -> Error {
+        match details {
+            Some(details) => Error::of(Box::new(Detailed { error, details })),
+            None => Error::new(error),
         }
     }
 
-    /// Creates an error for an exception that nothing in the guest catches.
-    pub(crate) fn thrown(description: Box<str>) -> Error {
-        Error::of(Box::new(Thrown { exception: ThrownException, description }))
+    /// Creates an error from a message about which more is known.
+    pub(crate) fn detailed_msg(message: String, details: String) -> Error {
+        Error::detailed(Message(message), Some(details.into()))
+    }
+
+    /// Creates an error with a cause that the chain shows as this text.
+    pub(crate) fn worded<E: StdError + Send + Sync + 'static>(error: E, text: String) -> Error {
+        Error::of(Box::new(Worded { error, text: text.into() }))
     }
 
     /// Adds context: the operation that failed.
     #[must_use]
     pub fn context<C: fmt::Display + Send + Sync + 'static>(mut self, context: C) -> Error {
-        self.0.contexts.push(Box::new(Message(context)));
+        self.0.contexts.push(Box::new(Shown(context)));
         self
     }
 
-    /// Returns the outermost context or cause that is an `E`; or the backtrace, if `E` is
-    /// [`WasmBacktrace`](crate::WasmBacktrace).
+    /// Adds a context that is an error, and that the chain has as such.
+    pub(crate) fn around<E: StdError + Send + Sync + 'static>(mut self, context: E) -> Error {
+        self.add_around(context);
+        self
+    }
+
+    /// As [`Error::around`], in place.
+    pub(crate) fn add_around<E: StdError + Send + Sync + 'static>(&mut self, context: E) {
+        self.0.contexts.push(Box::new(Around(context)));
+    }
+
+    /// Returns what is known about the cause beyond its text, which is wasmtime's: the types that differ, if it is a trap of
+    /// `call_indirect`; the segment that does not fit, if it is one of instantiation; the exception's tag and values, if it is a
+    /// [`ThrownException`](crate::ThrownException) that nothing has caught; the bytes of a memory that is too large.
+    pub fn details(&self) -> Option<&str> {
+        self.0.cause.details()
+    }
+
+    /// Returns the outermost context or cause that is an `E`.
     pub fn downcast_ref<E: fmt::Display + fmt::Debug + Send + Sync + 'static>(&self) -> Option<&E> {
-        let backtrace = self.attachment().and_then(|attachment| (attachment as &dyn Any).downcast_ref());
-        let context = || self.0.contexts.iter().rev().find_map(|part| part.get());
-        backtrace.or_else(context).or_else(|| self.0.cause.get())
+        self.0.contexts.iter().rev().chain([&self.0.cause]).find_map(|part| part.get())
     }
 
     /// As [`Error::downcast_ref`], mutably.
     pub fn downcast_mut<E: fmt::Display + fmt::Debug + Send + Sync + 'static>(&mut self) -> Option<&mut E> {
-        let Inner { cause, contexts, backtrace } = &mut *self.0;
-        let backtrace = backtrace.as_deref_mut().and_then(|attachment| (attachment as &mut dyn Any).downcast_mut());
-        backtrace.or_else(|| contexts.iter_mut().rev().chain([cause]).find_map(|part| part.get_mut()))
+        let Inner { cause, contexts } = &mut *self.0;
+        contexts.iter_mut().rev().chain([cause]).find_map(|part| part.get_mut())
     }
 
     /// Returns whether [`Error::downcast_ref`] finds an `E`.
@@ -348,24 +441,9 @@ impl Error {
         Chain { contexts: self.0.contexts.iter(), next: Some(self.0.cause.error()) }
     }
 
-    /// Whether the error has more than its cause.
-    fn has_context(&self) -> bool {
-        !self.0.contexts.is_empty() || self.0.backtrace.is_some()
-    }
-
     /// Returns the innermost cause, which is the last of the chain.
     pub fn root_cause(&self) -> &(dyn StdError + 'static) {
         self.chain().last().unwrap_or(self.0.cause.error())
-    }
-
-    /// Returns the attachment.
-    pub(crate) fn attachment(&self) -> Option<&dyn Attachment> {
-        self.0.backtrace.as_deref()
-    }
-
-    /// Returns the attachment, mutably; attaches `new` if there is none.
-    pub(crate) fn attachment_or(&mut self, new: impl FnOnce() -> Box<dyn Attachment>) -> &mut dyn Attachment {
-        &mut **self.0.backtrace.get_or_insert_with(new)
     }
 
     /// Converts to an error of the standard library.
@@ -404,10 +482,10 @@ impl fmt::Debug for Chain<'_> {
     }
 }
 
-/// `{:#}` shows the sources of the cause only if the error has context or a backtrace, as wasmtime does.
+/// The sources of the cause are shown only if the error has context, as wasmtime does.
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let shown = if f.alternate() && self.has_context() { usize::MAX } else { 1 };
+        let shown = if f.alternate() && !self.0.contexts.is_empty() { usize::MAX } else { 1 };
         for (i, error) in self.chain().take(shown).enumerate() {
             let separator = if i == 0 { "" } else { ": " };
             write!(f, "{separator}{error}")?;
@@ -419,19 +497,16 @@ impl fmt::Display for Error {
 impl fmt::Debug for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{self}")?;
-        let causes: Vec<_> = if self.has_context() { self.chain().skip(1).collect() } else { Vec::new() };
-        if !causes.is_empty() {
-            f.write_str("\n\nCaused by:\n")?;
+        if self.0.contexts.is_empty() {
+            return Ok(());
         }
-        for (i, cause) in causes.iter().enumerate() {
-            let number = if causes.len() > 1 { format!("{i:>5}: ") } else { " ".repeat(4) };
+        f.write_str("\n\nCaused by:\n")?;
+        let several = self.chain().nth(2).is_some();
+        for (i, cause) in self.chain().skip(1).enumerate() {
+            let number = if several { format!("{i:>5}: ") } else { " ".repeat(4) };
             writeln!(f, "{number}{cause}")?;
         }
-        match &self.0.backtrace {
-            Some(trace) if causes.is_empty() => write!(f, "\n\n{trace}"),
-            Some(trace) => write!(f, "\n{trace}"),
-            None => Ok(()),
-        }
+        Ok(())
     }
 }
 
@@ -441,31 +516,32 @@ impl<E: StdError + Send + Sync + 'static> From<E> for Error {
     }
 }
 
+/// The cause itself if there is no context, so that it can be recovered.
 impl From<Error> for Box<dyn StdError + Send + Sync> {
     fn from(error: Error) -> Self {
-        Box::new(Opaque(error))
+        if error.0.contexts.is_empty() { error.0.cause.into_boxed() } else { Box::new(Opaque(error)) }
     }
 }
 
 impl From<Error> for Box<dyn StdError> {
     fn from(error: Error) -> Self {
-        Box::new(Opaque(error))
+        Box::<dyn StdError + Send + Sync>::from(error)
     }
 }
 
-/// An [`Error`] as a `std::error::Error`. [`Error`] itself cannot implement that trait, because it converts from all
+/// An [`Error`] with context as a `std::error::Error`. [`Error`] itself cannot implement that trait, because it converts from all
 /// types that do.
 struct Opaque(Error);
 
 impl fmt::Display for Opaque {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(f)
+        fmt::Display::fmt(&*self.0, f)
     }
 }
 
 impl fmt::Debug for Opaque {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(f)
+        fmt::Debug::fmt(&*self.0, f)
     }
 }
 
@@ -477,21 +553,16 @@ impl StdError for Opaque {
 
 impl From<Error> for Box<dyn StdError + Send> {
     fn from(error: Error) -> Self {
-        Box::new(Opaque(error))
+        Box::<dyn StdError + Send + Sync>::from(error)
     }
 }
 
-/// The links of the chain as contexts and cause of an error of `anyhow`, outermost the backtrace if there is one.
+/// The links of the chain as contexts and cause of an error of `anyhow`.
 #[cfg(feature = "anyhow")]
 impl From<Error> for anyhow::Error {
     fn from(error: Error) -> anyhow::Error {
-        let Inner { cause, contexts, backtrace } = *error.0;
-        let cause = cause.into_anyhow(None);
-        let error = contexts.into_iter().fold(cause, |cause, context| context.into_anyhow(Some(cause)));
-        match backtrace {
-            Some(backtrace) => backtrace.into_context(error),
-            None => error,
-        }
+        let Inner { cause, contexts } = *error.0;
+        contexts.into_iter().fold(cause.into_anyhow(None), |cause, context| context.into_anyhow(Some(cause)))
     }
 }
 
@@ -586,11 +657,11 @@ impl<T, E: Into<Error>> Context<T, E> for std::result::Result<T, E> {
 
 impl<T> Context<T, Infallible> for Option<T> {
     fn context<C: fmt::Display + Send + Sync + 'static>(self, context: C) -> Result<T> {
-        self.ok_or_else(|| Error::of(Box::new(Message(context))))
+        self.ok_or_else(|| Error::of(Box::new(Shown(context))))
     }
 
     fn with_context<C: fmt::Display + Send + Sync + 'static, F: FnOnce() -> C>(self, context: F) -> Result<T> {
-        self.ok_or_else(|| Error::of(Box::new(Message(context()))))
+        self.ok_or_else(|| Error::of(Box::new(Shown(context()))))
     }
 }
 
@@ -637,7 +708,7 @@ macro_rules! bail {
 #[macro_export]
 macro_rules! ensure {
     ($condition:expr $(,)?) => {
-        $crate::ensure!($condition, "condition failed: `{}`", ::std::stringify!($condition))
+        $crate::ensure!($condition, "Condition failed: `{}`", ::std::stringify!($condition))
     };
     ($condition:expr, $($message:tt)*) => {
         if !$condition {

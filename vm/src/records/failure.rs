@@ -2,6 +2,7 @@
 
 use crate::records::backtrace::WasmBacktrace;
 use crate::records::error::Error;
+use crate::records::fault::{self, MemoryFault};
 use crate::records::fiber::Cancelled;
 use crate::records::instance::InstanceRecord;
 use crate::records::mismatch;
@@ -13,7 +14,7 @@ use weir_bytecode::Trap;
 /// Its backtrace is taken once, by the engine whose code failed or called a function that failed.
 pub(crate) enum Failure {
     /// A trap, with details if there are any beyond the backtrace.
-    Trap { trap: Trap, detail: Option<Box<str>>, frames: Option<WasmBacktrace> },
+    Trap { trap: Trap, detail: Option<Box<str>>, fault: Option<MemoryFault>, frames: Option<WasmBacktrace> },
     /// A host function's error, which includes its backtrace.
     Host(Error),
     /// An exception that was thrown, whose handler has not been looked for; with the error of the host function that threw it. The
@@ -28,7 +29,7 @@ pub(crate) enum Failure {
 impl Failure {
     /// Creates a trap without frames.
     pub fn trap(trap: Trap) -> Failure {
-        Failure::Trap { trap, detail: None, frames: None }
+        Failure::Trap { trap, detail: None, fault: None, frames: None }
     }
 
     /// Creates a trap of the instruction at `pc` of `instance`, without frames.
@@ -36,12 +37,15 @@ impl Failure {
     /// # Safety
     /// The instance's code has just trapped there, in a live store.
     pub unsafe fn trap_at(trap: Trap, instance: &InstanceRecord, pc: u32) -> Failure {
-        let detail = match trap {
-            // SAFETY: the caller's promise.
-            Trap::BadSignature => unsafe { mismatch::describe(instance, pc) },
-            _ => None,
+        // SAFETY: the caller's promise.
+        let (detail, fault) = unsafe {
+            match trap {
+                Trap::BadSignature => (mismatch::describe(instance, pc), None),
+                Trap::MemoryOutOfBounds => (None, fault::describe(instance, pc)),
+                _ => (None, None),
+            }
         };
-        Failure::Trap { trap, detail, frames: None }
+        Failure::Trap { trap, detail, fault, frames: None }
     }
 
     /// Returns the backtrace to be filled in with `limit` frames, if the failure has none yet. A panic has none.

@@ -293,6 +293,15 @@ pub(crate) struct Asked<'l> {
 }
 
 impl Asked<'_> {
+    /// Whether the limiter answers asynchronously and nothing here can wait for it: then asking is an error.
+    pub fn must_wait(&self) -> bool {
+        match self.limiter {
+            Limiter::Sync(_) => false,
+            #[cfg(feature = "async")]
+            Limiter::Async(_) => self.fiber.is_null(),
+        }
+    }
+
     /// [`ResourceLimiter::memory_growing`]
     pub fn memory_growing(&mut self, current: usize, desired: usize, maximum: Option<usize>) -> Result<bool> {
         #[cfg(feature = "async")]

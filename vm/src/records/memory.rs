@@ -36,17 +36,25 @@ impl MemoryRecord {
     /// # Errors
     /// The size exceeds a limit, or the memory or address space of the host.
     pub fn new(ty: MemoryType, plan: Plan, kept: &Reservations, limiter: Option<Asked<'_>>) -> Result<MemoryRecord> {
-        let too_large = || Error::msg(format!("a memory of {} pages is too large", ty.limits.min));
+        let too_large = || {
+            let pages = ty.limits.min;
+            let details = match byte_len(&ty, pages) {
+                Some(min) => format!("a memory of {min} bytes exceeds the limits of the store or of memories"),
+                None => format!("a memory of {pages} pages is too large"),
+            };
+            Error::detailed_msg(format!("memory minimum size of {pages} pages exceeds memory limits"), details)
+        };
+        if let Some(mut limiter) = limiter {
+            let min = byte_len(&ty, ty.limits.min).unwrap_or_else(|| largest(&ty));
+            if !limiter.memory_growing(0, min, maximum(&ty))? {
+                return Err(too_large());
+            }
+        }
         let min = byte_len(&ty, ty.limits.min).ok_or_else(too_large)?;
         let declared_max =
             byte_len(&ty, ty.limits.max.unwrap_or(u64::MAX)).unwrap_or(usize::MAX).min(max_addressable(&ty)).min(plan.max);
         if min > declared_max {
             return Err(too_large());
-        }
-        if let Some(mut limiter) = limiter
-            && !limiter.memory_growing(0, min, ty.limits.max.and_then(|max| byte_len(&ty, max)))?
-        {
-            return Err(Error::msg(format!("a memory of {min} bytes exceeds the store's limits")));
         }
         let guarded = Bounds::of(&ty, 0, plan.guard_regions) == Bounds::Guard;
         let (reserved, max_len) = match guarded {
@@ -92,12 +100,18 @@ impl MemoryRecord {
         let allowed = |pages: &u64| self.ty.limits.max.is_none_or(|max| *pages <= max);
         let pages = old.checked_add(delta).filter(allowed);
         let len = pages.and_then(|pages| byte_len(&self.ty, pages)).filter(|&len| len <= self.max_len);
-        let maximum = self.ty.limits.max.and_then(|max| byte_len(&self.ty, max));
+        if delta == 0 && !limiter.as_ref().is_some_and(Asked::must_wait) {
+            return Ok(Some(old));
+        }
         let Some(mut limiter) = limiter else { return Ok(len.and_then(|len| self.commit(len).ok()).map(|()| old)) };
+        // The limiter hears of every size that the guest wants.
+        let wanted = byte_len(&self.ty, delta).and_then(|more| more.checked_add(self.len()));
+        if !limiter.memory_growing(self.len(), wanted.unwrap_or(usize::MAX).min(largest(&self.ty)), maximum(&self.ty))? {
+            return Ok(None);
+        }
         let grown = match len {
-            Some(len) if !limiter.memory_growing(self.len(), len, maximum)? => return Ok(None),
             Some(len) => self.commit(len),
-            None => Err(Error::msg(format!("a memory of {old} pages cannot grow by {delta}"))),
+            None => Err(Error::msg("Memory maximum size exceeded")),
         };
         match grown {
             Ok(()) => Ok(Some(old)),
@@ -187,6 +201,20 @@ fn reserve(len: usize) -> io::Result<Reservation> {
 /// Returns `pages` in bytes, if a `usize` holds it.
 pub(super) fn byte_len(ty: &MemoryType, pages: u64) -> Option<usize> {
     usize::try_from(u128::from(pages) << ty.page_size_log2).ok()
+}
+
+/// The size that stands for all that no `usize` holds, where a limiter is asked: the largest in whole pages.
+fn largest(ty: &MemoryType) -> usize {
+    0usize.wrapping_sub(1 << ty.page_size_log2)
+}
+
+/// Returns the maximum size in bytes of which a limiter is told: that of the type, or that of its addresses.
+fn maximum(ty: &MemoryType) -> Option<usize> {
+    match ty.limits.max {
+        Some(max) => byte_len(ty, max),
+        None if ty.memory64 => Some(largest(ty)),
+        None => Some(1 << 32),
+    }
 }
 
 /// Returns the maximum number of bytes that the memory's addresses can reach.

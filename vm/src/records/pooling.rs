@@ -1,7 +1,7 @@
 //! Limits on what the stores of an engine hold together. wasmtime's pooling allocator has them because its pools have a fixed size;
 //! here they are limits only, since address space and stacks of dropped stores are reused anyway.
 
-use crate::records::error::{Error, Result};
+use crate::records::error::{Context, Error, Result};
 use std::sync::atomic::{AtomicU32, Ordering};
 use weir_bytecode::Module as Bytecode;
 
@@ -221,32 +221,35 @@ impl Quota {
         let memories = &module.memories[module.imported_memories as usize..];
         let tables = &module.tables[module.imported_tables as usize..];
         let refuse = |message: String| Err(Error::msg(message));
-        for (what, count, limit, total) in [
-            ("memories", memories.len(), limits.max_memories_per_module, limits.total_memories),
-            ("tables", tables.len(), limits.max_tables_per_module, limits.total_tables),
-        ] {
+        let check = |what: &str, count: usize, limit: u32, total: u32| {
             if count > limit as usize {
                 return refuse(format!("defined {what} count of {count} exceeds the per-instance limit of {limit}"));
             }
             if count > total as usize {
                 return refuse(format!("defined {what} count of {count} exceeds the total {what} limit of {total}"));
             }
-        }
+            Ok(())
+        };
+        let memory_does_not_fit = "module memory does not fit in pooling allocator requirements";
+        check("memories", memories.len(), limits.max_memories_per_module, limits.total_memories).context(memory_does_not_fit)?;
         for (i, memory) in memories.iter().enumerate() {
             let min = u128::from(memory.limits.min) << memory.page_size_log2;
             if min > limits.max_memory_size as u128 {
                 let (index, limit) = (i + module.imported_memories as usize, limits.max_memory_size);
-                return refuse(format!(
-                    "memory {index} has a minimum byte size of {min} which exceeds the limit of {limit} bytes"
-                ));
+                return refuse(format!("memory has a minimum byte size of {min} which exceeds the limit of {limit:#x} bytes"))
+                    .with_context(|| format!("memory index {index} is unsupported in this pooling allocator configuration"))
+                    .context(memory_does_not_fit);
             }
         }
+        let table_does_not_fit = "module table does not fit in pooling allocator requirements";
+        check("tables", tables.len(), limits.max_tables_per_module, limits.total_tables).context(table_does_not_fit)?;
         for (i, table) in tables.iter().enumerate() {
             if table.ty.limits.min > limits.table_elements as u64 {
                 let (index, limit, min) = (i + module.imported_tables as usize, limits.table_elements, table.ty.limits.min);
                 return refuse(format!(
                     "table index {index} has a minimum element size of {min} which exceeds the limit of {limit}"
-                ));
+                ))
+                .context(table_does_not_fit);
             }
         }
         if size > limits.max_core_instance_size {

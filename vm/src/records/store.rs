@@ -407,12 +407,12 @@ impl StoreRecord {
         let Some(limiter) = &mut self.limiter else { return Ok(()) };
         let limits = limiter.counts(self.data)?;
         let counts = [
-            ("instances", self.owned.instances + instances, limits.0),
-            ("memories", self.owned.memories.len() + memories, limits.1),
-            ("tables", self.owned.tables.len() + tables, limits.2),
+            ("instance", self.owned.instances + instances, limits.0),
+            ("memory", self.owned.memories.len() + memories, limits.1),
+            ("table", self.owned.tables.len() + tables, limits.2),
         ];
         match counts.into_iter().find(|(_, count, limit)| count > limit) {
-            Some((what, _, limit)) => Err(Error::msg(format!("the store's limit of {limit} {what} is exceeded"))),
+            Some((what, count, _)) => Err(Error::msg(format!("resource limit exceeded: {what} count too high at {count}"))),
             None => Ok(()),
         }
     }

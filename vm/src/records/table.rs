@@ -32,13 +32,13 @@ impl TableRecord {
         let mut table = TableRecord { ctx, ty, entries: Vec::new(), max: max.min(MAX_TABLE_ELEMENTS) };
         let min = ty.limits.min;
         if let Some(mut limiter) = limiter
-            && !limiter.table_growing(0, min as usize, ty.limits.max.map(|max| max as usize))?
+            && !limiter.table_growing(0, min as usize, Some(maximum(&ty)))?
         {
-            return Err(Error::msg(format!("a table of {min} elements exceeds the store's limits")));
+            return Err(too_large(min));
         }
         match table.resize(min, reference) {
             Some(()) => Ok(table),
-            None => Err(Error::msg(format!("a table of {min} elements is too large"))),
+            None => Err(too_large(min)),
         }
     }
 
@@ -113,20 +113,23 @@ impl TableRecord {
     pub fn grow(&mut self, delta: u64, reference: u64, limiter: Option<Asked<'_>>) -> Result<Option<u64>> {
         let old = self.ctx.len;
         let max = self.ty.limits.max.unwrap_or(u64::MAX).min(self.max);
-        let len = old.checked_add(delta).filter(|&len| len <= max);
-        let maximum = self.ty.limits.max.map(|max| max as usize);
-        let Some(mut limiter) = limiter else { return Ok(len.and_then(|len| self.resize(len, reference)).map(|()| old)) };
-        let grown = match len {
-            Some(len) if !limiter.table_growing(old as usize, len as usize, maximum)? => return Ok(None),
-            Some(len) => self.resize(len, reference),
-            None => None,
+        let len = old.checked_add(delta);
+        let fits = len.filter(|&len| len <= max);
+        if delta == 0 && !limiter.as_ref().is_some_and(Asked::must_wait) {
+            return Ok(Some(old));
+        }
+        let Some(mut limiter) = limiter else { return Ok(fits.and_then(|len| self.resize(len, reference)).map(|()| old)) };
+        // The limiter hears of every size that the guest wants.
+        let Some(len) = len else {
+            let error = Error::msg("overflow calculating new table size");
+            return limiter.table_grow_failed(error).map(|()| None);
         };
-        match grown {
+        if !limiter.table_growing(old as usize, len as usize, Some(maximum(&self.ty)))? {
+            return Ok(None);
+        }
+        match fits.and_then(|len| self.resize(len, reference)) {
             Some(()) => Ok(Some(old)),
-            None => {
-                let error = Error::msg(format!("a table of {old} elements cannot grow by {delta}"));
-                limiter.table_grow_failed(error).map(|()| None)
-            }
+            None => limiter.table_grow_failed(Error::msg("Table maximum size exceeded")).map(|()| None),
         }
     }
 
@@ -172,6 +175,16 @@ unsafe fn func_entry(func: *const FuncRef) -> TableEntry {
     // SAFETY: the caller's promise.
     let &FuncRef { entry, sig, instance, .. } = unsafe { &*func };
     TableEntry { entry, sig, padding: 0, instance, reference: func as u64 }
+}
+
+/// The error for a table of too many elements.
+fn too_large(elements: u64) -> Error {
+    Error::msg(format!("table minimum size of {elements} elements exceeds table limits"))
+}
+
+/// Returns the maximum number of elements of which a limiter is told: that of the type, or that of its indices.
+fn maximum(ty: &TableType) -> usize {
+    ty.limits.max.unwrap_or(if ty.table64 { u64::MAX } else { u32::MAX.into() }) as usize
 }
 
 #[cfg(test)]

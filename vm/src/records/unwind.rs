@@ -22,6 +22,7 @@ use crate::records::native_search::{NativeSearch, Unwound};
 use crate::records::stack::{read_slot, write_slot};
 use crate::records::store::{StoreRecord, charge};
 use crate::records::symbols::FrameSymbol;
+use crate::records::thrown::ThrownException;
 use crate::records::walk::{InterpFrame, Pc, Segment, segments, walk_activation};
 use std::fmt::Write;
 use std::ops::ControlFlow;
@@ -560,7 +561,8 @@ pub(crate) unsafe fn uncaught(store: *mut StoreRecord, error: Option<Error>) -> 
                         0 => None,
                         reference => (*store).heap.value(reference).downcast_ref::<WasmBacktrace>(),
                     };
-                    Error::thrown(describe(object)).with_backtrace(backtrace.cloned().unwrap_or_default())
+                    Error::detailed(ThrownException, Some(describe(object)))
+                        .with_backtrace(backtrace.cloned().unwrap_or_default())
                 }))
             }
             Err(failure) => failure,

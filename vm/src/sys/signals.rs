@@ -25,9 +25,15 @@ pub(crate) enum Register {
 #[derive(Debug)]
 pub(crate) struct Fault<'a> {
     registers: &'a mut [libc::greg_t; 23],
+    address: Option<usize>,
 }
 
 impl Fault<'_> {
+    /// Returns the address whose access caused it, if an access did.
+    pub fn address(&self) -> Option<usize> {
+        self.address
+    }
+
     /// Returns the value of a register.
     pub fn get(&self, register: Register) -> usize {
         self.registers[register as usize] as usize
@@ -97,8 +103,10 @@ fn check(result: libc::c_int) -> io::Result<()> {
 unsafe extern "C" fn handle(signal: libc::c_int, info: *mut libc::siginfo_t, context: *mut libc::c_void) {
     // SAFETY: the kernel passes both, valid until the handler returns.
     let (code, registers) = unsafe { ((*info).si_code, &mut (*context.cast::<libc::ucontext_t>()).uc_mcontext.gregs) };
+    // SAFETY: the address is set for these signals, and unused for others.
+    let address = (signal == libc::SIGSEGV || signal == libc::SIGBUS).then(|| unsafe { (*info).si_addr() }.addr());
     // A code of 0 or less means that a process sent the signal; then the instruction at pc did not cause it.
-    let claimed = code > 0 && CLAIM.get().is_some_and(|claim| claim(&mut Fault { registers }));
+    let claimed = code > 0 && CLAIM.get().is_some_and(|claim| claim(&mut Fault { registers, address }));
     if !claimed {
         // SAFETY: the arguments are the kernel's.
         unsafe { chain(signal, info, context) };

@@ -1,6 +1,8 @@
 //! Settings of wasmtime that Weir has in another form, or that change nothing here. A host that sets them compiles and behaves as it
 //! does there. What would be wrong to ignore is an error of [`Engine::new`](crate::Engine::new).
 
+#[cfg(feature = "coredump")]
+use crate::api::coredump;
 use crate::records::config::{Config, Tier, WasmBacktraceDetails};
 use crate::records::error::Error;
 use crate::records::events::ProfilingStrategy;
@@ -174,10 +176,12 @@ impl Config {
         self
     }
 
-    /// Makes the error of a trap carry a core dump, which Weir cannot do yet: on is an error of [`Engine::new`](crate::Engine::new).
+    /// Makes a [`WasmCoreDump`](crate::WasmCoreDump) a context of the error of a guest that traps, or in which a host function fails.
     /// Default: off.
+    #[cfg(feature = "coredump")]
     pub fn coredump_on_trap(&mut self, enable: bool) -> &mut Config {
-        self.demand("Weir does not make core dumps yet (`Config::coredump_on_trap`)", enable)
+        self.coredump = enable.then_some(coredump::attach);
+        self
     }
 
     /// Checks the compiler's output, and ends the process with a panic of the compiler where it is wrong. Default: off, and on

@@ -68,7 +68,13 @@ impl Guest<'_> {
     fn bytes(&self, memory: u32, address: u64, offset: u64, len: u32) -> Result<*mut u8, Trap> {
         let at = address.checked_add(offset).ok_or(Trap::MemoryOutOfBounds)?;
         // SAFETY: see the type.
-        unsafe { bulk::bytes(self.record.memory(memory), at, len.into()) }
+        unsafe {
+            let memory = self.record.memory(memory);
+            bulk::bytes(memory, at, len.into()).inspect_err(|_| {
+                // For the description of the fault.
+                (*store_of(self.instance)).ctx.operand = ((*memory).ctx.base.addr() as u64).wrapping_add(at);
+            })
+        }
     }
 }
 
