@@ -100,7 +100,7 @@ const GROUPS: &[Group] = &[
                 "function and code section have inconsistent lengths",
                 "function section is absent but code section has non-zero count",
             ),
-            wording("illegal opcode ff", "illegal opcode 0xff"),
+            wording("illegal opcode ff", "illegal opcode: 0xff"),
             wording("integer representation too long", "invalid var_*: integer representation too long"),
             wording("integer too large", "invalid var_*: integer too large"),
             wording("malformed import kind", "invalid leading byte (0x*) for external kind"),
