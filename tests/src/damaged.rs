@@ -2,10 +2,11 @@
 //! running any of them must end with a result or with one error that has a message.
 
 use crate::engines;
+use crate::failure::reasons;
 use crate::rng::Rng;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use wasm_encoder as enc;
-use weir::{Config, Engine, Instance, InvalidModule, Linker, Module, Store, StoreLimits, StoreLimitsBuilder, Tier, Trap, Val};
+use weir::{Config, Engine, Instance, InvalidModule, Linker, Module, Store, StoreLimits, StoreLimitsBuilder, Tier, Val};
 
 /// The last step that a module reached.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -96,8 +97,8 @@ fn touch(store: &mut Store<StoreLimits>, instance: Instance) {
 
 /// Checks that an error has a message, of one line.
 fn explained(error: &weir::Error, outcome: ModuleOutcome) -> Result<ModuleOutcome, String> {
-    let message = format!("{error:#}");
-    match message.trim().is_empty() || error.downcast_ref::<Trap>().is_none() && message.contains('\n') {
+    let message = reasons(error);
+    match message.trim().is_empty() || message.contains('\n') {
         true => Err(format!("an unclear message: {message:?}")),
         false => Ok(outcome),
     }

@@ -3,6 +3,7 @@
 
 use crate::crossings;
 use crate::engines::engine;
+use crate::failure::reasons;
 use crate::generate::{Program, Value};
 use crate::host::{HostValues, instantiate};
 use crate::pass_sets::PassSet;
@@ -473,7 +474,7 @@ pub(crate) fn ended(result: weir::Result<()>, results: &[Val]) -> CallEnd {
         Ok(()) => CallEnd::Values(results.iter().map(from_val).collect()),
         Err(error) => match error.downcast_ref::<Trap>() {
             Some(&trap) => CallEnd::Trap(trap),
-            None => CallEnd::Failed(format!("{error:#}")),
+            None => CallEnd::Failed(reasons(&error)),
         },
     }
 }

@@ -9,6 +9,7 @@ pub mod dataflow;
 pub mod differential;
 pub mod elsewhere;
 pub mod engines;
+pub mod failure;
 pub mod filetest;
 pub mod generate;
 pub mod host;

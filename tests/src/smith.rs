@@ -7,6 +7,7 @@
 use crate::crossings;
 use crate::differential::wasmi_trap;
 use crate::engines::{default_engine, engine};
+use crate::failure::reasons;
 use crate::rng::Rng;
 use crate::side_tables;
 use arbitrary::Unstructured;
@@ -284,7 +285,7 @@ fn weir_state(store: &mut Store<weir::StoreLimits>, instance: weir::Instance, na
 fn weir_failure(error: &weir::Error) -> CallEnd {
     match error.downcast_ref::<Trap>() {
         Some(&trap) => CallEnd::Trap(trap),
-        None => CallEnd::Failed(format!("{error:#}")),
+        None => CallEnd::Failed(reasons(error)),
     }
 }
 

@@ -3,6 +3,7 @@
 
 use crate::differential::{AMPLE_FUEL, to_val};
 use crate::engines::engine;
+use crate::failure::reasons;
 use crate::generate::{Program, generate, switching, throwing};
 use crate::host::{HostValues, instantiate};
 use crate::smith;
@@ -209,7 +210,7 @@ impl Guest {
             Ok(()) => Ok(results.iter().map(show).collect()),
             Err(error) => Err(match error.downcast_ref::<Trap>() {
                 Some(trap) => format!("{trap:?}"),
-                None => error.root_cause().to_string(),
+                None => reasons(&error),
             }),
         }
     }

@@ -18,7 +18,7 @@ use wast::token::Id;
 use wast::{QuoteWat, Wast, WastArg, WastDirective, WastExecute, WastInvoke, WastRet, Wat};
 use weir::{
     Engine, Error, ExternRef, Global, GlobalType, Instance, InvalidModule, Limits, LinkError, Linker, Memory, MemoryType, Module,
-    Mutability, Ref, RefType, Store, Table, TableType, ThrownException, Trap, UnknownImportError, Val,
+    Mutability, Ref, RefType, Store, Table, TableType, ThrownException, Trap, UnknownImportError, Val, WasmBacktrace,
 };
 use weir_bytecode::validate::is_well_formed;
 
@@ -388,9 +388,10 @@ impl Runner {
     }
 }
 
-/// The error and its causes on one line.
+/// The error and its causes on one line, without the backtrace, and with what is known beyond their texts.
 fn chain(error: &Error) -> String {
-    format!("{error:#}")
+    let links = error.chain().filter(|link| !link.is::<WasmBacktrace>()).map(ToString::to_string);
+    links.chain(error.details().map(str::to_owned)).collect::<Vec<_>>().join(": ")
 }
 
 fn failed(error: Error) -> Unmet {
