@@ -60,7 +60,7 @@ impl Module {
     /// only the private copy is validated and run.
     ///
     /// # Errors
-    /// [`InvalidModule`](crate::InvalidModule) if the bytes are malformed or invalid, or need a feature that Weir
+    /// [`InvalidModule`] if the bytes are malformed or invalid, or need a feature that Weir
     /// lacks; [`EnforcedLimitsError`](crate::EnforcedLimitsError) if the module exceeds a [limit](crate::Config::enforced_limits); the
     /// parser's error if the text is malformed.
     pub fn new(engine: &Engine, bytes: impl AsRef<[u8]>) -> Result<Module> {
