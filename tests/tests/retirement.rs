@@ -1,6 +1,7 @@
 //! Code that is retired while its module lives: with a full budget, with threads, with suspended frames, at every depth of
 //! a recursion, and when a loop's code is no longer needed. Results must stay the same.
 
+use std::num::NonZeroUsize;
 use std::sync::{Arc, Mutex};
 use weir::{
     Caller, CompiledBy, Config, Engine, Error, Instance, Linker, Module, RefusedBy, Stats, Store, Tier, TierEventKind, Trap,
@@ -399,7 +400,8 @@ fn call_until(caller: &mut Caller<'_, State>, callee: &str, name: &str, count: u
 /// Executes a recursion, and returns [`State::observed`]. Calls are counted if it does not trap; otherwise the code has no counting
 /// entries.
 fn recurse(config: &mut Config, recursion: &Recursion, traps: bool) -> Vec<(Vec<Change>, Vec<Change>)> {
-    let (engine, log) = Log::engine(config.count_crossings(!traps));
+    let frames = NonZeroUsize::new(recursion.names.len());
+    let (engine, log) = Log::engine(config.count_crossings(!traps).wasm_backtrace_max_frames(frames));
     let text = format!(
         r#"(module (type $frame (func (param i32 f64) (result f64)))
             (import "host" "call" (func $host (param i32) (result i32))) {})"#,

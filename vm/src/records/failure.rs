@@ -37,6 +37,11 @@ impl Failure {
     /// # Safety
     /// The instance's code has just trapped there, in a live store.
     pub unsafe fn trap_at(trap: Trap, instance: &InstanceRecord, pc: u32) -> Failure {
+        // A function made of a text has positions of its own, at which the bytecode has no instruction.
+        #[cfg(feature = "jit")]
+        if !instance.module.engine().config().function_texts.is_empty() {
+            return Failure::trap(trap);
+        }
         // SAFETY: the caller's promise.
         let (detail, fault) = unsafe {
             match trap {

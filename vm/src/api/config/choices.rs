@@ -148,7 +148,7 @@ impl Config {
     }
 
     /// Limits the number of frames of a [`WasmBacktrace`](crate::WasmBacktrace), innermost first; `None` collects no frames.
-    /// Default: 64; wasmtime's is 20.
+    /// Default: 20.
     pub fn wasm_backtrace_max_frames(&mut self, limit: Option<NonZeroUsize>) -> &mut Config {
         self.max_backtrace = limit.map_or(0, NonZeroUsize::get);
         self
