@@ -32,7 +32,7 @@ pub fn evaluate(head: &Head<'_>, func: &Func<'_>) -> Result<(), String> {
         let found = match eval(func, &mut Sandbox::default(), &args, STEPS) {
             Ok(Outcome::Return(results)) => show(results.iter().map(|&bits| bits as u64).zip(func.results.iter().copied())),
             Ok(outcome) => return Err(format!("run {run}: {outcome:?}")),
-            Err(EvalError::Failed { why, .. }) => format!("trap {why}"),
+            Err(EvalError::Failed { why, .. }) => format!("trap {}", why.message()),
             Err(stop) => stop.to_string(),
         };
         compare(run, expected, &found, func)?;
@@ -79,7 +79,7 @@ pub fn execute(head: &Head<'_>, module: &str, texts: Vec<FunctionText>, stages: 
 
 /// The trap that ended a run.
 fn trap(error: weir::Error) -> weir::Result<String> {
-    Ok(format!("trap {}", error.downcast::<Trap>()?))
+    Ok(format!("trap {}", error.downcast::<Trap>()?.message()))
 }
 
 /// The frames at a trap, innermost first, each as function and offset in the module.
