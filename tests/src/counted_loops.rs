@@ -28,6 +28,8 @@ pub struct Shape {
     pub ramps: bool,
     /// Whether the loop stores.
     pub stores: bool,
+    /// Whether it stores, or adds to the sum, in arms of branches only.
+    pub arms: bool,
     /// Whether it polls.
     pub polls: bool,
     /// The cost of a round, or 0.
@@ -110,6 +112,7 @@ pub fn shape(rng: &mut Rng) -> Shape {
         extreme: ty == Type::I32 && rng.percent(60),
         recurs: rng.percent(25),
         ramps: matches!(ty, Type::I32 | Type::F32) && rng.percent(25),
+        arms: rng.percent(25),
         stores: !reduces || ty.is_float() || rng.percent(50),
         polls: rng.percent(60),
         cost: if rng.percent(60) { 1 + u64::from(rng.below(9)) } else { 0 },
@@ -224,6 +227,7 @@ impl Maker<'_, '_> {
                 value = self.inst(op, ty, 0, &[value, before]);
                 last = Some(self.load(&mut local, arrays, 1, copy));
             }
+            let arm = self.shape.arms.then(|| self.branch(&mut local, arrays, copy));
             if stores {
                 let which = local.below(2) as usize;
                 let rest = self.shape.elements[which] / self.shape.widths[which] - 1;
@@ -234,6 +238,7 @@ impl Maker<'_, '_> {
                     self.store(&mut Rng::new(near), arrays, which, copy, part, value);
                 }
             }
+            let before = total;
             total = total.map(|so_far| {
                 let args = if self.rng.percent(50) { [so_far, value] } else { [value, so_far] };
                 if !extreme {
@@ -249,12 +254,54 @@ impl Maker<'_, '_> {
                     &if exchanged { [condition, args[1], args[0]] } else { [condition, args[0], args[1]] },
                 )
             });
+            if let Some(branch) = arm {
+                total = self.meet(branch, before.zip(total));
+            }
         }
         if let Some(so_far) = total.filter(|_| !extreme && self.rng.one_in(4)) {
             let constant = self.number(ty, 12);
             total = Some(self.inst(reduction, ty, 0, &[so_far, constant]));
         }
         self.close(index, pointers, sum.zip(total), before.zip(last));
+    }
+
+    /// Branches to a new block, the arm, which follows; returns the block of the branch.
+    fn branch(&mut self, rng: &mut Rng, arrays: [Value; 3], copy: u32) -> Block {
+        let ty = self.shape.ty;
+        let loaded = self.load(rng, arrays, 1, copy);
+        let condition = match ty {
+            Type::I32 if rng.percent(30) => {
+                let mask = self.number(ty, 3);
+                self.inst(Op::And, ty, 0, &[loaded, mask])
+            }
+            _ => {
+                let op = if ty.is_float() { Op::Flt } else { *rng.pick(&[Op::LtS, Op::GtU, Op::Ne]) };
+                self.inst(op, Type::I32, 0, &[loaded, self.params[param_of(ty)]])
+            }
+        };
+        let block = self.block;
+        self.inst(Op::Branch, Type::Void, 0, &[condition]);
+        self.block = self.func.create_block();
+        block
+    }
+
+    /// Ends the arm, whose edges are made here: the join follows. The values are those without and with the arm.
+    fn meet(&mut self, from: Block, values: Option<(Value, Value)>) -> Option<Value> {
+        let (arm, join) = (self.block, self.func.create_block());
+        self.inst(Op::Jump, Type::Void, 0, &[]);
+        let mut edges = [(from, arm), (from, join)];
+        if self.rng.percent(50) {
+            edges.swap(0, 1);
+        }
+        for (from, to) in edges {
+            self.func.add_edge(from, to);
+        }
+        self.func.add_edge(arm, join);
+        self.block = join;
+        values.map(|(without, with)| {
+            let ty = self.func.ty(with);
+            self.inst(Op::Phi, ty, 0, &[without, with])
+        })
     }
 
     /// The ends of the phis, the branch, and the block after the loop.
@@ -311,8 +358,9 @@ impl Maker<'_, '_> {
             _ => (condition, Block(1)),
         };
         self.inst(Op::Branch, Type::Void, 0, &[condition]);
-        self.func.add_edge(Block(1), first);
-        self.func.add_edge(Block(1), if first == Block(1) { Block(2) } else { Block(1) });
+        let latch = self.block;
+        self.func.add_edge(latch, first);
+        self.func.add_edge(latch, if first == Block(1) { Block(2) } else { Block(1) });
         self.block = Block(2);
         self.func.results.extend(returned.iter().map(|&value| self.func.ty(value)).collect::<Vec<_>>());
         self.inst(Op::Return, Type::Void, 0, &returned);
@@ -496,7 +544,7 @@ pub fn wat(func: &Func<'_>) -> String {
     let mut out = String::from("(module (memory (export \"memory\") 1 4) (func (export \"f\")");
     out.extend(PARAMS.iter().map(|ty| format!(" (param {ty})")));
     out.extend(func.results.iter().map(|ty| format!(" (result {ty})")));
-    let all = || (0..3).flat_map(|block| func.block(Block(block)).insts.iter().copied());
+    let all = || func.blocks().flat_map(|block| func.block(block).insts.iter().copied());
     let phis: Vec<Value> = func.phis(Block(1)).collect();
     let entry = func.block(Block(1)).preds.iter().position(|&pred| pred == Block(0)).expect("the loop is entered");
     for value in all().filter(|&value| func.ty(value) != Type::Void && func.op(value) != Op::Param) {
@@ -504,20 +552,61 @@ pub fn wat(func: &Func<'_>) -> String {
     }
     // The values of phis in the last round, which are returned.
     phis.iter().for_each(|&phi| out += &format!(" (local $last_{phi} {})", func.ty(phi)));
-    let get = |value: Value| match func.op(value) {
-        Op::Param => format!("(local.get {})", func.inst(value).imm),
-        _ => format!("(local.get ${value})"),
-    };
     for &phi in &phis {
-        out += &format!("\n (local.set ${phi} {})", get(func.args(phi)[entry]));
+        out += &format!("\n (local.set ${phi} {})", get(func, func.args(phi)[entry]));
     }
     out += "\n (loop $again";
     phis.iter().for_each(|&phi| out += &format!("\n  (local.set $last_{phi} (local.get ${phi}))"));
-    for &value in &func.block(Block(1)).insts {
+    let mut block = Block(1);
+    loop {
+        out += &body(func, block);
+        let last = func.terminator(block).expect("a block ends");
+        let succs = &func.block(block).succs;
+        if succs.contains(&Block(1)) {
+            break;
+        }
+        // The arm is the successor that jumps on to the other one.
+        let jumps = |arm: usize| func.block(succs[arm]).succs[..] == [succs[1 - arm]];
+        let arm = if jumps(0) { 0 } else { 1 };
+        let join = succs[1 - arm];
+        let sets = |from: Block| -> String {
+            let pred = func.block(join).preds.iter().position(|&pred| pred == from).expect("it leads there");
+            func.phis(join).map(|phi| format!("\n  (local.set ${phi} {})", get(func, func.args(phi)[pred]))).collect()
+        };
+        let taken = format!("{}{}", body(func, succs[arm]), sets(succs[arm]));
+        let arms = if arm == 0 { [taken, sets(block)] } else { [sets(block), taken] };
+        out += &format!("\n  (if {} (then{}) (else{}))", get(func, func.args(last)[0]), arms[0], arms[1]);
+        block = join;
+    }
+    let branch = func.terminator(block).expect("the loop ends with a branch");
+    phis.iter().for_each(|&phi| out += &format!("\n  {}", get(func, func.args(phi)[1 - entry])));
+    phis.iter().rev().for_each(|phi| out += &format!("\n  (local.set ${phi})"));
+    let condition = get(func, func.args(branch)[0]);
+    let again = if func.block(block).succs[0] == Block(1) { condition } else { format!("(i32.eqz {condition})") };
+    out += &format!("\n  (br_if $again {again}))");
+    let returned = func.terminator(Block(2)).expect("it returns");
+    for &value in func.args(returned) {
+        out += &if phis.contains(&value) { format!("\n (local.get $last_{value})") } else { format!("\n {}", get(func, value)) };
+    }
+    out + "))"
+}
+
+/// Reads a value.
+fn get(func: &Func<'_>, value: Value) -> String {
+    match func.op(value) {
+        Op::Param => format!("(local.get {})", func.inst(value).imm),
+        _ => format!("(local.get ${value})"),
+    }
+}
+
+/// The instructions of a block, without its phis and its end.
+fn body(func: &Func<'_>, block: Block) -> String {
+    let mut out = String::new();
+    for &value in &func.block(block).insts {
         let inst = func.inst(value);
-        let args: Vec<String> = inst.args.iter().map(|&arg| get(arg)).collect();
+        let args: Vec<String> = inst.args.iter().map(|&arg| get(func, arg)).collect();
         let expression = match inst.op {
-            Op::Phi | Op::Poll | Op::Fuel | Op::Branch => continue,
+            Op::Phi | Op::Poll | Op::Fuel | Op::Branch | Op::Jump | Op::Param | Op::Return => continue,
             Op::Const if inst.ty.is_float() => {
                 let int = if inst.ty == Type::F32 { "i32" } else { "i64" };
                 format!("({}.reinterpret_{int} ({int}.const {}))", inst.ty, inst.imm)
@@ -535,15 +624,5 @@ pub fn wat(func: &Func<'_>) -> String {
         out +=
             &if inst.ty == Type::Void { format!("\n  {expression}") } else { format!("\n  (local.set ${value} {expression})") };
     }
-    let branch = func.terminator(Block(1)).expect("the loop ends with a branch");
-    phis.iter().for_each(|&phi| out += &format!("\n  {}", get(func.args(phi)[1 - entry])));
-    phis.iter().rev().for_each(|phi| out += &format!("\n  (local.set ${phi})"));
-    let condition = get(func.args(branch)[0]);
-    let again = if func.block(Block(1)).succs[0] == Block(1) { condition } else { format!("(i32.eqz {condition})") };
-    out += &format!("\n  (br_if $again {again}))");
-    let returned = func.terminator(Block(2)).expect("it returns");
-    for &value in func.args(returned) {
-        out += &if phis.contains(&value) { format!("\n (local.get $last_{value})") } else { format!("\n {}", get(value)) };
-    }
-    out + "))"
+    out
 }

@@ -135,9 +135,12 @@ fn note_run(reached: &mut Reached, shape: Shape, (end, world): &Observed) {
     if first > shape.widths[0] && shape.stores {
         reached.note("vector rounds: stores parts of elements");
     }
-    for (what, has) in
-        [("recurs", shape.recurs), ("ramps", shape.ramps), ("reduces to an extreme", shape.reduces && shape.extreme)]
-    {
+    for (what, has) in [
+        ("arms", shape.arms),
+        ("recurs", shape.recurs),
+        ("ramps", shape.ramps),
+        ("reduces to an extreme", shape.reduces && shape.extreme),
+    ] {
         if has {
             reached.note(format!("vector rounds: {what}"));
         }

@@ -17,13 +17,25 @@ const PAGE_LOG2: u8 = 16;
 /// The loop must have this many times the rounds of one round of the vector loop.
 const LEAST: u64 = 2;
 
-/// Makes the vector loop of `plan` in front of its loop.
-pub fn emit(func: &mut Func<'_>, module: Option<&Module>, plan: &Plan) {
+/// Makes the vector loop of `plan` in front of the loop with this head, which is entered by the predecessor with the index `entry`. The
+/// head's phis are those of the plan's block, in the same order.
+pub fn emit(func: &mut Func<'_>, module: Option<&Module>, plan: &Plan, head: Block, entry: usize) {
     let pc = func.terminator(plan.block).map_or(0, |branch| func.inst(branch).pc);
     let starts: FxHashMap<Value, Value> = func.phis(plan.block).map(|phi| (phi, func.args(phi)[plan.entry])).collect();
     let own: Vec<Value> = func.block(plan.block).insts.to_vec();
-    let mut e =
-        Emit { func, module, plan, pc, starts, own, copies: FxHashMap::default(), rows: FxHashMap::default(), out: Vec::new() };
+    let mut e = Emit {
+        func,
+        module,
+        plan,
+        head,
+        entry,
+        pc,
+        starts,
+        own,
+        copies: FxHashMap::default(),
+        rows: FxHashMap::default(),
+        out: Vec::new(),
+    };
     e.run();
 }
 
@@ -31,6 +43,10 @@ struct Emit<'e, 'a> {
     func: &'e mut Func<'a>,
     module: Option<&'e Module>,
     plan: &'e Plan,
+    /// The head of the loop.
+    head: Block,
+    /// The index of its entry among the head's predecessors.
+    entry: usize,
     pc: u32,
     /// The first value of each phi.
     starts: FxHashMap<Value, Value>,
@@ -117,7 +133,7 @@ impl Numbers for Emit<'_, '_> {
 impl Emit<'_, '_> {
     fn run(&mut self) {
         let plan = self.plan;
-        let body = plan.block;
+        let head_of_loop = self.head;
         let [trip, fits, setup, head, exit] = [(); 5].map(|()| self.func.create_block());
         let work = if plan.poll.is_some() { self.func.create_block() } else { head };
         self.enter_at(trip);
@@ -126,7 +142,7 @@ impl Emit<'_, '_> {
         self.branch_if_enough(trip, rounds, fits);
         let rounds = self.fitting(rounds);
         self.branch_if_enough(fits, rounds, setup);
-        self.func.add_edge(fits, body);
+        self.func.add_edge(fits, head_of_loop);
 
         let total = self.vector_rounds(rounds);
         let first = self.set_up(total);
@@ -187,7 +203,7 @@ impl Emit<'_, '_> {
 
     /// Makes the loop's entry edge lead to `block`.
     fn enter_at(&mut self, block: Block) {
-        let (body, entry) = (self.plan.block, self.plan.entry);
+        let (body, entry) = (self.head, self.entry);
         let pred = self.func.block(body).preds[entry];
         let succs = &mut self.func.block_mut(pred).succs;
         let succ = succs.iter().position(|&succ| succ == body).expect("an edge is listed at both its ends");
@@ -203,8 +219,8 @@ impl Emit<'_, '_> {
         let enough = self.less(least, rounds);
         self.end(block, Op::Branch, &[enough]);
         self.func.add_edge(block, then);
-        if self.func.block(self.plan.block).preds[self.plan.entry] == block {
-            self.func.push_succ(block, self.plan.block);
+        if self.func.block(self.head).preds[self.entry] == block {
+            self.func.push_succ(block, self.head);
         }
     }
 
@@ -543,7 +559,6 @@ impl Emit<'_, '_> {
     /// The exit: the phis of the loop as they are after the rounds of the vector loop.
     fn leave(&mut self, exit: Block, total: Value, last: &Carried) {
         let plan = self.plan;
-        let body = plan.block;
         let vector_rounds = self.sub(total, last.left);
         let done = self.inst(Op::Wrap, Type::I32, 0, &[vector_rounds]);
         let mut values: FxHashMap<Value, Value> = FxHashMap::default();
@@ -560,12 +575,12 @@ impl Emit<'_, '_> {
             values.insert(recurrence.phi, self.last_lane(before, self.func.ty(recurrence.phi)));
         }
         self.end(exit, Op::Jump, &[]);
-        self.func.add_edge(exit, body);
-        let phis: Vec<Value> = self.func.phis(body).collect();
-        for phi in phis {
+        self.func.add_edge(exit, self.head);
+        let phis: Vec<(Value, Value)> = self.func.phis(self.head).zip(self.func.phis(plan.block)).collect();
+        for (phi, planned) in phis {
             // The new edges come from the check and from the exit.
             let mut args = self.func.args(phi).to_vec();
-            args.extend([self.starts[&phi], values[&phi]]);
+            args.extend([self.starts[&planned], values[&planned]]);
             self.func.set_args(phi, &args);
         }
     }

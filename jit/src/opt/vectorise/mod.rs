@@ -1,4 +1,4 @@
-//! Vectorisation: counted loops of one block run on vectors of 256 bits.
+//! Vectorisation: counted loops of one block, or of blocks with arms, run on vectors of 256 bits.
 //!
 //! ```text
 //!             b1 (the loop's entry edge)
@@ -20,6 +20,7 @@
 //!   it: it goes on from that round, because the host may change memory, fuel, or the size of the memory.
 //! - **Lanes** have one width in a loop, the least that is exact. Numbers in memory may be narrower, or parts of elements: see the
 //!   files `pack` and `emit`.
+//! - **Arms** of branches are taken in every round of the vector loop, and their results selected; see the file `flatten`.
 //! - **Floats.** Each operation of the original loop is done, on the same operands; there are no reductions of floats.
 //!
 //! It is the last pass: it adds code that no other pass needs to simplify, and works best on what the others leave. Cost: O(s) in the
@@ -27,6 +28,7 @@
 
 mod bounds;
 mod emit;
+mod flatten;
 mod pack;
 mod plan;
 mod precheck;
@@ -48,21 +50,36 @@ fn run(func: &mut Func<'_>, cx: &Context<'_>) -> Changed {
         return Changed(0);
     }
     let allowed = Allowed { module: cx.module, floats: !cx.options.canonical_nans };
-    for block in func.blocks() {
-        if !func.block(block).succs.contains(&block) || !(cx.options.opt_all || pays(func, block)) {
+    for latch in func.blocks() {
+        let Some(head) = head(func, latch) else { continue };
+        if !(cx.options.opt_all || pays(func, latch, head)) {
             continue;
         }
-        if let Some(plan) = plan::plan(func, allowed, block).filter(|_| cx.spend()) {
-            emit::emit(func, cx.module, &plan);
-            changed += 1;
+        if head == latch {
+            if let Some(plan) = plan::plan(func, allowed, head).filter(|_| cx.spend()) {
+                emit::emit(func, cx.module, &plan, head, plan.entry);
+                changed += 1;
+            }
+        } else if let Some(flat) = flatten::flatten(func, head, latch) {
+            if let Some(plan) = plan::plan(func, allowed, flat.block).filter(|_| cx.spend()) {
+                emit::emit(func, cx.module, &plan, head, flat.entry);
+                changed += 1;
+            }
+            flatten::remove(func, flat.block);
         }
     }
     Changed(changed)
 }
 
-/// Whether the loop that consists of `block` makes enough rounds, as far as it is known.
-fn pays(func: &Func<'_>, block: Block) -> bool {
-    let Some(probability) = func.terminator(block).and_then(|branch| func.inst(branch).probability) else { return true };
-    let repeats = if func.block(block).succs[0] == block { probability } else { probability.complement() };
+/// The head of the loop that ends with `latch`, if the loop is one block or a sequence of blocks with arms.
+fn head(func: &Func<'_>, latch: Block) -> Option<Block> {
+    let leads = |head: &Block| *head == latch || flatten::is_sequence(func, *head, latch);
+    func.block(latch).succs.iter().copied().find(leads)
+}
+
+/// Whether the loop makes enough rounds, as far as it is known.
+fn pays(func: &Func<'_>, latch: Block, head: Block) -> bool {
+    let Some(probability) = func.terminator(latch).and_then(|branch| func.inst(branch).probability) else { return true };
+    let repeats = if func.block(latch).succs[0] == head { probability } else { probability.complement() };
     1.0 - repeats.as_f32() <= 1.0 / MIN_ROUNDS
 }

@@ -69,8 +69,12 @@ impl Packer<'_, '_, '_> {
                 let both = if op == Integer::And { Whole::And } else { Whole::Or };
                 Some(self.node(Node::Op(whole(both)?, vec![a, b])))
             }
-            Family::Leaf(_) | Family::Integer(_) | Family::Bits(_) | Family::Float(_) | Family::FloatUnary(_) => None,
-            Family::FloatCompare(_) | Family::Convert(_) | Family::Simd(_) | Family::Reference(_) | Family::Load(_) => None,
+            Family::Leaf(_) | Family::Integer(_) | Family::Bits(_) | Family::Convert(_) | Family::Load(_) => {
+                let (differ, compared) = (self.lane_op(LaneOp::Compare(lanes::Compare::Ne), false)?, self.whole_pack(values)?);
+                let zero = self.node(Node::Number(0));
+                Some(self.node(Node::Op(differ, vec![compared, zero])))
+            }
+            Family::Float(_) | Family::FloatUnary(_) | Family::FloatCompare(_) | Family::Simd(_) | Family::Reference(_) => None,
             Family::Store(_) | Family::Memory(_) | Family::Global(_) | Family::Table(_) | Family::Call(_) => None,
             Family::Exception(_) | Family::Accounting(_) | Family::Terminator(_) => None,
         }
