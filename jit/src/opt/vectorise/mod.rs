@@ -83,3 +83,51 @@ fn pays(func: &Func<'_>, latch: Block, head: Block) -> bool {
     let repeats = if func.block(latch).succs[0] == head { probability } else { probability.complement() };
     1.0 - repeats.as_f32() <= 1.0 / MIN_ROUNDS
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ir::parse;
+    use crate::pipeline::{self, Finished, Form, Phase, Unit};
+    use crate::request::Options;
+    use bumpalo::Bump;
+
+    /// A loop whose selection depends on a ladder of conditions, each step of which uses both results of the step before twice.
+    fn ladder(steps: u32) -> String {
+        let mut text = String::from(
+            "func 0 (i32, i32, i32)\nb0:\n v0: i32 = param 0\n v1: i32 = param 1\n v2: i32 = param 2\n v3: i32 = const 4
+ v4: i32 = const -1\n jump b1\nb1:\n v5: i32 = phi b0: v0, b1: v6\n v7: i32 = phi b0: v2, b1: v8\n v9: i32 = load v5
+ v10: i32 = lt_s v9, v1\n v11: i32 = gt_s v9, v2\n",
+        );
+        let (mut a, mut b) = (10, 11);
+        for step in 0..steps {
+            let first = 12 + 4 * step;
+            let [c, d, both, either] = [0, 1, 2, 3].map(|i| first + i);
+            text += &format!(" v{c}: i32 = eqz v{a}\n v{d}: i32 = eqz v{b}\n");
+            text += &format!(" v{both}: i32 = and v{c}, v{d}\n v{either}: i32 = or v{c}, v{d}\n");
+            (a, b) = (both, either);
+        }
+        let last = 12 + 4 * steps;
+        text += &format!(" v{last}: i32 = and v{a}, v{b}\n v{}: i32 = select v{last}, v9, v1\n", last + 1);
+        text += &format!(
+            " store v5, v{}\n v6: i32 = add v5, v3\n v8: i32 = add v7, v4\n branch v8, b1, b2\nb2:\n return\n",
+            last + 1
+        );
+        text
+    }
+
+    #[test]
+    fn shared_conditions_have_one_mask() {
+        let values = |steps: u32| {
+            let arena = Bump::new();
+            let options = Options { verify: true, ..Options::default() };
+            let mut unit = Unit::without_module(parse(&arena, &ladder(steps)).unwrap(), &options);
+            let _ = pipeline::run(&mut unit, [Phase::of(&PASS)], &mut ()).unwrap();
+            let Finished { form: Form::Ssa(func), stats, .. } = unit.finish() else { panic!("the pass is on SSA") };
+            assert_eq!(stats.changes[0].1, 1, "the loop is vectorised");
+            func.num_values()
+        };
+        let (short, long) = (values(5), values(25));
+        assert!(long < short + 20 * 20, "{short} values, {long} values");
+    }
+}

@@ -46,6 +46,8 @@ pub struct Packer<'p, 'f, 'a> {
     unrolled: usize,
     work: Work,
     known: FxHashMap<Vec<Value>, usize>,
+    /// The masks of conditions.
+    masks: FxHashMap<Vec<Value>, usize>,
     /// The phis of the recurrences of whose vectors operands are being packed.
     open: Vec<Value>,
 }
@@ -61,8 +63,8 @@ impl<'p, 'f, 'a> Packer<'p, 'f, 'a> {
         lane: u64,
         unrolled: usize,
     ) -> Packer<'p, 'f, 'a> {
-        let (work, known, open) = Default::default();
-        Packer { func, counted, bounds, groups, allowed, lane, unrolled, work, known, open }
+        let (work, known, masks, open) = Default::default();
+        Packer { func, counted, bounds, groups, allowed, lane, unrolled, work, known, masks, open }
     }
 
     /// What a round does, if all of it can be done on vectors.

@@ -10,6 +10,16 @@ use weir_bytecode::lanes::{self, LaneOp, Whole};
 impl Packer<'_, '_, '_> {
     /// All ones in the lanes of the copies in which these values, of type i32, are not zero.
     pub(super) fn mask(&mut self, values: &[Value]) -> Option<usize> {
+        // Conditions that share operands would otherwise have exponentially many masks.
+        if let Some(&known) = self.masks.get(values) {
+            return Some(known);
+        }
+        let node = self.mask_new(values)?;
+        self.masks.insert(values.to_vec(), node);
+        Some(node)
+    }
+
+    fn mask_new(&mut self, values: &[Value]) -> Option<usize> {
         let func = self.func;
         let op = func.op(values[0]);
         let compared = func.operand_type(values[0]);
