@@ -1,5 +1,5 @@
 //! WASI preview 1 for Weir: all of its functions, as a thin layer on cap-std, which confines a program to its preopened
-//! directories, and on the host's system calls. Names and signatures are those of wasmtime-wasi 48, as far as they are about preview 1.
+//! directories, and on the host's system calls. What a host needs for preview 1 has the names and signatures of wasmtime-wasi 48.
 //!
 //! ```
 //! use weir::{Engine, Linker, Module, Store};
@@ -41,6 +41,7 @@ mod entropy;
 mod errno;
 mod fd;
 mod file;
+pub mod filesystem;
 mod guard;
 mod guest;
 mod handle;
@@ -50,7 +51,6 @@ mod outcome;
 pub mod p1;
 pub mod p2;
 mod path;
-mod perms;
 mod poll;
 mod process;
 pub mod random;
@@ -71,8 +71,8 @@ pub use async_trait::async_trait;
 pub use builder::{NulError, WasiCtxBuilder};
 pub use clocks::{HostMonotonicClock, HostWallClock};
 pub use ctx::WasiCtx;
+pub use filesystem::FsPerms;
 pub use outcome::{BrokenPipe, I32Exit, Nondeterminism};
-pub use perms::FsPerms;
 #[doc(no_inline)]
 pub use rand_core::Rng;
 pub use random::{Deterministic, thread_rng};

@@ -5,4 +5,4 @@ pub mod pipe;
 mod streams;
 
 pub(crate) use streams::CHUNK;
-pub use streams::{DynInputStream, DynOutputStream, InputStream, OutputStream, Pollable, StreamError, StreamResult};
+pub use streams::{DynInputStream, DynOutputStream, InputStream, IoError, OutputStream, Pollable, StreamError, StreamResult};

@@ -5,12 +5,16 @@
 pub enum SocketAddrUse {
     /// A TCP socket is bound to it.
     TcpBind,
+    /// A TCP socket listens on it.
+    TcpListen,
+    /// A TCP socket accepts a connection from it.
+    TcpAccept,
     /// A TCP socket connects to it.
     TcpConnect,
     /// A UDP socket is bound to it.
     UdpBind,
-    /// A UDP socket sends to it and receives from it alone.
-    UdpConnect,
-    /// A UDP socket sends one message to it.
-    UdpOutgoingDatagram,
+    /// A UDP socket sends a message to it.
+    UdpSend,
+    /// A UDP socket receives a message from it.
+    UdpReceive,
 }

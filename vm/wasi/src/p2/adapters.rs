@@ -33,9 +33,19 @@ impl Wake for Waiting {
     }
 }
 
+/// A stream beneath, which need not be [`Sync`]. It is reached through an exclusive borrow alone, so the mutex, which makes the stream above
+/// [`Sync`], is never locked.
+struct Exclusive<T: ?Sized>(Mutex<Pin<Box<T>>>);
+
+impl<T: ?Sized> Exclusive<T> {
+    fn get(&mut self) -> Pin<&mut T> {
+        self.0.get_mut().unwrap_or_else(PoisonError::into_inner).as_mut()
+    }
+}
+
 /// A stream that reads from a [`tokio::io::AsyncRead`].
 pub struct AsyncReadStream {
-    reader: Pin<Box<dyn AsyncRead + Send>>,
+    reader: Exclusive<dyn AsyncRead + Send>,
     waiting: Arc<Waiting>,
     /// What was read and not yet returned.
     read: Option<StreamResult<Bytes>>,
@@ -45,7 +55,7 @@ pub struct AsyncReadStream {
 impl AsyncReadStream {
     /// Creates a stream.
     pub fn new<T: AsyncRead + Send + 'static>(reader: T) -> Self {
-        AsyncReadStream { reader: Box::pin(reader), waiting: Arc::default(), read: None, closed: false }
+        AsyncReadStream { reader: Exclusive(Mutex::new(Box::pin(reader))), waiting: Arc::default(), read: None, closed: false }
     }
 
     /// Reads ahead.
@@ -56,7 +66,7 @@ impl AsyncReadStream {
         let waker = Arc::clone(&self.waiting).into();
         let mut bytes = BytesMut::zeroed(CHUNK);
         let mut into = ReadBuf::new(&mut bytes);
-        let read = ready!(self.reader.as_mut().poll_read(&mut Context::from_waker(&waker), &mut into));
+        let read = ready!(self.reader.get().poll_read(&mut Context::from_waker(&waker), &mut into));
         let count = into.filled().len();
         bytes.truncate(count);
         self.read = Some(match read {
@@ -103,7 +113,7 @@ impl Pollable for AsyncReadStream {
 /// A stream that writes to a [`tokio::io::AsyncWrite`]. What it has accepted and not yet written is lost when it is dropped, so it is to
 /// be flushed; a program's calls do.
 pub struct AsyncWriteStream {
-    writer: Pin<Box<dyn AsyncWrite + Send>>,
+    writer: Exclusive<dyn AsyncWrite + Send>,
     waiting: Arc<Waiting>,
     /// What was accepted and not yet written.
     accepted: VecDeque<Bytes>,
@@ -118,7 +128,7 @@ impl AsyncWriteStream {
     /// Creates a stream that accepts at most `write_budget` bytes before they are written.
     pub fn new<T: AsyncWrite + Send + 'static>(write_budget: usize, writer: T) -> Self {
         AsyncWriteStream {
-            writer: Box::pin(writer),
+            writer: Exclusive(Mutex::new(Box::pin(writer))),
             waiting: Arc::default(),
             accepted: VecDeque::new(),
             budget: write_budget,
@@ -143,7 +153,7 @@ impl AsyncWriteStream {
         while let Some(bytes) = self.accepted.front_mut() {
             let count = match bytes.as_ref() {
                 [] => 0,
-                bytes => match ready!(self.writer.as_mut().poll_write(&mut cx, bytes))? {
+                bytes => match ready!(self.writer.get().poll_write(&mut cx, bytes))? {
                     0 => return Poll::Ready(Err(io::ErrorKind::WriteZero.into())),
                     count => count,
                 },
@@ -155,7 +165,7 @@ impl AsyncWriteStream {
             }
         }
         if self.flushing {
-            ready!(self.writer.as_mut().poll_flush(&mut cx))?;
+            ready!(self.writer.get().poll_flush(&mut cx))?;
             self.flushing = false;
         }
         Poll::Ready(Ok(()))
@@ -256,6 +266,43 @@ mod tests {
         ));
         assert_eq!(read, text);
         assert!(matches!(reader.read(1), Err(StreamError::Closed)));
+    }
+
+    #[test]
+    fn streams_over_what_only_one_thread_uses_at_a_time_can_be_shared() {
+        /// It is `Send`, and not `Sync`.
+        struct Bytes(std::cell::Cell<u8>);
+
+        impl AsyncRead for Bytes {
+            fn poll_read(self: Pin<&mut Self>, _: &mut Context<'_>, into: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+                into.put_slice(&[self.0.replace(self.0.get() + 1)]);
+                Poll::Ready(Ok(()))
+            }
+        }
+
+        impl AsyncWrite for Bytes {
+            fn poll_write(self: Pin<&mut Self>, _: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+                self.0.set(bytes[0]);
+                Poll::Ready(Ok(1))
+            }
+
+            fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+                Poll::Ready(Ok(()))
+            }
+
+            fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+                Poll::Ready(Ok(()))
+            }
+        }
+
+        fn shared<T: Send + Sync>(stream: T) -> T {
+            stream
+        }
+        let mut reader = shared(AsyncReadStream::new(Bytes(1.into())));
+        assert_eq!((reader.read(1).unwrap(), reader.read(1).unwrap()), ("\x01".into(), "\x02".into()));
+        let mut writer = shared(AsyncWriteStream::new(3, Bytes(0.into())));
+        writer.write("abc".into()).unwrap();
+        assert_eq!(writer.check_write().unwrap(), 3, "all is written");
     }
 
     #[test]

@@ -218,6 +218,9 @@ pub type DynInputStream = Box<dyn InputStream>;
 /// A stream of any type that is written.
 pub type DynOutputStream = Box<dyn OutputStream>;
 
+/// The error of an operation on a stream, in [`StreamError::LastOperationFailed`].
+pub type IoError = weir::Error;
+
 /// The result of an operation on a stream.
 pub type StreamResult<T> = Result<T, StreamError>;
 

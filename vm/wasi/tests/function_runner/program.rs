@@ -16,6 +16,7 @@ use wasmtime_wasi::cli::{AsyncStdinStream, AsyncStdoutStream, InputFile, IsTermi
 use wasmtime_wasi::p1::{self, WasiP1Ctx};
 use wasmtime_wasi::p2::pipe::{ClosedInputStream, ClosedOutputStream, MemoryInputPipe, MemoryOutputPipe, SinkOutputStream};
 use wasmtime_wasi::p2::{OutputStream, Pollable, StreamError, StreamResult};
+use wasmtime_wasi::sockets::SocketAddrUse;
 use wasmtime_wasi::{
     Deterministic, FsPerms, HostMonotonicClock, HostWallClock, I32Exit, WasiCtx, WasiCtxBuilder, async_trait, thread_rng,
 };
@@ -475,7 +476,11 @@ fn builders() -> Result<()> {
     builder.inherit_stdio().inherit_stdin().inherit_stdout().inherit_stderr().inherit_env().inherit_args();
     builder.stdin(wasmtime_wasi::cli::stdin()).stdout(wasmtime_wasi::cli::stdout()).stderr(wasmtime_wasi::cli::stderr());
     builder.inherit_network().allow_tcp(true).allow_udp(true).allow_ip_name_lookup(true).initial_cwd("/");
-    builder.socket_addr_check(|address, _use| Box::pin(async move { address.ip().is_loopback() }));
+    builder.socket_addr_check(|address, purpose| {
+        Box::pin(
+            async move { address.ip().is_loopback() && matches!(purpose, SocketAddrUse::TcpConnect | SocketAddrUse::UdpSend) },
+        )
+    });
     builder.wall_clock(wasmtime_wasi::clocks::WallClock::new());
     builder.monotonic_clock(wasmtime_wasi::clocks::MonotonicClock::new());
     let _: WasiP1Ctx = is_send(builder.build_p1());
