@@ -47,6 +47,8 @@ pub enum Counter {
     Index(Op),
     /// Pointers, and a counter that descends.
     Down(Op),
+    /// An index that descends to the bound; each copy accesses the element below that of the copy before it.
+    Backward(Op),
     /// A negative number that ascends to zero is added to the ends of the arrays.
     Negative,
 }
@@ -97,9 +99,10 @@ pub fn shape(rng: &mut Rng) -> Shape {
         }
     }
     let reduces = rng.percent(40);
-    let counter = match rng.below(3) {
-        0 => Counter::Index(*rng.pick(&[Op::Ne, Op::LtS, Op::LtU, Op::LeS, Op::LeU])),
-        1 => Counter::Down(*rng.pick(&[Op::Ne, Op::GtS, Op::GtU, Op::GeS])),
+    let counter = match rng.below(5) {
+        0 | 1 => Counter::Index(*rng.pick(&[Op::Ne, Op::LtS, Op::LtU, Op::LeS, Op::LeU])),
+        2 => Counter::Down(*rng.pick(&[Op::Ne, Op::GtS, Op::GtU, Op::GeS])),
+        3 => Counter::Backward(*rng.pick(&[Op::Ne, Op::GtS, Op::GtU])),
         _ if elements == [elements[0]; 3] => Counter::Negative,
         _ => Counter::Index(Op::Ne),
     };
@@ -142,12 +145,18 @@ pub fn arguments(rng: &mut Rng, shape: Shape, at: [u32; 3], rounds: u32) -> Vec<
     let spread = *rng.pick(&[0, 0, 0, 1, 1 << 31, u32::MAX]);
     let edge = |rng: &mut Rng| spread.wrapping_sub(rng.below(1 + 2 * rounds));
     let (first, last, at) = match shape.counter {
-        // An index of elements: addresses are made so that the first access is at `at`.
-        Counter::Index(_) => {
-            let first = if rng.percent(60) { 0 } else { edge(rng) };
+        // An index of elements: addresses are made so that the lowest access is at `at`.
+        Counter::Index(_) | Counter::Backward(_) => {
+            // The bound of an index that descends is below the first one.
+            let least = u32::from(matches!(shape.counter, Counter::Backward(_)));
+            let first = if rng.percent(60) { least } else { edge(rng) };
             let last = first.wrapping_add(rounds * shape.copies);
             let mut scaled = at.into_iter().zip(shape.elements).map(|(at, element)| at.wrapping_sub(first.wrapping_mul(element)));
-            (first, last, [(); 3].map(|()| scaled.next().expect("there are three arrays")))
+            let at = [(); 3].map(|()| scaled.next().expect("there are three arrays"));
+            match shape.counter {
+                Counter::Backward(_) => (last.wrapping_sub(1), first.wrapping_sub(1), at),
+                _ => (first, last, at),
+            }
         }
         Counter::Down(_) => {
             let last = if rng.percent(60) { 0 } else { edge(rng) };
@@ -202,7 +211,7 @@ impl Maker<'_, '_> {
             Some(pointers) => pointers,
             None => [0, 1, 2].map(|i| {
                 let mut scaled = index;
-                if matches!(counter, Counter::Index(_)) && elements[i] > 1 {
+                if matches!(counter, Counter::Index(_) | Counter::Backward(_)) && elements[i] > 1 {
                     let (op, by) = match elements[i].is_power_of_two() {
                         true => (Op::Shl, elements[i].trailing_zeros()),
                         false => (Op::Mul, elements[i]),
@@ -317,6 +326,7 @@ impl Maker<'_, '_> {
         let step = match counter {
             Counter::Index(_) => copies,
             Counter::Down(_) => u32::MAX,
+            Counter::Backward(_) => copies.wrapping_neg(),
             Counter::Negative => copies * elements[0],
         };
         let step = self.number(Type::I32, step.into());
@@ -343,7 +353,7 @@ impl Maker<'_, '_> {
         // Some loops test the value before the step.
         let tested = if self.rng.one_in(5) { index } else { next };
         let condition = match counter {
-            Counter::Index(op) | Counter::Down(op) => {
+            Counter::Index(op) | Counter::Down(op) | Counter::Backward(op) => {
                 if self.rng.one_in(4) {
                     let mirror = op.mirror().expect("an order or an equality");
                     self.inst(mirror, Type::I32, 0, &[params[4], tested])
@@ -370,7 +380,9 @@ impl Maker<'_, '_> {
     fn address(&mut self, rng: &mut Rng, arrays: [Value; 3], which: usize, copy: u32, part: u32) -> (Value, u64) {
         let (element, base) = (self.shape.elements[which], arrays[which]);
         let near = if rng.percent(70) { 0 } else { element * rng.below(4) };
-        let distance = copy * element + near + part;
+        let backward = matches!(self.shape.counter, Counter::Backward(_));
+        let of_copy = if backward { (copy * element).wrapping_neg() } else { copy * element };
+        let distance = of_copy.wrapping_add(near + part);
         match rng.below(3) {
             0 if distance > 0 => {
                 let by = self.number(Type::I32, distance.into());
@@ -381,7 +393,11 @@ impl Maker<'_, '_> {
                 let by = self.number(Type::I32, u64::from(distance.wrapping_sub(16)));
                 (self.inst(Op::Add, Type::I32, 0, &[base, by]), 16)
             }
-            _ => (base, distance.into()),
+            _ if distance as i32 >= 0 => (base, distance.into()),
+            _ => {
+                let by = self.number(Type::I32, distance.into());
+                (self.inst(Op::Add, Type::I32, 0, &[base, by]), 0)
+            }
         }
     }
 

@@ -16,7 +16,7 @@ use weir_tests::rng::Rng;
 
 const PAGE: u32 = 1 << 16;
 /// The number of loops.
-const LOOPS: u64 = 18_000;
+const LOOPS: u64 = 20_000;
 /// The number of loops that are compiled.
 const NATIVE_LOOPS: u64 = 1_000;
 /// The runs of each loop.

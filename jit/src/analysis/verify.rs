@@ -326,7 +326,8 @@ impl<'f, 'a> Verifier<'f, 'a> {
             }
             Family::Simd(Simd::Join) => self.result(Type::V256).and_then(|()| self.args(&[ExpectedType::Is(Type::V128); 2])),
             Family::Simd(Simd::Splice) => {
-                self.check(8, matches!(inst.imm, 1 | 2 | 4 | 8), || "a lane has 1, 2, 4 or 8 bytes".into())?;
+                let lane = inst.imm.min(32u64.wrapping_sub(inst.imm));
+                self.check(8, matches!(lane, 1 | 2 | 4 | 8), || "a lane has 1, 2, 4 or 8 bytes".into())?;
                 self.result(Type::V256).and_then(|()| self.args(&[ExpectedType::Is(Type::V256); 2]))
             }
             Family::Load(_) | Family::Store(_) => self.access(self.addresses(inst.aux)),

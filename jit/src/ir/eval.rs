@@ -340,10 +340,13 @@ impl<W: World> Machine<'_, '_, W> {
                 Family::Simd(Simd::Half) => machine.half(inst.args[0], inst.imm != 0),
                 Family::Simd(Simd::Join) => args[usize::from(upper)],
                 Family::Simd(Simd::Splice) => {
-                    // The 16 bytes before this half of the second vector end with the lane.
-                    let before = if upper { machine.half(inst.args[1], false) } else { machine.half(inst.args[0], true) };
-                    let bits = 8 * inst.imm as u32;
-                    args[1] << bits | before >> (128 - bits)
+                    // Of the four halves in sequence, the 16 bytes that begin 32 - imm bytes, and for the upper half 16 more, after the
+                    // first one.
+                    let halves = [0, 0, 1, 1].map(|i| inst.args[i]).into_iter().zip([false, true, false, true]);
+                    let halves: Vec<u128> = halves.map(|(arg, upper)| machine.half(arg, upper)).collect();
+                    let first = 32 - inst.imm as usize + if upper { 16 } else { 0 };
+                    let (at, bits) = (first / 16, 8 * (first % 16) as u32);
+                    halves[at] >> bits | halves[at + 1].checked_shl(128 - bits).unwrap_or(0)
                 }
                 Family::Simd(Simd::Vector) => machine.vector(value, inst, args),
                 // The upper half comes first: if it is in bounds, the lower one is, so that no store is done in part.

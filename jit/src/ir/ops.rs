@@ -259,7 +259,7 @@ macro_rules! for_each_op {
                 Half, "half", 1, Pure, mirror: none, inverse: none, gives: any, calls: none, access: none, fields: Number, [];
                 // The v256 with these two v128 as its halves, the lower first.
                 Join, "join", 2, Pure, mirror: none, inverse: none, gives: any, calls: none, access: none, fields: None, [];
-                // The last imm bytes of one v256, which are a lane, before the first bytes of another one.
+                // The last imm bytes of one v256 before the first bytes of another one; a lane of one and all others of the other.
                 Splice, "splice", 2, Pure, mirror: none, inverse: none, gives: any, calls: none, access: none, fields: Number, [];
             }
             /// Loads: `[address]`; imm is the offset, aux the memory.

@@ -5,7 +5,7 @@ mod memory;
 use super::pack;
 use super::plan::Plan;
 use super::precheck::{self, Extent, Numbers};
-use super::work::{Combine, Count, Node, Ramp, Reduction};
+use super::work::{Combine, Count, Group, Node, Ramp, Reduction, VECTOR};
 use crate::analysis::counted::{Linear, Test};
 use crate::ir::{Block, Func, Op, Probability, Type, Value};
 use rustc_hash::FxHashMap;
@@ -300,7 +300,7 @@ impl Emit<'_, '_> {
         for group in &plan.groups {
             let start = self.linear(&group.base);
             let start = self.inst(Op::ExtendU, Type::I64, 0, &[start]);
-            let extent = Extent { start, from: group.from, to: group.to, stride: group.stride };
+            let extent = Extent { start, from: group.from, to: group.to, stride: group.stride, descends: plan.descends };
             rounds = precheck::fitting(self, extent, len, rounds);
             extents.push(extent);
         }
@@ -334,7 +334,10 @@ impl Emit<'_, '_> {
     /// What the vector loop begins with.
     fn set_up(&mut self, left: Value) -> Carried {
         let plan = self.plan;
-        let addresses = plan.groups.iter().map(|group| (group.stride != 0).then(|| self.linear(&group.base))).collect();
+        let mut addresses = Vec::new();
+        for group in &plan.groups {
+            addresses.push((group.stride != 0).then(|| self.first_address(group)));
+        }
         let mut sums = Vec::new();
         for reduction in &plan.work.reductions {
             let neutral = match reduction.combine {
@@ -347,6 +350,16 @@ impl Emit<'_, '_> {
         let before = plan.work.recurrences.iter().map(|recurrence| self.splat(self.starts[&recurrence.phi])).collect();
         let ramps = plan.work.ramps.iter().map(|ramp| self.ramp(ramp)).collect();
         Carried { left, addresses, sums, before, ramps }
+    }
+
+    /// The lowest address of a group in the first round of the vector loop.
+    fn first_address(&mut self, group: &Group) -> Value {
+        let first = self.linear(&group.base);
+        if !self.plan.descends {
+            return first;
+        }
+        let below = self.number(Type::I32, u64::from(group.stride) * (self.plan.rounds - 1));
+        self.inst(Op::Sub, Type::I32, 0, &[first, below])
     }
 
     /// A constant vector of these 64 bits.
@@ -485,14 +498,17 @@ impl Emit<'_, '_> {
     /// The work of a round, and what it passes on.
     fn body(&mut self, at: &Carried, splats: &[Option<Value>], steps: &[Vec<Value>]) -> Carried {
         let plan = self.plan;
+        // In the order of the rounds.
         let mut all: Vec<Vec<Value>> = Vec::new();
-        for which in 0..plan.vectors {
+        for round in 0..plan.vectors {
+            let which = if plan.descends { plan.vectors - 1 - round } else { round };
             let vectors = self.nodes(at, splats, steps, &all, which);
             all.push(vectors);
         }
         for store in &plan.work.stores {
             for which in 0..plan.vectors {
-                self.store(at, store, &all[which as usize], which);
+                let round = if plan.descends { plan.vectors - 1 - which } else { which };
+                self.store(at, store, &all[round as usize], which);
             }
         }
         let mut sums = Vec::new();
@@ -505,7 +521,7 @@ impl Emit<'_, '_> {
         let addresses = plan.groups.iter().zip(&at.addresses).map(|(group, address)| {
             address.map(|address| {
                 let step = self.number(Type::I32, u64::from(group.stride) * plan.rounds);
-                self.inst(Op::Add, Type::I32, 0, &[address, step])
+                self.inst(if plan.descends { Op::Sub } else { Op::Add }, Type::I32, 0, &[address, step])
             })
         });
         let addresses = addresses.collect();
@@ -517,7 +533,7 @@ impl Emit<'_, '_> {
         Carried { left: self.sub(at.left, one), addresses, sums, before, ramps }
     }
 
-    /// The vectors with the number `which` of all nodes; `earlier` are those with lower numbers.
+    /// The vectors with the number `which` of all nodes; `earlier` are those of earlier rounds.
     fn nodes(
         &mut self,
         at: &Carried,
@@ -546,7 +562,11 @@ impl Emit<'_, '_> {
                 Node::Splice(recurrence) => {
                     let node = work.recurrences[*recurrence].node;
                     let before = earlier.last().map_or(at.before[*recurrence], |vectors| vectors[node]);
-                    self.inst(Op::Splice, Type::V256, self.plan.lane, &[before, vectors[node]])
+                    let lane = self.plan.lane;
+                    match self.plan.descends {
+                        true => self.inst(Op::Splice, Type::V256, VECTOR - lane, &[vectors[node], before]),
+                        false => self.inst(Op::Splice, Type::V256, lane, &[before, vectors[node]]),
+                    }
                 }
                 Node::Ramp(ramp) if which == 0 => at.ramps[*ramp],
                 Node::Ramp(ramp) => self.sum_of_lanes(at.ramps[*ramp], steps[*ramp][which as usize]),
@@ -599,15 +619,16 @@ impl Emit<'_, '_> {
         sum
     }
 
-    /// The last number of a vector. The bits of a number that is wider than a lane are zero above it.
+    /// The number of the last round in a vector. The bits of a number that is wider than a lane are zero above it.
     fn last_lane(&mut self, vector: Value, ty: Type) -> Value {
-        let [_, high] = self.halves(vector);
+        let [low, high] = self.halves(vector);
         let lane = self.plan.lane;
+        let (half, place) = if self.plan.descends { (low, 0) } else { (high, 16 / lane - 1) };
         let shape = self.shape(lane, ty.is_float());
         let op = LaneOp::Lane(if lane < 4 { Lane::ExtractLaneU } else { Lane::ExtractLane });
         let extract = instruction(Lanes { from: shape, shape, op });
         let extracted = if ty == Type::I64 && lane < 8 { Type::I32 } else { ty };
-        let number = self.vector(extract, extracted, 16 / lane - 1, &[high]);
+        let number = self.vector(extract, extracted, place, &[half]);
         if extracted == ty { number } else { self.inst(Op::ExtendU, ty, 0, &[number]) }
     }
 

@@ -33,7 +33,18 @@ struct Chain {
     invariants: Vec<Value>,
 }
 
-/// Finds the work of a loop, for one number of copies and one width of lanes.
+/// How a vector's lanes belong to rounds and copies.
+#[derive(Clone, Copy, Debug)]
+pub struct Layout {
+    /// The bytes of a lane.
+    pub lane: u64,
+    /// The number of copies.
+    pub unrolled: usize,
+    /// Whether addresses descend.
+    pub descends: bool,
+}
+
+/// Finds the work of a loop, for one layout.
 pub struct Packer<'p, 'f, 'a> {
     func: &'f Func<'a>,
     counted: &'p Counted<'f, 'a>,
@@ -44,6 +55,8 @@ pub struct Packer<'p, 'f, 'a> {
     lane: u64,
     /// The number of copies.
     unrolled: usize,
+    /// Whether addresses descend. A pack has the copy with the lowest addresses first, which is then the last one.
+    descends: bool,
     work: Work,
     known: FxHashMap<Vec<Value>, usize>,
     /// The masks of conditions.
@@ -53,18 +66,18 @@ pub struct Packer<'p, 'f, 'a> {
 }
 
 impl<'p, 'f, 'a> Packer<'p, 'f, 'a> {
-    /// For lanes of `lane` bytes and `unrolled` copies.
+    /// For this layout.
     pub fn new(
         func: &'f Func<'a>,
         counted: &'p Counted<'f, 'a>,
         bounds: &'p Bounds<'f, 'a>,
         groups: &'p [Group],
         allowed: Allowed<'p>,
-        lane: u64,
-        unrolled: usize,
+        layout: Layout,
     ) -> Packer<'p, 'f, 'a> {
+        let Layout { lane, unrolled, descends } = layout;
         let (work, known, masks, open) = Default::default();
-        Packer { func, counted, bounds, groups, allowed, lane, unrolled, work, known, masks, open }
+        Packer { func, counted, bounds, groups, allowed, lane, unrolled, descends, work, known, masks, open }
     }
 
     /// What a round does, if all of it can be done on vectors.
@@ -279,8 +292,9 @@ impl<'p, 'f, 'a> Packer<'p, 'f, 'a> {
         if values.iter().all(|&value| same(value)) && self.counted.is_invariant(first) {
             return self.splat(first);
         }
-        if self.counted.others.contains(&first) {
-            return self.recurrence(values);
+        let earliest = if self.descends { values[values.len() - 1] } else { first };
+        if self.counted.others.contains(&earliest) {
+            return self.recurrence(earliest, values);
         }
         if let Some(ramp) = self.ramp(values) {
             self.work.ramps.push(ramp);
@@ -346,18 +360,24 @@ impl<'p, 'f, 'a> Packer<'p, 'f, 'a> {
         Some(self.node(Node::Splat(value, splat)))
     }
 
-    /// Values of which the first one is that of the last copy of the round before, and each other one that of the copy before
+    /// Values of which the earliest one is that of the last copy of the round before, and each other one that of the copy before
     /// it: the lanes of another vector, moved by one.
-    fn recurrence(&mut self, values: &[Value]) -> Option<usize> {
+    fn recurrence(&mut self, phi: Value, values: &[Value]) -> Option<usize> {
         let func = self.func;
-        let phi = values[0];
         let (start, last) = (func.args(phi)[self.counted.entry], func.args(phi)[self.counted.back]);
         // The phi's value after the loop comes from a lane.
         if !self.are_whole(&[start, last]) || self.open.contains(&phi) {
             return None;
         }
         self.open.push(phi);
-        let moved: Vec<Value> = values[1..].iter().copied().chain([last]).collect();
+        let mut moved = values.to_vec();
+        if self.descends {
+            moved.rotate_right(1);
+            moved[0] = last;
+        } else {
+            moved.rotate_left(1);
+            moved[values.len() - 1] = last;
+        }
         let node = self.pack(&moved)?;
         self.open.pop();
         self.work.recurrences.push(Recurrence { phi, node });
@@ -367,7 +387,7 @@ impl<'p, 'f, 'a> Packer<'p, 'f, 'a> {
     /// Numbers that differ by constants, and that each round increases by the same number. Their distances have half the bits of a
     /// lane.
     fn ramp(&self, values: &[Value]) -> Option<Ramp> {
-        if self.func.ty(values[0]) != Type::I32 || self.lane == 1 {
+        if self.func.ty(values[0]) != Type::I32 || self.lane == 1 || self.descends {
             return None;
         }
         let form = self.counted.linear(values[0])?;

@@ -5,8 +5,8 @@
 //! lanes are as narrow as the operations allow, because more of them are in a vector then.
 
 use super::bounds::Bounds;
-use super::pack::Packer;
-use super::precheck::{MAX_STRIDE, Placed, least_ahead};
+use super::pack::{Layout, Packer};
+use super::precheck::{Ahead, MAX_STRIDE, Placed, ahead_of};
 use super::work::{Access, Allowed, Group, MAX_BLOCK, VECTOR, Work};
 use crate::analysis::counted::{Control, Counted, Induction, Linear};
 use crate::ir::family::Family;
@@ -26,7 +26,7 @@ pub struct Check {
     /// The other group.
     pub other: usize,
     /// See `are_apart_together`. `None` if the strides differ and the groups must be apart in all rounds.
-    pub together: Option<Option<i64>>,
+    pub together: Option<Option<Ahead>>,
 }
 
 /// A charge of fuel, and its cost.
@@ -45,6 +45,8 @@ pub struct Plan {
     pub inductions: Vec<Induction>,
     /// The memory.
     pub memory: u32,
+    /// Whether addresses descend: a vector then has the elements of its last round first.
+    pub descends: bool,
     /// The groups of accesses.
     pub groups: Vec<Group>,
     /// The checks of groups against each other.
@@ -71,14 +73,15 @@ pub fn plan(func: &Func<'_>, allowed: Allowed<'_>, block: Block) -> Option<Plan>
     let (poll, fuel) = effects(func, block)?;
     let counted = Counted::of(func, block)?;
     let control = counted.control()?;
-    let (memory, accessed) = groups(func, &counted, allowed)?;
+    let (memory, descends, accessed) = groups(func, &counted, allowed)?;
     let bounds = Bounds::of(func, block);
     [8, 4, 3, 2, 1].into_iter().find_map(|unrolled| {
         let groups = divided(&accessed, unrolled)?;
         let moving = groups.iter().filter(|group| group.stride != 0);
         let widest = moving.flat_map(|group| &group.accesses).map(|access| access.width).max()?;
         [1, 2, 4, 8].into_iter().filter(|&lane| lane >= widest).find_map(|lane| {
-            let work = Packer::new(func, &counted, &bounds, &groups, allowed, lane, unrolled as usize).work()?;
+            let layout = Layout { lane, unrolled: unrolled as usize, descends };
+            let work = Packer::new(func, &counted, &bounds, &groups, allowed, layout).work()?;
             let lanes = VECTOR / lane;
             let least = match () {
                 () if lanes.is_multiple_of(unrolled) => 1,
@@ -88,10 +91,25 @@ pub fn plan(func: &Func<'_>, allowed: Allowed<'_>, block: Block) -> Option<Plan>
             // Two accumulators halve the time that a reduction waits for itself.
             let vectors = if work.reductions.is_empty() { least } else { 2 * least };
             let rounds = vectors * lanes / unrolled;
-            let checks = checks(&groups, rounds)?;
+            let checks = checks(&groups, rounds, descends)?;
             let (entry, inductions, control, groups) =
                 (counted.entry, counted.inductions.clone(), control.clone(), groups.clone());
-            Some(Plan { block, entry, control, inductions, memory, groups, checks, lane, work, vectors, rounds, poll, fuel })
+            Some(Plan {
+                block,
+                entry,
+                control,
+                inductions,
+                memory,
+                descends,
+                groups,
+                checks,
+                lane,
+                work,
+                vectors,
+                rounds,
+                poll,
+                fuel,
+            })
         })
     })
 }
@@ -143,8 +161,8 @@ fn divides(func: &Func<'_>, value: Value) -> bool {
     matches!(func.op(value), Op::DivS | Op::DivU) && by().is_some_and(positive)
 }
 
-/// The accesses of the block in groups, and their memory.
-fn groups(func: &Func<'_>, counted: &Counted<'_, '_>, allowed: Allowed<'_>) -> Option<(u32, Vec<Group>)> {
+/// The accesses of the block in groups, their memory, and whether their addresses descend.
+fn groups(func: &Func<'_>, counted: &Counted<'_, '_>, allowed: Allowed<'_>) -> Option<(u32, bool, Vec<Group>)> {
     let mut by_terms: Vec<(Linear, Vec<(u32, Access)>)> = Vec::new();
     let mut memory = None;
     for (position, &value) in func.block(counted.block).insts.iter().enumerate() {
@@ -167,8 +185,14 @@ fn groups(func: &Func<'_>, counted: &Counted<'_, '_>, allowed: Allowed<'_>) -> O
         }
     }
     let mut groups = Vec::new();
-    for (form, accesses) in by_terms {
-        let stride = counted.stride(&form).filter(|&stride| stride <= MAX_STRIDE)?;
+    let strides = by_terms.iter().map(|(form, _)| counted.stride(form).map(|stride| stride as i32));
+    let strides = strides.collect::<Option<Vec<i32>>>()?;
+    let descends = strides.iter().any(|&stride| stride < 0);
+    for ((form, accesses), stride) in by_terms.into_iter().zip(strides) {
+        if stride != 0 && (stride < 0) != descends || stride.unsigned_abs() > MAX_STRIDE {
+            return None;
+        }
+        let stride = stride.unsigned_abs();
         // As distances from the first one, which may be negative.
         let from_first = |constant: u32| i64::from(constant.wrapping_sub(form.constant) as i32);
         let mut accesses: Vec<(i64, Access)> =
@@ -189,24 +213,24 @@ fn groups(func: &Func<'_>, counted: &Counted<'_, '_>, allowed: Allowed<'_>) -> O
             rest = &rest[near..];
         }
     }
-    (groups.len() <= MAX_GROUPS).then_some((memory?, groups))
+    (groups.len() <= MAX_GROUPS).then_some((memory?, descends, groups))
 }
 
 /// The checks that the groups need at run time; `None` if the loop must be left as it is.
 ///
 /// In a round of the vector loop, all loads come before all stores, and stores are in the order of their packs.
-fn checks(groups: &[Group], rounds: u64) -> Option<Vec<Check>> {
+fn checks(groups: &[Group], rounds: u64, descends: bool) -> Option<Vec<Check>> {
     let mut checks = Vec::new();
     let stores = |group: &Group| group.accesses.iter().any(|access| access.is_store);
     for (i, a) in groups.iter().enumerate().filter(|(_, group)| stores(group)) {
-        if !keeps_order(a, rounds) {
+        if !keeps_order(a, rounds, descends) {
             return None;
         }
         for (j, b) in groups.iter().enumerate() {
             if i == j || stores(b) && j < i {
                 continue;
             }
-            let together = (a.stride == b.stride).then(|| if stores(b) { None } else { Some(ahead(a, b)) });
+            let together = (a.stride == b.stride).then(|| if stores(b) { None } else { Some(ahead(a, b, descends)) });
             checks.push(Check { stores: i, other: j, together });
         }
     }
@@ -214,10 +238,12 @@ fn checks(groups: &[Group], rounds: u64) -> Option<Vec<Check>> {
 }
 
 /// Whether the order of any two accesses of a group to a common byte, in `rounds` rounds that are executed together, is kept.
-fn keeps_order(group: &Group, rounds: u64) -> bool {
+fn keeps_order(group: &Group, rounds: u64, descends: bool) -> bool {
     let meet = |a: &Access, b: &Access, later: u64| {
-        let b_at = b.at + later * u64::from(group.stride);
-        a.at < b_at + b.width && b_at < a.at + a.width
+        let distance = later * u64::from(group.stride);
+        // In a later round of a loop that descends `b` is as far below `a` as `a` would be above `b`.
+        let (a_at, b_at) = if descends { (a.at + distance, b.at) } else { (a.at, b.at + distance) };
+        a_at < b_at + b.width && b_at < a_at + a.width
     };
     let stores = || group.accesses.iter().filter(|access| access.is_store);
     let loads_stay = stores().all(|store| {
@@ -235,11 +261,11 @@ fn keeps_order(group: &Group, rounds: u64) -> bool {
     loads_stay && stores_stay
 }
 
-/// [`least_ahead`] of the loads of `b` over the stores of `a`.
-fn ahead(a: &Group, b: &Group) -> i64 {
+/// [`ahead_of`] for the stores of `a` and the loads of `b`.
+fn ahead(a: &Group, b: &Group, descends: bool) -> Ahead {
     let placed = |accesses: &[Access], stores: bool| -> Vec<Placed> {
-        accesses.iter().filter(|access| access.is_store == stores).map(|access| (access.position, access.at)).collect()
+        let chosen = accesses.iter().filter(|access| access.is_store == stores);
+        chosen.map(|access| (access.position, access.at, access.width)).collect()
     };
-    let width = a.accesses.iter().filter(|access| access.is_store).map(|access| access.width).max().unwrap_or(0);
-    least_ahead(&placed(&a.accesses, true), &placed(&b.accesses, false), width, a.stride)
+    ahead_of(&placed(&a.accesses, true), &placed(&b.accesses, false), a.stride, descends)
 }

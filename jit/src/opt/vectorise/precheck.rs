@@ -90,8 +90,10 @@ pub struct Extent<V> {
     pub from: u64,
     /// The end of the accessed bytes, as a distance from that address.
     pub to: u64,
-    /// What each round adds to the addresses.
+    /// What each round adds to the addresses, or subtracts from them.
     pub stride: u32,
+    /// Whether it subtracts.
+    pub descends: bool,
 }
 
 /// The number of rounds whose accesses are all within a memory of `len` bytes; at most `rounds`. No address wraps around in
@@ -104,7 +106,8 @@ pub fn fitting<N: Numbers>(n: &mut N, extent: Extent<N::Number>, len: N::Number,
     let within = match extent.stride {
         0 => rounds,
         stride => {
-            let room = n.sub(len, end);
+            // Above the last byte of round 0, or, if addresses descend, below the address.
+            let room = if extent.descends { extent.start } else { n.sub(len, end) };
             let further = n.divide(room, stride.into());
             let one = n.constant(1);
             let within = n.add(further, one);
@@ -114,13 +117,15 @@ pub fn fitting<N: Numbers>(n: &mut N, extent: Extent<N::Number>, len: N::Number,
     n.select(fits, within, zero)
 }
 
-/// Whether two groups access no common byte in `rounds` rounds, which fit.
+/// Whether two groups access no common byte in `rounds` rounds, which fit. Arrays may follow each other without a gap.
 pub fn are_apart<N: Numbers>(n: &mut N, a: Extent<N::Number>, b: Extent<N::Number>, rounds: N::Number) -> N::Number {
     let mut range = |extent: Extent<N::Number>| {
         let (from, to) = (n.constant(extent.from), n.constant(extent.to));
         let (first, end) = (n.add(extent.start, from), n.add(extent.start, to));
-        let distance = n.times(rounds, extent.stride.into());
-        (first, n.add(end, distance))
+        let one = n.constant(1);
+        let further = n.sub(rounds, one);
+        let distance = n.times(further, extent.stride.into());
+        if extent.descends { (n.sub(first, distance), end) } else { (first, n.add(end, distance)) }
     };
     let ((a_first, a_end), (b_first, b_end)) = (range(a), range(b));
     let below = n.at_most(a_end, b_first);
@@ -128,48 +133,62 @@ pub fn are_apart<N: Numbers>(n: &mut N, a: Extent<N::Number>, b: Extent<N::Numbe
     n.either(below, above)
 }
 
+/// Where loads must be, in relation to stores, so that no load reads what an earlier round has stored: the least distance of the
+/// addresses of the loads from those of the stores, or, if the addresses descend, the greatest one.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Ahead {
+    /// At least so far above.
+    Above(i64),
+    /// At most so far above: the loads are below, if it is negative.
+    Below(i64),
+}
+
 /// Whether, in each group of rounds that are executed together, two groups of accesses with the same stride access no common
 /// byte; `span` is the distance between the first and the last of these rounds. If `b` are loads each of which stands before
-/// every store of `a` that it may meet in one round, `ahead` is the least distance from the first bytes of `a` to those of `b` at
-/// which no load of `b` reads what an earlier round has stored.
+/// every store of `a` that it may meet in one round, `ahead` says where no load of `b` reads what an earlier round has stored.
 pub fn are_apart_together<N: Numbers>(
     n: &mut N,
     a: Extent<N::Number>,
     b: Extent<N::Number>,
     span: u64,
-    ahead: Option<i64>,
+    ahead: Option<Ahead>,
 ) -> N::Number {
-    // The distance of the starts decides: a ends before b begins, b before a, or b is ahead of a.
+    // The distance of the starts decides, in either direction: a ends before b begins, b before a, or b is ahead of a.
     let distance = n.sub(b.start, a.start);
     let above = n.constant((a.to + span).wrapping_sub(b.from));
     let above = n.at_most(above, distance);
     let below = n.constant(a.from.wrapping_sub(b.to + span));
     let below = n.at_most(distance, below);
     let apart = n.either(above, below);
-    match ahead {
-        None => apart,
-        Some(ahead) => {
-            let least = n.constant(ahead as u64);
-            let ahead = n.at_most(least, distance);
-            n.either(apart, ahead)
+    let ahead = match ahead {
+        None => return apart,
+        Some(Ahead::Above(least)) => {
+            let least = n.constant(least as u64);
+            n.at_most(least, distance)
         }
-    }
+        Some(Ahead::Below(most)) => {
+            let most = n.constant(most as u64);
+            n.at_most(distance, most)
+        }
+    };
+    n.either(apart, ahead)
 }
 
-/// A load or store of a group: its position in the block, and the distance of its first byte from the group's address.
-pub type Placed = (usize, u64);
+/// A load or store of a group: its position in the block, the distance of its first byte from the group's address, and its bytes.
+pub type Placed = (usize, u64, u64);
 
-/// The least distance of the address of loads from that of stores, both of elements of `element` bytes and with the same
-/// stride, at which no load reads what a store wrote before it: in a later round, because it is above all bytes of the store, and in
-/// the same round unless it stands first.
-pub fn least_ahead(stores: &[Placed], loads: &[Placed], element: u64, stride: u32) -> i64 {
-    let least = stores.iter().flat_map(|store| {
-        loads.iter().map(|load| {
-            let above = store.1 as i64 - load.1 as i64 + element as i64;
-            if store.0 < load.0 { above } else { above - i64::from(stride) }
-        })
-    });
-    least.max().unwrap_or(0)
+/// Where the addresses of loads must be, in relation to those of stores with the same stride, so that no load reads what a store wrote
+/// before it: in an earlier round, because it is ahead of all bytes of the store, and in the same round unless it stands first.
+pub fn ahead_of(stores: &[Placed], loads: &[Placed], stride: u32, descends: bool) -> Ahead {
+    let pairs = || stores.iter().flat_map(|store| loads.iter().map(move |load| (store, load)));
+    // A load that stands first need be ahead of the stores of earlier rounds only.
+    let later = |store: &Placed, load: &Placed| if store.0 < load.0 { 0 } else { i64::from(stride) };
+    if descends {
+        let most = pairs().map(|(store, load)| store.1 as i64 - (load.1 + load.2) as i64 + later(store, load));
+        return Ahead::Below(most.min().unwrap_or(0));
+    }
+    let least = pairs().map(|(store, load)| (store.1 + store.2) as i64 - load.1 as i64 - later(store, load));
+    Ahead::Above(least.max().unwrap_or(0))
 }
 
 #[cfg(test)]

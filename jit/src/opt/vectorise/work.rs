@@ -29,7 +29,7 @@ pub struct Access {
 pub struct Group {
     /// The lowest address, without offset.
     pub base: Linear,
-    /// What each round adds to the address.
+    /// What each round adds to the address, or subtracts from it if the loop descends.
     pub stride: u32,
     /// The least distance of an accessed byte from the address.
     pub from: u64,

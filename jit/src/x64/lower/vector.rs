@@ -64,15 +64,17 @@ impl Lower<'_, '_> {
         self.push(Inst::new(Asm::PermuteHalves, Width::X).long(true).dst(dst).src(low).reg(high).imm(0x20));
     }
 
-    /// Selects a lane of one vector before the lanes of another: in each half, bytes of the 16 before it and of its own.
+    /// Selects bytes of two vectors in sequence: in each half, bytes of two adjacent ones of their four halves.
     pub(super) fn lower_splice(&mut self, value: Value) {
         let [a, b] = self.operands(value).map(|arg| self.reg(arg));
-        let before = self.fresh_vector(true);
+        let middle = self.fresh_vector(true);
         // The upper half of `a`, and the lower half of `b`.
-        self.push(Inst::new(Asm::PermuteHalves, Width::X).long(true).dst(before).src(a).reg(b).imm(0x21));
-        let first = 16 - self.func.inst(value).imm as i64;
+        self.push(Inst::new(Asm::PermuteHalves, Width::X).long(true).dst(middle).src(a).reg(b).imm(0x21));
+        let first = 32 - self.func.inst(value).imm as i64;
         let dst = self.result(value);
-        self.push(Inst::new(Asm::Palignr, Width::X).long(true).dst(dst).src(b).reg(before).imm(first));
+        // The first bytes are in the halves of `a`, or in the middle ones.
+        let (low, high, first) = if first < 16 { (a, middle, first) } else { (middle, b, first - 16) };
+        self.push(Inst::new(Asm::Palignr, Width::X).long(true).dst(dst).src(high).reg(low).imm(first));
     }
 
     /// The type of the operands.
@@ -561,7 +563,9 @@ impl Lower<'_, '_> {
             Compare::GeS => (false, true),
             Compare::Eq | Compare::Ne | Compare::LtS | Compare::GtS | Compare::LeU | Compare::GeU => return None,
         };
-        let next = next_lanes(self.vector_constant(b)?, width, up, signed)?;
+        // A constant of 256 bits has two equal halves.
+        let constant = self.vector_constant(b).or_else(|| self.func.as_vector(self.resolve(b)))?;
+        let next = next_lanes(constant, width, up, signed)?;
         let a = self.reg(a);
         Some(match (signed, up) {
             (true, true) => {

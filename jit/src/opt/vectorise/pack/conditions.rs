@@ -116,6 +116,16 @@ impl Packer<'_, '_, '_> {
         }
         let (conditions, if_set, if_zero) = (self.args(values, 0), self.args(values, 1), self.args(values, 2));
         let mask = self.mask(&conditions)?;
+        // What is zero on one side is a mask of the other.
+        let zero = |values: &[Value]| values.iter().all(|&value| func.as_const(value) == Some(0));
+        if zero(&if_zero) {
+            let set = self.pack(&if_set)?;
+            return Some(self.node(Node::Op(whole(Whole::And)?, vec![set, mask])));
+        }
+        if zero(&if_set) {
+            let rest = self.pack(&if_zero)?;
+            return Some(self.node(Node::Op(whole(Whole::Andnot)?, vec![rest, mask])));
+        }
         let (a, b) = (self.pack(&if_set)?, self.pack(&if_zero)?);
         Some(self.node(Node::Op(whole(Whole::Bitselect)?, vec![a, b, mask])))
     }

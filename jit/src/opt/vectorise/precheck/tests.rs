@@ -104,12 +104,14 @@ fn the_rounds_that_fit_are_in_bounds() {
         for start in 0..SPACE {
             for (at, width) in [(0, 1), (0, 4), (3, 4), (0, 8), (40, 8), (250, 2), (300, 4)] {
                 for stride in [0, 1, 2, 3, 4, 8, 12, 40] {
-                    for wanted in [0, 1, 2, 7, 60, 255] {
-                        let extent = Extent { start, from: at, to: at + width, stride };
+                    for (wanted, descends) in
+                        [0, 1, 2, 7, 60, 255].into_iter().flat_map(|wanted| [(wanted, false), (wanted, true)])
+                    {
+                        let extent = Extent { start, from: at, to: at + width, stride, descends };
                         let found = fitting(&mut Small, extent, len, wanted);
                         let inside = |round: i64| {
-                            let address = start + round * i64::from(stride);
-                            address < SPACE && address + (at + width) as i64 <= len
+                            let address = address(extent, round);
+                            (0..SPACE).contains(&address) && address + (at + width) as i64 <= len
                         };
                         assert!((0..found).all(inside) && found <= wanted, "{extent:?} {len} {wanted}: {found}");
                         assert!(found == wanted || !inside(found), "{extent:?} {len} {wanted}: {found}");
@@ -122,9 +124,15 @@ fn the_rounds_that_fit_are_in_bounds() {
     assert!(cases > 1_000_000, "{cases}");
 }
 
+/// The address of an extent in a round.
+fn address(extent: Extent<i64>, round: i64) -> i64 {
+    let distance = round * i64::from(extent.stride);
+    if extent.descends { extent.start - distance } else { extent.start + distance }
+}
+
 /// The bytes of an extent in a round.
 fn bytes(extent: Extent<i64>, round: i64) -> std::ops::Range<i64> {
-    let address = extent.start + round * i64::from(extent.stride);
+    let address = address(extent, round);
     address + extent.from as i64..address + extent.to as i64
 }
 
@@ -139,12 +147,21 @@ fn groups_that_are_apart_share_no_byte() {
     for (a, b) in (0..96).flat_map(|a| (0..96).map(move |b| (a, b))) {
         for (stride_a, stride_b) in [(1, 0), (4, 0), (4, 4), (4, 2), (2, 8)] {
             for (to_a, to_b) in [(1, 1), (4, 8), (12, 4)] {
-                for count in [1, 2, 5] {
-                    let a = Extent { start: a, from: 0, to: to_a, stride: stride_a };
-                    let b = Extent { start: b, from: 0, to: to_b, stride: stride_b };
+                for (count, descends) in [(1, false), (2, false), (5, false), (2, true), (5, true)] {
+                    let a = Extent { start: a, from: 0, to: to_a, stride: stride_a, descends };
+                    let b = Extent { start: b, from: 0, to: to_b, stride: stride_b, descends };
                     let found = are_apart(&mut Small, a, b, count) != 0;
                     let common = (0..count).any(|i| (0..count).any(|j| meet(&bytes(a, i), &bytes(b, j))));
                     assert!(!found || !common, "{a:?} {b:?} {count}");
+                    // All bytes between the first and the last one count.
+                    let (first, last) = (bytes(a, 0), bytes(a, count - 1));
+                    let whole_a = first.start.min(last.start)..first.end.max(last.end);
+                    let (first, last) = (bytes(b, 0), bytes(b, count - 1));
+                    assert_eq!(
+                        found,
+                        !meet(&whole_a, &(first.start.min(last.start)..first.end.max(last.end))),
+                        "{a:?} {b:?} {count}"
+                    );
                     cases += 1;
                     apart += u64::from(found);
                 }
@@ -161,27 +178,27 @@ fn rounds_together_read_and_write_what_single_rounds_do() {
     let (mut cases, mut allowed) = (0, 0);
     for (element, copies, rounds) in [(1, 1, 32), (1, 2, 16), (2, 1, 16), (4, 1, 8), (4, 2, 4), (4, 4, 2), (8, 1, 4), (8, 2, 2)] {
         for distance in -80i64..=80 {
-            for load_first in [true, false] {
+            for (load_first, descends) in [(true, false), (false, false), (true, true), (false, true)] {
                 let stride = (element * copies) as u32;
-                let stores = Extent { start: 100, from: 0, to: u64::from(stride), stride };
-                let loads = Extent { start: 100 + distance, from: 0, to: u64::from(stride), stride };
+                let stores = Extent { start: 100, from: 0, to: u64::from(stride), stride, descends };
+                let loads = Extent { start: 100 + distance, from: 0, to: u64::from(stride), stride, descends };
                 // Copy i loads and stores, or stores and loads.
                 let position = |copy: i64, load: bool| (2 * copy + i64::from(load != load_first)) as usize;
-                let placed =
-                    |load| (0..copies as i64).map(move |copy| (position(copy, load), copy as u64 * element)).collect::<Vec<_>>();
-                let ahead = Some(least_ahead(&placed(false), &placed(true), element, stride));
+                let placed = |load| {
+                    (0..copies as i64).map(move |copy| (position(copy, load), copy as u64 * element, element)).collect::<Vec<_>>()
+                };
+                let ahead = Some(ahead_of(&placed(false), &placed(true), stride, descends));
                 let span = (rounds - 1) * u64::from(stride);
                 let found = are_apart_together(&mut Small, stores, loads, span, ahead) != 0;
                 // By round and copy, the store that the load reads from; in the loop's order, and with all loads first.
-                let element = element as i64;
-                let at = |base: i64, round: i64, copy: i64| base + round * i64::from(stride) + copy * element;
+                let at = |of: Extent<i64>, round: i64, copy: i64| address(of, round) + copy * element as i64;
                 let reads_store = (0..rounds as i64).any(|later| {
                     (0..copies as i64).any(|load| {
                         (0..=later).any(|earlier| {
                             (0..copies as i64).any(|store| {
                                 let before = earlier < later || position(store, false) < position(load, true);
-                                let apart = at(loads.start, later, load).abs_diff(at(stores.start, earlier, store));
-                                before && apart < element as u64
+                                let apart = at(loads, later, load).abs_diff(at(stores, earlier, store));
+                                before && apart < element
                             })
                         })
                     })
