@@ -2,7 +2,8 @@
 
 use weir::{Error, InvalidModule, WasmBacktrace};
 
-/// Returns the reasons for an error in one line: its chain without the backtrace, with what Weir knows beyond wasmtime's texts.
+/// Returns the reasons for an error in one line: the message for an invalid module, otherwise the chain without the backtrace and
+/// with the details that its texts lack.
 pub fn reasons(error: &Error) -> String {
     if let Some(invalid) = error.downcast_ref::<InvalidModule>() {
         return invalid.message.clone();

@@ -1,7 +1,7 @@
 //! Changes of blocks and edges that several passes make. They are shared here because a pass calls no other pass.
 
 use crate::analysis::Cfg;
-use crate::ir::Func;
+use crate::ir::{Block, Func};
 
 /// Empties the blocks that the entry does not reach.
 pub fn remove_unreachable(func: &mut Func<'_>) {
@@ -10,10 +10,15 @@ pub fn remove_unreachable(func: &mut Func<'_>) {
         if cfg.is_reachable(block) {
             func.retain_preds(block, |pred| cfg.is_reachable(pred));
         } else {
-            let data = func.block_mut(block);
-            data.insts.clear();
-            data.succs.clear();
-            data.preds.clear();
+            empty(func, block);
         }
     }
+}
+
+/// Empties a block that no other block leads to.
+pub fn empty(func: &mut Func<'_>, block: Block) {
+    let data = func.block_mut(block);
+    data.insts.clear();
+    data.succs.clear();
+    data.preds.clear();
 }

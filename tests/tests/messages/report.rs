@@ -4,7 +4,7 @@ use crate::wasmtime;
 use std::fmt::{Debug, Write};
 use wasmtime::{Error, Result, Trap, UnknownImportError, WasmBacktrace};
 
-/// What is written down.
+/// The text that a host would see, part by part.
 #[derive(Default)]
 pub struct Report {
     text: String,

@@ -85,7 +85,7 @@ impl Failure {
     }
 }
 
-/// Writes the links of an error's chain, without the backtrace, and with what is known beyond their texts.
+/// The texts of an error's chain, without the backtrace and with the details that they lack.
 fn causes(error: &Error) -> String {
     // Errors without context show no sources.
     let shown = if format!("{error:#}") == error.to_string() { 1 } else { usize::MAX };

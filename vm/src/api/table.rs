@@ -33,7 +33,7 @@ unsafe impl Send for Table {}
 // SAFETY: as above.
 unsafe impl Sync for Table {}
 
-/// What is wrong with a reference of another type than the table's.
+/// The message for a reference whose type is not the table's.
 const OTHER_ELEMENT: &str = "type mismatch: value does not match table element type";
 
 impl Table {

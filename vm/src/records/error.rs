@@ -50,7 +50,7 @@ trait Part: Send + Sync {
     fn into_anyhow(self: Box<Self>, cause: Option<anyhow::Error>) -> anyhow::Error;
     /// The link as an error of its own.
     fn into_boxed(self: Box<Self>) -> Box<dyn StdError + Send + Sync>;
-    /// What is known beyond the text.
+    /// Details that the text lacks.
     fn details(&self) -> Option<&str> {
         None
     }
@@ -104,7 +104,7 @@ macro_rules! recovered_as {
     };
 }
 
-/// A cause that is an error.
+/// A cause that is an error, or a context of the library's own: links of the chain can be recognised by their types.
 struct Cause<E>(E);
 
 impl<E: StdError + Send + Sync + 'static> Part for Cause<E> {
@@ -119,8 +119,11 @@ impl<E: StdError + Send + Sync + 'static> Part for Cause<E> {
     }
 
     #[cfg(feature = "anyhow")]
-    fn into_anyhow(self: Box<Self>, _: Option<anyhow::Error>) -> anyhow::Error {
-        anyhow::Error::new(self.0)
+    fn into_anyhow(self: Box<Self>, cause: Option<anyhow::Error>) -> anyhow::Error {
+        match cause {
+            Some(cause) => cause.context(self.0),
+            None => anyhow::Error::new(self.0),
+        }
     }
 }
 
@@ -195,30 +198,7 @@ impl<C: fmt::Display + Send + Sync + 'static> Part for Shown<C> {
     }
 }
 
-/// A context of the library's own, which is an error: links of the chain can be recognised by their types.
-struct Around<E>(E);
-
-impl<E: StdError + Send + Sync + 'static> Part for Around<E> {
-    fn error(&self) -> &(dyn StdError + Send + Sync + 'static) {
-        &self.0
-    }
-
-    recovered_as!(0);
-
-    fn into_boxed(self: Box<Self>) -> Box<dyn StdError + Send + Sync> {
-        Box::new(self.0)
-    }
-
-    #[cfg(feature = "anyhow")]
-    fn into_anyhow(self: Box<Self>, cause: Option<anyhow::Error>) -> anyhow::Error {
-        match cause {
-            Some(cause) => cause.context(self.0),
-            None => anyhow::Error::new(self.0),
-        }
-    }
-}
-
-/// A cause with what is known about it beyond its text.
+/// A cause with details that its text lacks.
 struct Detailed<E> {
     error: E,
     details: Box<str>,
@@ -396,10 +376,10 @@ impl Error {
 
     /// As [`Error::around`], in place.
     pub(crate) fn add_around<E: StdError + Send + Sync + 'static>(&mut self, context: E) {
-        self.0.contexts.push(Box::new(Around(context)));
+        self.0.contexts.push(Box::new(Cause(context)));
     }
 
-    /// Returns what is known about the cause beyond its text, which is wasmtime's: the types that differ, if it is a trap of
+    /// Returns the details of the cause that its text, which is wasmtime's, lacks: the types that differ, if it is a trap of
     /// `call_indirect`; the segment that does not fit, if it is one of instantiation; the exception's tag and values, if it is a
     /// [`ThrownException`](crate::ThrownException) that nothing has caught; the bytes of a memory that is too large.
     pub fn details(&self) -> Option<&str> {

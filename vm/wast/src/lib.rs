@@ -388,7 +388,7 @@ impl Runner {
     }
 }
 
-/// The error and its causes on one line, without the backtrace, and with what is known beyond their texts.
+/// The texts of an error and its causes on one line, without the backtrace and with the details that they lack.
 fn chain(error: &Error) -> String {
     let links = error.chain().filter(|link| !link.is::<WasmBacktrace>()).map(ToString::to_string);
     links.chain(error.details().map(str::to_owned)).collect::<Vec<_>>().join(": ")

@@ -300,7 +300,7 @@ impl Emit<'_, '_> {
         for group in &plan.groups {
             let start = self.linear(&group.base);
             let start = self.inst(Op::ExtendU, Type::I64, 0, &[start]);
-            let extent = Extent { start, from: group.from, to: group.to, stride: group.stride, descends: plan.descends };
+            let extent = Extent { start, from: group.from, to: group.to, stride: group.stride, descends: plan.layout.descends };
             rounds = precheck::fitting(self, extent, len, rounds);
             extents.push(extent);
         }
@@ -355,7 +355,7 @@ impl Emit<'_, '_> {
     /// The lowest address of a group in the first round of the vector loop.
     fn first_address(&mut self, group: &Group) -> Value {
         let first = self.linear(&group.base);
-        if !self.plan.descends {
+        if !self.plan.layout.descends {
             return first;
         }
         let below = self.number(Type::I32, u64::from(group.stride) * (self.plan.rounds - 1));
@@ -370,7 +370,7 @@ impl Emit<'_, '_> {
 
     /// The low bits of a constant in all lanes.
     fn lanes_of(&mut self, number: u64) -> Value {
-        let bits = 8 * self.plan.lane;
+        let bits = 8 * self.plan.layout.lane;
         let low = if bits == 64 { number } else { number & ((1 << bits) - 1) };
         self.pattern(Type::V256, (0..64).step_by(bits as usize).fold(0, |all, at| all | low << at))
     }
@@ -379,10 +379,10 @@ impl Emit<'_, '_> {
     fn splat(&mut self, number: Value) -> Value {
         let ty = self.func.ty(number);
         let mut number = number;
-        if ty == Type::I64 && self.plan.lane < 8 {
+        if ty == Type::I64 && self.plan.layout.lane < 8 {
             number = self.inst(Op::Wrap, Type::I32, 0, &[number]);
         }
-        let shape = self.shape(self.plan.lane, ty.is_float());
+        let shape = self.shape(self.plan.layout.lane, ty.is_float());
         let splat = instruction(Lanes { from: shape, shape, op: LaneOp::Lane(Lane::Splat) });
         self.vector(splat, Type::V256, 0, &[number])
     }
@@ -393,7 +393,7 @@ impl Emit<'_, '_> {
 
     /// `a + b` in each lane.
     fn sum_of_lanes(&mut self, a: Value, b: Value) -> Value {
-        let shape = self.shape(self.plan.lane, false);
+        let shape = self.shape(self.plan.layout.lane, false);
         let add = instruction(Lanes { from: shape, shape, op: LaneOp::Integer(Integer::Add) });
         self.vector(add, Type::V256, 0, &[a, b])
     }
@@ -402,7 +402,7 @@ impl Emit<'_, '_> {
     fn ramp(&mut self, ramp: &Ramp) -> Value {
         let first = self.linear(&ramp.form);
         let first = self.splat(first);
-        let (lane, bits) = (self.plan.lane, 4 * self.plan.lane);
+        let (lane, bits) = (self.plan.layout.lane, 4 * self.plan.layout.lane);
         let mask = (1u128 << bits) - 1;
         let packed = ramp.offsets.iter().rev().fold(0, |all, &offset| all << bits | (offset as u128 & mask));
         let halves = [0, 64].map(|at| self.number(Type::I64, (packed >> at) as u64));
@@ -419,17 +419,17 @@ impl Emit<'_, '_> {
         nodes
             .iter()
             .map(|node| match node {
-                Node::Splat(value, splat) => {
+                Node::Splat(value) => {
                     let value = self.invariant(*value);
-                    Some(self.vector(*splat, Type::V256, 0, &[value]))
+                    Some(self.splat(value))
                 }
-                Node::Uniform(load, splat) => {
+                Node::Uniform(load) => {
                     let inst = self.func.inst(*load);
                     let (op, ty, pc, aux, imm, address) = (inst.op, inst.ty, inst.pc, inst.aux, inst.imm, inst.args[0]);
                     let address = self.invariant(address);
                     let value = self.func.create(op, ty, pc, aux, imm, &[address]);
                     self.out.push(value);
-                    Some(self.vector(*splat, Type::V256, 0, &[value]))
+                    Some(self.splat(value))
                 }
                 Node::Number(number) => Some(self.lanes_of(*number)),
                 Node::Shift(_, _, Count::Value(count)) => {
@@ -501,13 +501,13 @@ impl Emit<'_, '_> {
         // In the order of the rounds.
         let mut all: Vec<Vec<Value>> = Vec::new();
         for round in 0..plan.vectors {
-            let which = if plan.descends { plan.vectors - 1 - round } else { round };
+            let which = if plan.layout.descends { plan.vectors - 1 - round } else { round };
             let vectors = self.nodes(at, splats, steps, &all, which);
             all.push(vectors);
         }
         for store in &plan.work.stores {
             for which in 0..plan.vectors {
-                let round = if plan.descends { plan.vectors - 1 - which } else { which };
+                let round = if plan.layout.descends { plan.vectors - 1 - which } else { which };
                 self.store(at, store, &all[round as usize], which);
             }
         }
@@ -521,7 +521,7 @@ impl Emit<'_, '_> {
         let addresses = plan.groups.iter().zip(&at.addresses).map(|(group, address)| {
             address.map(|address| {
                 let step = self.number(Type::I32, u64::from(group.stride) * plan.rounds);
-                self.inst(if plan.descends { Op::Sub } else { Op::Add }, Type::I32, 0, &[address, step])
+                self.inst(if plan.layout.descends { Op::Sub } else { Op::Add }, Type::I32, 0, &[address, step])
             })
         });
         let addresses = addresses.collect();
@@ -562,8 +562,8 @@ impl Emit<'_, '_> {
                 Node::Splice(recurrence) => {
                     let node = work.recurrences[*recurrence].node;
                     let before = earlier.last().map_or(at.before[*recurrence], |vectors| vectors[node]);
-                    let lane = self.plan.lane;
-                    match self.plan.descends {
+                    let lane = self.plan.layout.lane;
+                    match self.plan.layout.descends {
                         true => self.inst(Op::Splice, Type::V256, VECTOR - lane, &[vectors[node], before]),
                         false => self.inst(Op::Splice, Type::V256, lane, &[before, vectors[node]]),
                     }
@@ -622,8 +622,8 @@ impl Emit<'_, '_> {
     /// The number of the last round in a vector. The bits of a number that is wider than a lane are zero above it.
     fn last_lane(&mut self, vector: Value, ty: Type) -> Value {
         let [low, high] = self.halves(vector);
-        let lane = self.plan.lane;
-        let (half, place) = if self.plan.descends { (low, 0) } else { (high, 16 / lane - 1) };
+        let lane = self.plan.layout.lane;
+        let (half, place) = if self.plan.layout.descends { (low, 0) } else { (high, 16 / lane - 1) };
         let shape = self.shape(lane, ty.is_float());
         let op = LaneOp::Lane(if lane < 4 { Lane::ExtractLaneU } else { Lane::ExtractLane });
         let extract = instruction(Lanes { from: shape, shape, op });

@@ -2,8 +2,8 @@
 //!
 //! The block is only a description for the planner, and is never executed: its loads and stores are speculative. That is right in
 //! the rounds of a vector loop, in which every access of the block is in bounds (see [`precheck`](super::precheck)). A store in an arm
-//! that is not taken writes what is there; no other thread sees it, because shared memories are left alone. What a reduction adds
-//! in an arm is zero where the arm is not taken.
+//! that is not taken writes what is there; no other thread sees it, because shared memories are left alone. A reduction
+//! adds zero if the arm is not taken.
 //!
 //! Polls must be at the head of the loop, and fuel must be charged outside of arms, so that each round costs the same.
 
@@ -32,50 +32,33 @@ struct Flattener<'f, 'a> {
     out: Vec<Value>,
 }
 
-/// The loop from `head` to `latch`, which are different blocks, as one block, if it can be written so. The caller removes that
-/// block with [`remove`].
+/// The loop from `head` to `latch`, which are a [sequence](is_sequence) of several blocks, as one block, if it can be written so. The caller removes that
+/// block with [`cfg_edit::empty`](crate::opt::cfg_edit::empty).
 pub fn flatten(func: &mut Func<'_>, head: Block, latch: Block) -> Option<Flat> {
     let back = func.block(head).preds.iter().position(|&pred| pred == latch)?;
-    if func.block(head).preds.len() != 2 || func.phis(head).any(|phi| !is_number(func.ty(phi))) {
+    if func.phis(head).any(|phi| !func.ty(phi).is_number()) {
         return None;
     }
-    let block = func.create_block();
     let mut flattener = Flattener { func, head, copies: FxHashMap::default(), out: Vec::new() };
-    let made = flattener.run(latch);
-    let out = std::mem::take(&mut flattener.out);
-    let copies = flattener.copies;
-    let phis: Vec<Value> = func.phis(head).collect();
-    if made.is_some() {
-        let entry = 1 - back;
-        for phi in phis {
-            let args = [entry, back].map(|i| func.args(phi)[i]);
-            let next = copies.get(&args[1]).copied().unwrap_or(args[1]);
-            func.set_args(copies[&phi], &[args[0], next]);
-        }
-        let live = live(func, &out);
-        func.extend(block, &live);
-        let pred = func.block(head).preds[entry];
-        func.push_pred(block, pred);
-        func.push_pred(block, block);
-        for i in 0..2 {
-            let succ = func.block(latch).succs[i];
-            func.push_succ(block, if succ == head { block } else { succ });
-        }
-        return Some(Flat { block, entry });
+    flattener.run(latch)?;
+    let Flattener { copies, out, .. } = flattener;
+    let entry = 1 - back;
+    for phi in func.phis(head).collect::<Vec<Value>>() {
+        let [start, next] = [entry, back].map(|i| func.args(phi)[i]);
+        let next = copies.get(&next).copied().unwrap_or(next);
+        func.set_args(copies[&phi], &[start, next]);
     }
-    None
-}
-
-/// Removes the block that describes a loop.
-pub fn remove(func: &mut Func<'_>, block: Block) {
-    let data = func.block_mut(block);
-    data.insts.clear();
-    data.succs.clear();
-    data.preds.clear();
-}
-
-fn is_number(ty: Type) -> bool {
-    matches!(ty, Type::I32 | Type::I64 | Type::F32 | Type::F64)
+    let block = func.create_block();
+    let live = live(func, &out);
+    func.extend(block, &live);
+    let pred = func.block(head).preds[entry];
+    func.push_pred(block, pred);
+    func.push_pred(block, block);
+    for i in 0..2 {
+        let succ = func.block(latch).succs[i];
+        func.push_succ(block, if succ == head { block } else { succ });
+    }
+    Some(Flat { block, entry })
 }
 
 /// The block where the arms of a branch meet, if it has such arms.
@@ -172,7 +155,7 @@ impl Flattener<'_, '_> {
         for phi in self.func.phis(join).collect::<Vec<Value>>() {
             let (if_set, if_zero) = (self.of(self.func.args(phi)[set]), self.of(self.func.args(phi)[1 - set]));
             let ty = self.func.ty(phi);
-            if !is_number(ty) {
+            if !ty.is_number() {
                 return None;
             }
             let chosen = if if_set == if_zero { if_set } else { self.choose(condition, if_set, if_zero, self.func.inst(phi).pc) };
@@ -228,7 +211,7 @@ impl Flattener<'_, '_> {
                     Store::Store32 => Op::Load32U,
                 };
                 let stored = self.func.ty(args[1]);
-                if !is_number(stored) {
+                if !stored.is_number() {
                     return None;
                 }
                 let there = self.func.create(load, stored, pc, aux, imm, &args[..1]);

@@ -34,6 +34,7 @@ mod plan;
 mod precheck;
 mod work;
 
+use super::cfg_edit;
 use super::pass::{Changed, Context, Pass};
 use crate::ir::{Block, Func};
 use work::Allowed;
@@ -65,15 +66,16 @@ fn run(func: &mut Func<'_>, cx: &Context<'_>) -> Changed {
                 emit::emit(func, cx.module, &plan, head, flat.entry);
                 changed += 1;
             }
-            flatten::remove(func, flat.block);
+            cfg_edit::empty(func, flat.block);
         }
     }
     Changed(changed)
 }
 
-/// The head of the loop that ends with `latch`, if the loop is one block or a sequence of blocks with arms.
+/// The head of the loop that ends with `latch`, if the loop is one block or a sequence of blocks with arms. Construction makes heads before
+/// the other blocks of their loops, so that most edges are seen to be no back edges by their numbers.
 fn head(func: &Func<'_>, latch: Block) -> Option<Block> {
-    let leads = |head: &Block| *head == latch || flatten::is_sequence(func, *head, latch);
+    let leads = |head: &Block| *head == latch || head.0 < latch.0 && flatten::is_sequence(func, *head, latch);
     func.block(latch).succs.iter().copied().find(leads)
 }
 

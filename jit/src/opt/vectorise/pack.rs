@@ -15,15 +15,14 @@ mod integers;
 use self::extreme::Extreme;
 use super::bounds::Bounds;
 use super::work::{
-    Access, Allowed, Combine, Count, Group, MAX_BLOCK, Narrow, Node, Ramp, Recurrence, Reduction, VECTOR, VectorLoad,
-    VectorStore, Work,
+    Access, Allowed, Combine, Group, Layout, MAX_BLOCK, Narrow, Node, Ramp, Recurrence, Reduction, VectorLoad, VectorStore, Work,
 };
 use crate::analysis::counted::{Counted, Linear};
 use crate::ir::family::{Bits, Convert, Family, Float, FloatUnary, Load};
 use crate::ir::{Func, Op, Type, Value};
 use rustc_hash::FxHashMap;
 use weir_bytecode::Opcode;
-use weir_bytecode::lanes::{self, Lane, LaneOp, Lanes, Shape, Shift, Whole, Widen};
+use weir_bytecode::lanes::{self, LaneOp, Lanes, Shape, Shift, Whole, Widen};
 
 /// The operands of a reduction's tree.
 struct Chain {
@@ -33,17 +32,6 @@ struct Chain {
     invariants: Vec<Value>,
 }
 
-/// How a vector's lanes belong to rounds and copies.
-#[derive(Clone, Copy, Debug)]
-pub struct Layout {
-    /// The bytes of a lane.
-    pub lane: u64,
-    /// The number of copies.
-    pub unrolled: usize,
-    /// Whether addresses descend.
-    pub descends: bool,
-}
-
 /// Finds the work of a loop, for one layout.
 pub struct Packer<'p, 'f, 'a> {
     func: &'f Func<'a>,
@@ -51,12 +39,7 @@ pub struct Packer<'p, 'f, 'a> {
     bounds: &'p Bounds<'f, 'a>,
     groups: &'p [Group],
     allowed: Allowed<'p>,
-    /// The bytes of a lane.
-    lane: u64,
-    /// The number of copies.
-    unrolled: usize,
-    /// Whether addresses descend. A pack has the copy with the lowest addresses first, which is then the last one.
-    descends: bool,
+    layout: Layout,
     work: Work,
     known: FxHashMap<Vec<Value>, usize>,
     /// The masks of conditions.
@@ -75,9 +58,8 @@ impl<'p, 'f, 'a> Packer<'p, 'f, 'a> {
         allowed: Allowed<'p>,
         layout: Layout,
     ) -> Packer<'p, 'f, 'a> {
-        let Layout { lane, unrolled, descends } = layout;
         let (work, known, masks, open) = Default::default();
-        Packer { func, counted, bounds, groups, allowed, lane, unrolled, descends, work, known, masks, open }
+        Packer { func, counted, bounds, groups, allowed, layout, work, known, masks, open }
     }
 
     /// What a round does, if all of it can be done on vectors.
@@ -106,10 +88,10 @@ impl<'p, 'f, 'a> Packer<'p, 'f, 'a> {
             if parts > 1 && !self.are_rows(data.element) {
                 return None;
             }
-            for run in of_group.chunks(self.unrolled * parts) {
+            for run in of_group.chunks(self.layout.unrolled * parts) {
                 let consecutive = run.iter().zip(0..).all(|(access, i)| access.at == run[0].at + i * width);
                 let ops = run.iter().all(|access| self.func.op(access.value) == self.func.op(run[0].value));
-                if run.len() != self.unrolled * parts || !consecutive || !ops || !data.element.is_multiple_of(width) {
+                if run.len() != self.layout.unrolled * parts || !consecutive || !ops || !data.element.is_multiple_of(width) {
                     return None;
                 }
                 let values: Vec<Value> = run.iter().map(|access| self.func.args(access.value)[1]).collect();
@@ -132,23 +114,28 @@ impl<'p, 'f, 'a> Packer<'p, 'f, 'a> {
     /// The vector for stored values of this width, and how its lanes become numbers in memory.
     fn stored(&mut self, values: &[Value], width: u64) -> Option<(usize, Narrow)> {
         let func = self.func;
-        let demotes = |&value: &Value| func.op(value) == Op::Demote && self.counted.position(value).is_some();
-        if self.lane == 8 && width == 4 && self.allowed.floats && values.iter().all(demotes) {
+        let demotes = || self.operation(values) == Some(Op::Demote);
+        if self.layout.lane == 8 && width == 4 && self.allowed.floats && demotes() {
             let doubles = self.args(values, 0);
             return Some((self.pack(&doubles)?, Narrow::Demote));
         }
         let float = func.ty(values[0]).is_float();
-        if float && width != self.lane {
+        if float && width != self.layout.lane {
             return None;
         }
         let node = self.pack(values)?;
         // Narrowing saturates numbers, which it reads as signed, so that all other bits must be zero.
-        let selects_words = (self.lane, width) == (8, 4);
-        if width == self.lane || selects_words || values.iter().all(|&value| self.bounds.fits(value, 8 * width)) {
+        let selects_words = (self.layout.lane, width) == (8, 4);
+        if width == self.layout.lane || selects_words || values.iter().all(|&value| self.bounds.fits(value, 8 * width)) {
             return Some((node, Narrow::Bits));
         }
-        let low = self.node(Node::Number((1 << (8 * width)) - 1));
-        Some((self.node(Node::Op(whole(Whole::And)?, vec![node, low])), Narrow::Bits))
+        Some((self.low_bytes(node, width)?, Narrow::Bits))
+    }
+
+    /// The first bytes of each lane; the others are zero.
+    fn low_bytes(&mut self, node: usize, bytes: u64) -> Option<usize> {
+        let mask = self.node(Node::Number((1 << (8 * bytes)) - 1));
+        Some(self.node(Node::Op(whole(Whole::And)?, vec![node, mask])))
     }
 
     fn reduction(&mut self, phi: Value, chain: Chain) -> Option<()> {
@@ -170,7 +157,7 @@ impl<'p, 'f, 'a> Packer<'p, 'f, 'a> {
         let func = self.func;
         let ty = func.ty(phi);
         let last = func.args(phi)[self.counted.back];
-        if !matches!((ty, self.lane), (Type::I32, 4) | (Type::I64, 8)) {
+        if !matches!((ty, self.layout.lane), (Type::I32, 4) | (Type::I64, 8)) {
             return None;
         }
         if func.op(last) == Op::Select {
@@ -198,11 +185,11 @@ impl<'p, 'f, 'a> Packer<'p, 'f, 'a> {
         }
         // The producer adds constants of all copies at once.
         let mut invariants = Vec::new();
-        if op == Op::Add && leaves.len() > self.unrolled {
+        if op == Op::Add && leaves.len() > self.layout.unrolled {
             let (equal, rest) = leaves.into_iter().partition(|&leaf| self.counted.is_invariant(leaf));
             (invariants, leaves) = (equal, rest);
         }
-        let whole = phis == 1 && self.uses(phi) == 1 && leaves.len() == self.unrolled;
+        let whole = phis == 1 && self.uses(phi) == 1 && leaves.len() == self.layout.unrolled;
         whole.then_some(Chain { combine: Combine::Op(op), lanes, leaves, invariants })
     }
 
@@ -214,7 +201,7 @@ impl<'p, 'f, 'a> Packer<'p, 'f, 'a> {
             let (of, a, b) = Extreme::of(self.func, value)?;
             // The comparison and the selection use it, and the phi the last one.
             let expected = if value == last { 1 } else { 2 };
-            if of != op || self.uses(value) != expected || leaves.len() == self.unrolled {
+            if of != op || self.uses(value) != expected || leaves.len() == self.layout.unrolled {
                 return None;
             }
             let inner = |value: Value| value == phi || Extreme::of(self.func, value).is_some_and(|found| found.0 == op);
@@ -223,7 +210,7 @@ impl<'p, 'f, 'a> Packer<'p, 'f, 'a> {
             leaves.push(leaf);
         }
         let lanes = self.lane_op(LaneOp::Integer(op.lanes()), false)?;
-        let whole = self.uses(phi) == 2 && leaves.len() == self.unrolled;
+        let whole = self.uses(phi) == 2 && leaves.len() == self.layout.unrolled;
         whole.then_some(Chain { combine: Combine::Extreme(op.compare()), lanes, leaves, invariants: Vec::new() })
     }
 
@@ -255,18 +242,18 @@ impl<'p, 'f, 'a> Packer<'p, 'f, 'a> {
 
     /// The instruction with this operation on the lanes of this loop.
     fn lane_op(&self, op: LaneOp, float: bool) -> Option<Opcode> {
-        let shape = shape(self.lane, float)?;
+        let shape = shape(self.layout.lane, float)?;
         instruction(Lanes { from: shape, shape, op })
     }
 
     /// Whether values of the type fill a lane, so that all their bits are in it.
     fn fills_lane(&self, ty: Type) -> bool {
-        matches!((ty, self.lane), (Type::I32 | Type::F32, 4) | (Type::I64 | Type::F64, 8))
+        matches!((ty, self.layout.lane), (Type::I32 | Type::F32, 4) | (Type::I64 | Type::F64, 8))
     }
 
     /// Whether all bits of these values are in a lane, or zero.
     fn are_whole(&self, values: &[Value]) -> bool {
-        let whole = |&value: &Value| self.fills_lane(self.func.ty(value)) || self.bounds.fits(value, 8 * self.lane);
+        let whole = |&value: &Value| self.fills_lane(self.func.ty(value)) || self.bounds.fits(value, 8 * self.layout.lane);
         values.iter().all(whole)
     }
 
@@ -283,7 +270,7 @@ impl<'p, 'f, 'a> Packer<'p, 'f, 'a> {
     fn pack_new(&mut self, values: &[Value]) -> Option<usize> {
         let func = self.func;
         let (first, ty) = (values[0], func.ty(values[0]));
-        let fits = self.fills_lane(ty) || matches!((ty, self.lane), (Type::I32, 1 | 2) | (Type::I64, 1 | 2 | 4));
+        let fits = self.fills_lane(ty) || matches!((ty, self.layout.lane), (Type::I32, 1 | 2) | (Type::I64, 1 | 2 | 4));
         if !fits || !values.iter().all(|&value| func.ty(value) == ty) {
             return None;
         }
@@ -292,7 +279,7 @@ impl<'p, 'f, 'a> Packer<'p, 'f, 'a> {
         if values.iter().all(|&value| same(value)) && self.counted.is_invariant(first) {
             return self.splat(first);
         }
-        let earliest = if self.descends { values[values.len() - 1] } else { first };
+        let earliest = if self.layout.descends { values[values.len() - 1] } else { first };
         if self.counted.others.contains(&earliest) {
             return self.recurrence(earliest, values);
         }
@@ -300,11 +287,7 @@ impl<'p, 'f, 'a> Packer<'p, 'f, 'a> {
             self.work.ramps.push(ramp);
             return Some(self.node(Node::Ramp(self.work.ramps.len() - 1)));
         }
-        let op = func.op(first);
-        let alike = |value: Value| func.op(value) == op && self.counted.position(value).is_some();
-        if !values.iter().all(|&value| alike(value)) {
-            return None;
-        }
+        let op = self.operation(values)?;
         match op.family() {
             Family::Load(load) => self.loads(load, values),
             Family::Integer(op) => self.integers(op, values),
@@ -348,16 +331,25 @@ impl<'p, 'f, 'a> Packer<'p, 'f, 'a> {
         }
     }
 
+    /// The operation of values that the loop computes, if it is the same for all.
+    fn operation(&self, values: &[Value]) -> Option<Op> {
+        let op = self.func.op(values[0]);
+        let alike = |&value: &Value| self.func.op(value) == op && self.counted.position(value).is_some();
+        values.iter().all(alike).then_some(op)
+    }
+
     /// An invariant value in all lanes.
     fn splat(&mut self, value: Value) -> Option<usize> {
         let ty = self.func.ty(value);
         if let (Some(bits), false) = (self.func.as_const(value), ty.is_float()) {
             return Some(self.node(Node::Number(bits)));
         }
-        // There are splats of numbers of 64 bits in lanes of 64 bits only.
-        let narrower = ty == Type::I64 && self.lane < 8;
-        let splat = self.lane_op(LaneOp::Lane(Lane::Splat), ty.is_float()).filter(|_| !narrower)?;
-        Some(self.node(Node::Splat(value, splat)))
+        self.has_splat(ty).then(|| self.node(Node::Splat(value)))
+    }
+
+    /// Whether there is a splat of numbers of the type: of 64 bits in lanes of 64 bits only.
+    fn has_splat(&self, ty: Type) -> bool {
+        ty != Type::I64 || self.layout.lane == 8
     }
 
     /// Values of which the earliest one is that of the last copy of the round before, and each other one that of the copy before
@@ -371,7 +363,7 @@ impl<'p, 'f, 'a> Packer<'p, 'f, 'a> {
         }
         self.open.push(phi);
         let mut moved = values.to_vec();
-        if self.descends {
+        if self.layout.descends {
             moved.rotate_right(1);
             moved[0] = last;
         } else {
@@ -387,7 +379,7 @@ impl<'p, 'f, 'a> Packer<'p, 'f, 'a> {
     /// Numbers that differ by constants, and that each round increases by the same number. Their distances have half the bits of a
     /// lane.
     fn ramp(&self, values: &[Value]) -> Option<Ramp> {
-        if self.func.ty(values[0]) != Type::I32 || self.lane == 1 || self.descends {
+        if self.func.ty(values[0]) != Type::I32 || self.layout.lane == 1 || self.layout.descends {
             return None;
         }
         let form = self.counted.linear(values[0])?;
@@ -395,8 +387,8 @@ impl<'p, 'f, 'a> Packer<'p, 'f, 'a> {
         let others = values.iter().map(|&value| self.counted.linear(value).filter(|other| other.terms == form.terms));
         let from_first = |other: Option<Linear>| Some(other?.constant.wrapping_sub(form.constant) as i32);
         let copies = others.map(from_first).collect::<Option<Vec<i32>>>()?;
-        let lanes = (VECTOR / self.lane) as usize;
-        let limit = 1i64 << (4 * self.lane - 1);
+        let lanes = self.layout.lanes() as usize;
+        let limit = 1i64 << (4 * self.layout.lane - 1);
         let offset = |lane: usize| {
             let offset = (lane / copies.len()) as i64 * i64::from(stride as i32) + i64::from(copies[lane % copies.len()]);
             (-limit..limit).contains(&offset).then_some(offset as i16)
@@ -450,7 +442,7 @@ impl<'p, 'f, 'a> Packer<'p, 'f, 'a> {
 
     /// Whether the elements of a vector are whole rows of 16 bytes.
     fn are_rows(&self, element: u64) -> bool {
-        (VECTOR / self.lane * element).is_multiple_of(16)
+        (self.layout.lanes() * element).is_multiple_of(16)
     }
 
     /// The operations that widen integers of `from` bytes to `to` bytes.
@@ -462,13 +454,10 @@ impl<'p, 'f, 'a> Packer<'p, 'f, 'a> {
 
     fn loads(&mut self, load: Load, values: &[Value]) -> Option<usize> {
         let (group, first) = self.consecutive(values)?;
-        let float = self.func.ty(values[0]).is_float();
         let groups = self.groups;
         let data = &groups[group];
         if data.stride == 0 {
-            let splat = self.lane_op(LaneOp::Lane(Lane::Splat), float)?;
-            let narrower = self.func.ty(values[0]) == Type::I64 && self.lane < 8;
-            return (!narrower).then(|| self.node(Node::Uniform(values[0], splat)));
+            return self.has_splat(self.func.ty(values[0])).then(|| self.node(Node::Uniform(values[0])));
         }
         let (element, width) = (data.element, first.width);
         let part = (first.at - data.from) % element;
@@ -478,45 +467,38 @@ impl<'p, 'f, 'a> Packer<'p, 'f, 'a> {
             Load::Load => (false, true),
         };
         // A number that a wider lane would hold in part is none of these values.
-        if width > self.lane || full && !self.fills_lane(self.func.ty(values[0])) && width < self.lane {
+        if width > self.layout.lane || full && !self.fills_lane(self.func.ty(values[0])) && width < self.layout.lane {
             return None;
         }
         let at = first.at - part;
         // Small parts are cheaper to take from the lanes of whole elements.
-        let masked = width < element && matches!(element, 2 | 4 | 8) && element <= self.lane;
+        let masked = width < element && matches!(element, 2 | 4 | 8) && element <= self.layout.lane;
         if !masked {
             // Such parts are masked in wider lanes.
             if width < element && (width <= 2 && matches!(element, 2 | 4) || !self.are_rows(element)) {
                 return None;
             }
-            let widen = Self::widening(width, self.lane, signed)?;
+            let widen = Self::widening(width, self.layout.lane, signed)?;
             let load = VectorLoad { group, at, part, width, load: values[0], widen };
             return Some(self.node(Node::Load(load)));
         }
-        let widen = Self::widening(element, self.lane, false)?;
+        let widen = Self::widening(element, self.layout.lane, false)?;
         let load = VectorLoad { group, at, part: 0, width: element, load: values[0], widen };
         let node = self.node(Node::Load(load));
         // Bits of the element, which is zero-extended.
-        let (before, after) = (8 * part, 8 * (self.lane - part - width));
-        let shift = |op| self.lane_op(LaneOp::Shift(op), false);
+        let (before, after) = (8 * part, 8 * (self.layout.lane - part - width));
         if signed {
-            let (up, down) = (shift(Shift::Shl)?, shift(Shift::ShrS)?);
-            let raised = self.node(Node::Shift(up, node, Count::Number(after)));
-            return Some(self.node(Node::Shift(down, raised, Count::Number(before + after))));
+            let raised = self.shifted(Shift::Shl, node, after)?;
+            return self.shifted(Shift::ShrS, raised, before + after);
         }
-        let low = if before == 0 { node } else { self.node(Node::Shift(shift(Shift::ShrU)?, node, Count::Number(before))) };
-        if part + width == element {
-            return Some(low);
-        }
-        let mask = self.node(Node::Number((1 << (8 * width)) - 1));
-        Some(self.node(Node::Op(whole(Whole::And)?, vec![low, mask])))
+        let low = self.shifted(Shift::ShrU, node, before)?;
+        if part + width == element { Some(low) } else { self.low_bytes(low, width) }
     }
 
     /// Loads of numbers of at most 4 bytes, widened to 4 bytes each, and then by an operation that fills lanes of 8 bytes.
     fn widened_loads(&mut self, values: &[Value], then: Opcode) -> Option<usize> {
-        let op = self.func.op(values[0]);
-        let alike = |&value: &Value| self.func.op(value) == op && self.counted.position(value).is_some();
-        let (group, first) = self.consecutive(values).filter(|_| self.lane == 8 && values.iter().all(alike))?;
+        let op = self.operation(values)?;
+        let (group, first) = self.consecutive(values).filter(|_| self.layout.lane == 8)?;
         let (data, width) = (&self.groups[group], first.width);
         if data.stride == 0 || width > 4 {
             return None;
@@ -534,7 +516,7 @@ impl<'p, 'f, 'a> Packer<'p, 'f, 'a> {
         let (from, to) = (self.func.operand_type(values[0]), self.func.ty(values[0]));
         let singles = (from, to) == (Type::I32, Type::F32) && self.allowed.floats;
         let doubles = (from, to) == (Type::I32, Type::F64) && self.allowed.floats;
-        let integers = (from, to) == (Type::F32, Type::I32) && self.lane == 4;
+        let integers = (from, to) == (Type::F32, Type::I32) && self.layout.lane == 4;
         let args = self.args(values, 0);
         match op {
             Convert::ConvertS if singles => self.apply(Opcode::F32x4ConvertI32x4S, values, false),
@@ -550,8 +532,8 @@ impl<'p, 'f, 'a> Packer<'p, 'f, 'a> {
             Convert::TruncSatS if integers => self.apply(Opcode::I32x4TruncSatF32x4S, values, false),
             Convert::TruncSatU if integers => self.apply(Opcode::I32x4TruncSatF32x4U, values, false),
             Convert::Promote if self.allowed.floats => self.widened_loads(&args, Opcode::F64x2PromoteLowF32x4),
-            Convert::ExtendS if self.lane == 8 => self.widened_loads(&args, Opcode::I64x2ExtendLowI32x4S),
-            Convert::ExtendU if self.lane == 8 => self.widened_loads(&args, Opcode::I64x2ExtendLowI32x4U),
+            Convert::ExtendS if self.layout.lane == 8 => self.widened_loads(&args, Opcode::I64x2ExtendLowI32x4S),
+            Convert::ExtendU if self.layout.lane == 8 => self.widened_loads(&args, Opcode::I64x2ExtendLowI32x4U),
             // The low bits stay.
             Convert::Reinterpret | Convert::Wrap | Convert::ExtendS | Convert::ExtendU => self.pack(&args),
             Convert::ConvertS | Convert::ConvertU | Convert::TruncSatS | Convert::TruncSatU => None,

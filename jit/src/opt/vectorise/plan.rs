@@ -5,9 +5,9 @@
 //! lanes are as narrow as the operations allow, because more of them are in a vector then.
 
 use super::bounds::Bounds;
-use super::pack::{Layout, Packer};
+use super::pack::Packer;
 use super::precheck::{Ahead, MAX_STRIDE, Placed, ahead_of};
-use super::work::{Access, Allowed, Group, MAX_BLOCK, VECTOR, Work};
+use super::work::{Access, Allowed, Group, Layout, MAX_BLOCK, Work};
 use crate::analysis::counted::{Control, Counted, Induction, Linear};
 use crate::ir::family::Family;
 use crate::ir::{Block, Effect, Func, Op, Type, Value};
@@ -15,7 +15,7 @@ use crate::ir::{Block, Effect, Func, Op, Type, Value};
 /// With more groups of accesses, or checks of two groups, a loop is left as it is.
 const MAX_GROUPS: usize = 8;
 const MAX_CHECKS: usize = 8;
-/// An element of which a part is loaded has at most the bytes of so many parts, because all of them are read.
+/// An element has at most this many times the bytes of an access to a part of it, because a vector load reads whole elements.
 const MAX_PARTS: u64 = 4;
 
 /// What must hold for two groups.
@@ -45,14 +45,12 @@ pub struct Plan {
     pub inductions: Vec<Induction>,
     /// The memory.
     pub memory: u32,
-    /// Whether addresses descend: a vector then has the elements of its last round first.
-    pub descends: bool,
     /// The groups of accesses.
     pub groups: Vec<Group>,
     /// The checks of groups against each other.
     pub checks: Vec<Check>,
-    /// The bytes of a lane.
-    pub lane: u64,
+    /// The lanes.
+    pub layout: Layout,
     /// What a round does.
     pub work: Work,
     /// The number of vectors of each node in a round of the vector loop.
@@ -82,7 +80,7 @@ pub fn plan(func: &Func<'_>, allowed: Allowed<'_>, block: Block) -> Option<Plan>
         [1, 2, 4, 8].into_iter().filter(|&lane| lane >= widest).find_map(|lane| {
             let layout = Layout { lane, unrolled: unrolled as usize, descends };
             let work = Packer::new(func, &counted, &bounds, &groups, allowed, layout).work()?;
-            let lanes = VECTOR / lane;
+            let lanes = layout.lanes();
             let least = match () {
                 () if lanes.is_multiple_of(unrolled) => 1,
                 () if unrolled.is_multiple_of(lanes) => unrolled / lanes,
@@ -94,22 +92,7 @@ pub fn plan(func: &Func<'_>, allowed: Allowed<'_>, block: Block) -> Option<Plan>
             let checks = checks(&groups, rounds, descends)?;
             let (entry, inductions, control, groups) =
                 (counted.entry, counted.inductions.clone(), control.clone(), groups.clone());
-            Some(Plan {
-                block,
-                entry,
-                control,
-                inductions,
-                memory,
-                descends,
-                groups,
-                checks,
-                lane,
-                work,
-                vectors,
-                rounds,
-                poll,
-                fuel,
-            })
+            Some(Plan { block, entry, control, inductions, memory, groups, checks, layout, work, vectors, rounds, poll, fuel })
         })
     })
 }

@@ -51,15 +51,33 @@ pub struct Allowed<'m> {
     pub floats: bool,
 }
 
+/// How a vector's lanes belong to rounds and copies.
+#[derive(Clone, Copy, Debug)]
+pub struct Layout {
+    /// The bytes of a lane.
+    pub lane: u64,
+    /// The number of copies.
+    pub unrolled: usize,
+    /// Whether addresses descend: a vector then has the elements of its last round first, and a pack the last copy.
+    pub descends: bool,
+}
+
+impl Layout {
+    /// The number of lanes of a vector.
+    pub fn lanes(self) -> u64 {
+        VECTOR / self.lane
+    }
+}
+
 /// A vector that each round computes.
 #[derive(Clone, Debug)]
 pub enum Node {
     /// An invariant number in all lanes.
-    Splat(Value, Opcode),
+    Splat(Value),
     /// A constant in all lanes.
     Number(u64),
     /// A load of one number, always from the same address, in all lanes.
-    Uniform(Value, Opcode),
+    Uniform(Value),
     /// A load.
     Load(VectorLoad),
     /// An operation on vectors.

@@ -10,12 +10,12 @@ use weir_bytecode::Opcode;
 impl Emit<'_, '_> {
     /// The bytes in memory of the elements of a vector.
     pub(super) fn bytes(&self, group: usize) -> u64 {
-        VECTOR / self.plan.lane * self.plan.groups[group].element
+        self.plan.layout.lanes() * self.plan.groups[group].element
     }
 
     /// A load of a number for each lane, widened.
     pub(super) fn load(&mut self, at: &Carried, load: &VectorLoad, which: u64) -> Value {
-        let all = VECTOR / self.plan.lane * load.width;
+        let all = self.plan.layout.lanes() * load.width;
         let mut vector = if load.width == self.plan.groups[load.group].element {
             self.row(at, load, load.at + which * all, all)
         } else {
@@ -53,7 +53,7 @@ impl Emit<'_, '_> {
     fn gather(&mut self, at: &Carried, load: &VectorLoad, which: u64, chunk: u64) -> Value {
         let element = self.plan.groups[load.group].element;
         let start = load.at + which * self.bytes(load.group);
-        let lanes = (VECTOR / self.plan.lane).min(16 / load.width);
+        let lanes = self.plan.layout.lanes().min(16 / load.width);
         let bytes = (0..lanes * load.width).map(|byte| {
             let from = (chunk * lanes + byte / load.width) * element + load.part + byte % load.width;
             (from / 16, (from % 16) as u8)
@@ -113,7 +113,7 @@ impl Emit<'_, '_> {
     /// A vector of these bytes, given by the index of a vector and of a byte in it. Its other bytes are any.
     fn shuffled(&mut self, vectors: &[Value], bytes: &[(usize, u8)]) -> Value {
         let mut result = vectors[0];
-        // Bytes that a later shuffle brings have the number that stands in their place.
+        // A shuffle takes the bytes of one more vector, and leaves those that later shuffles will replace in their places.
         for second in 1..vectors.len().max(2) {
             let lanes: Vec<u8> = (0..16)
                 .map(|i| match bytes.get(usize::from(i)) {
@@ -143,7 +143,7 @@ impl Emit<'_, '_> {
 
     /// The numbers that lanes become in memory, in the first bytes of the result.
     fn narrowed(&mut self, vector: Value, store: &VectorStore) -> Value {
-        let mut lane = self.plan.lane;
+        let mut lane = self.plan.layout.lane;
         if store.width == lane {
             return vector;
         }

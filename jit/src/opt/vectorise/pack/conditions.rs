@@ -21,12 +21,9 @@ impl Packer<'_, '_, '_> {
 
     fn mask_new(&mut self, values: &[Value]) -> Option<usize> {
         let func = self.func;
-        let op = func.op(values[0]);
+        let op = self.operation(values)?;
         let compared = func.operand_type(values[0]);
-        let alike = |&value: &Value| {
-            func.op(value) == op && func.operand_type(value) == compared && self.counted.position(value).is_some()
-        };
-        if !values.iter().all(alike) {
+        if !values.iter().all(|&value| func.operand_type(value) == compared) {
             return None;
         }
         match op.family() {
@@ -36,9 +33,7 @@ impl Packer<'_, '_, '_> {
                     let mask = self.mask(&args)?;
                     return Some(self.node(Node::Op(whole(Whole::Not)?, vec![mask])));
                 }
-                let (equal, compared) = (self.lane_op(LaneOp::Compare(lanes::Compare::Eq), false)?, self.whole_pack(&args)?);
-                let zero = self.node(Node::Number(0));
-                Some(self.node(Node::Op(equal, vec![compared, zero])))
+                self.against_zero(lanes::Compare::Eq, &args)
             }
             Family::Compare(op) => {
                 let pairs: Vec<Value> = values.iter().flat_map(|&value| func.args(value).iter().copied()).collect();
@@ -80,9 +75,7 @@ impl Packer<'_, '_, '_> {
                 Some(self.node(Node::Op(whole(both)?, vec![a, b])))
             }
             Family::Leaf(_) | Family::Integer(_) | Family::Bits(_) | Family::Convert(_) | Family::Load(_) => {
-                let (differ, compared) = (self.lane_op(LaneOp::Compare(lanes::Compare::Ne), false)?, self.whole_pack(values)?);
-                let zero = self.node(Node::Number(0));
-                Some(self.node(Node::Op(differ, vec![compared, zero])))
+                self.against_zero(lanes::Compare::Ne, values)
             }
             Family::Float(_) | Family::FloatUnary(_) | Family::FloatCompare(_) | Family::Simd(_) | Family::Reference(_) => None,
             Family::Store(_) | Family::Memory(_) | Family::Global(_) | Family::Table(_) | Family::Call(_) => None,
@@ -90,9 +83,14 @@ impl Packer<'_, '_, '_> {
         }
     }
 
-    /// The vector of values all of whose bits are in a lane, or zero.
-    fn whole_pack(&mut self, values: &[Value]) -> Option<usize> {
-        if self.are_whole(values) { self.pack(values) } else { None }
+    /// A comparison with zero of values all of whose bits are in a lane, or zero.
+    fn against_zero(&mut self, compare: lanes::Compare, values: &[Value]) -> Option<usize> {
+        if !self.are_whole(values) {
+            return None;
+        }
+        let (opcode, compared) = (self.lane_op(LaneOp::Compare(compare), false)?, self.pack(values)?);
+        let zero = self.node(Node::Number(0));
+        Some(self.node(Node::Op(opcode, vec![compared, zero])))
     }
 
     /// A selection in each lane.
@@ -116,7 +114,7 @@ impl Packer<'_, '_, '_> {
         }
         let (conditions, if_set, if_zero) = (self.args(values, 0), self.args(values, 1), self.args(values, 2));
         let mask = self.mask(&conditions)?;
-        // What is zero on one side is a mask of the other.
+        // If one side is zero, the mask applied to the other side is the selection.
         let zero = |values: &[Value]| values.iter().all(|&value| func.as_const(value) == Some(0));
         if zero(&if_zero) {
             let set = self.pack(&if_set)?;

@@ -35,14 +35,14 @@ impl Packer<'_, '_, '_> {
     }
 
     /// A shift of a vector by a constant below the width of the lanes.
-    fn shifted(&mut self, op: Shift, node: usize, count: u64) -> Option<usize> {
+    pub(super) fn shifted(&mut self, op: Shift, node: usize, count: u64) -> Option<usize> {
         let opcode = self.lane_op(LaneOp::Shift(op), false)?;
         Some(if count == 0 { node } else { self.node(Node::Shift(opcode, node, Count::Number(count))) })
     }
 
     /// A rotation of values that fill a lane by a constant.
     fn rotation(&mut self, op: Integer, values: &[Value]) -> Option<usize> {
-        let bits = 8 * self.lane;
+        let bits = 8 * self.layout.lane;
         let count = self.constant(values).filter(|_| self.fills_lane(self.func.ty(values[0])))? % bits;
         let left = if op == Integer::Rotl { count } else { (bits - count) % bits };
         let node = self.pack(&self.args(values, 0))?;
@@ -56,7 +56,7 @@ impl Packer<'_, '_, '_> {
     /// A signed division by a power of two of values that fill a lane: a negative number is first increased by the divisor minus 1,
     /// so that the shift rounds towards zero.
     fn halving(&mut self, values: &[Value]) -> Option<usize> {
-        let bits = 8 * self.lane;
+        let bits = 8 * self.layout.lane;
         let fills = self.fills_lane(self.func.ty(values[0]));
         let divisor =
             self.constant(values).filter(|&divisor| fills && divisor.is_power_of_two() && divisor >> (bits - 1) == 0)?;
@@ -77,9 +77,9 @@ impl Packer<'_, '_, '_> {
     fn division(&mut self, values: &[Value]) -> Option<usize> {
         let divisor = self.constant(values).filter(|&divisor| divisor > 0)?;
         let dividends = self.args(values, 0);
-        let lane = 8 * self.lane;
+        let lane = 8 * self.layout.lane;
         let bits = (1..=lane.min(32)).find(|&bits| dividends.iter().all(|&value| self.bounds.fits(value, bits)))?;
-        // For dividends of so many bits the quotient is exact if the excess is at most 2^(count - bits).
+        // The quotient of a dividend of `bits` bits is exact if `excess` is at most 2^(count - bits).
         let (factor, count) = (bits..lane.min(48)).find_map(|count| {
             let factor = (1u64 << count).div_ceil(divisor);
             let excess = factor * divisor - (1 << count);
@@ -96,7 +96,7 @@ impl Packer<'_, '_, '_> {
     /// The sign-extension of the low bits.
     pub(super) fn sign_extension(&mut self, bits: u64, values: &[Value]) -> Option<usize> {
         let node = self.pack(&self.args(values, 0))?;
-        let above = (8 * self.lane).saturating_sub(bits);
+        let above = (8 * self.layout.lane).saturating_sub(bits);
         let raised = self.shifted(Shift::Shl, node, above)?;
         self.shifted(Shift::ShrS, raised, above)
     }
@@ -106,21 +106,21 @@ impl Packer<'_, '_, '_> {
     fn shift(&mut self, op: Shift, values: &[Value]) -> Option<usize> {
         let func = self.func;
         let counts = self.args(values, 1);
-        let constant = func.as_const(counts[0]);
-        let shared = counts.iter().all(|&count| count == counts[0] || constant.is_some() && func.as_const(count) == constant);
+        let constant = self.constant(values);
+        let shared = constant.is_some() || counts.iter().all(|&count| count == counts[0]);
         let full = self.fills_lane(func.ty(values[0]));
         let shifted = self.args(values, 0);
         let below = |bits: u64| shifted.iter().all(|&value| self.bounds.fits(value, bits));
         let exact = match constant {
-            Some(count) if full => count < 8 * self.lane,
+            Some(count) if full => count < 8 * self.layout.lane,
             Some(count) => {
                 let zeros = match op {
                     Shift::Shl => true,
-                    Shift::ShrU => below(8 * self.lane),
+                    Shift::ShrU => below(8 * self.layout.lane),
                     // The sign of a lane is zero, as that of the value is.
-                    Shift::ShrS => below(8 * self.lane - 1),
+                    Shift::ShrS => below(8 * self.layout.lane - 1),
                 };
-                count < 8 * self.lane && zeros
+                count < 8 * self.layout.lane && zeros
             }
             // The count of the vector shift has 32 bits.
             None => full && func.ty(counts[0]) == Type::I32 && self.counted.is_invariant(counts[0]),
