@@ -30,6 +30,8 @@ pub struct Shape {
     pub stores: bool,
     /// Whether it stores, or adds to the sum, in arms of branches only.
     pub arms: bool,
+    /// Whether it loads what nothing uses, also in arms that do nothing else.
+    pub unused: bool,
     /// Whether it polls.
     pub polls: bool,
     /// The cost of a round, or 0.
@@ -116,6 +118,7 @@ pub fn shape(rng: &mut Rng) -> Shape {
         recurs: rng.percent(25),
         ramps: matches!(ty, Type::I32 | Type::F32) && rng.percent(25),
         arms: rng.percent(25),
+        unused: rng.percent(15),
         stores: !reduces || ty.is_float() || rng.percent(50),
         polls: rng.percent(60),
         cost: if rng.percent(60) { 1 + u64::from(rng.below(9)) } else { 0 },
@@ -236,6 +239,9 @@ impl Maker<'_, '_> {
                 value = self.inst(op, ty, 0, &[value, before]);
                 last = Some(self.load(&mut local, arrays, 1, copy));
             }
+            if self.shape.unused {
+                self.load_unused(&mut local, arrays, copy);
+            }
             let arm = self.shape.arms.then(|| self.branch(&mut local, arrays, copy));
             if stores {
                 let which = local.below(2) as usize;
@@ -272,6 +278,20 @@ impl Maker<'_, '_> {
             total = Some(self.inst(reduction, ty, 0, &[so_far, constant]));
         }
         self.close(index, pointers, sum.zip(total), before.zip(last));
+    }
+
+    /// Loads what nothing uses, as its producer may have written it, or as other passes leave it.
+    fn load_unused(&mut self, rng: &mut Rng, arrays: [Value; 3], copy: u32) {
+        let which = 1 + rng.below(2) as usize;
+        if !self.shape.arms || rng.percent(30) {
+            self.load(rng, arrays, which, copy);
+            return;
+        }
+        let arm = self.branch(rng, arrays, copy);
+        if rng.percent(50) {
+            self.load(rng, arrays, which, copy);
+        }
+        self.meet(arm, None);
     }
 
     /// Branches to a new block, the arm, which follows; returns the block of the branch.

@@ -16,7 +16,7 @@ use weir_tests::rng::Rng;
 
 const PAGE: u32 = 1 << 16;
 /// The number of loops.
-const LOOPS: u64 = 20_000;
+const LOOPS: u64 = 22_000;
 /// The number of loops that are compiled.
 const NATIVE_LOOPS: u64 = 1_000;
 /// The runs of each loop.
@@ -137,6 +137,7 @@ fn note_run(reached: &mut Reached, shape: Shape, (end, world): &Observed) {
     }
     for (what, has) in [
         ("arms", shape.arms),
+        ("unused loads", shape.unused),
         ("recurs", shape.recurs),
         ("ramps", shape.ramps),
         ("reduces to an extreme", shape.reduces && shape.extreme),

@@ -229,7 +229,8 @@ impl Flattener<'_, '_> {
     }
 }
 
-/// The instructions that are used, or have an effect.
+/// The instructions that are used, or have an effect. A load that is not used has one, too: it is checked before the rounds, as all accesses
+/// are, so that it traps.
 fn live(func: &Func<'_>, out: &[Value]) -> Vec<Value> {
     let mut used: FxHashSet<Value> = FxHashSet::default();
     for &value in out.iter().filter(|&&value| func.op(value) == Op::Phi) {
@@ -238,8 +239,7 @@ fn live(func: &Func<'_>, out: &[Value]) -> Vec<Value> {
     let mut live: Vec<Value> = Vec::new();
     for &value in out.iter().rev() {
         let op = func.op(value);
-        let unused = op.effect() == Effect::Pure || matches!(op.family(), Family::Load(_));
-        if op != Op::Phi && unused && !used.contains(&value) {
+        if op != Op::Phi && op.effect() == Effect::Pure && !used.contains(&value) {
             continue;
         }
         if op != Op::Phi {
