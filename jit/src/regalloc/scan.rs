@@ -117,6 +117,9 @@ impl Best {
 struct Eviction {
     /// A lower bound of its cost.
     least: f32,
+    /// The next use of the evicted segment, or the end of the block if it comes before. Beyond that, the order of points says little of the order
+    /// of execution.
+    next_use: Point,
     /// The part of the cost that does not depend on the evicted segment.
     price: f32,
     reg: Reg,
@@ -124,10 +127,10 @@ struct Eviction {
 }
 
 impl Eviction {
-    const NONE: Eviction = Eviction { least: f32::INFINITY, price: 0.0, reg: Reg::NONE, other: 0 };
+    const NONE: Eviction = Eviction { least: f32::INFINITY, next_use: Point::NEVER, price: 0.0, reg: Reg::NONE, other: 0 };
 }
 
-/// Evictions, of which the one with the lowest bound is next.
+/// Evictions, of which the one with the lowest bound is next; of equals, the one of the value that is used last.
 struct Evictions {
     all: [Eviction; Reg::OF_CLASS],
     count: usize,
@@ -135,7 +138,8 @@ struct Evictions {
 
 impl Evictions {
     fn next(&mut self) -> Option<Eviction> {
-        let least = |best: usize, i: usize| if self.all[i].least < self.all[best].least { i } else { best };
+        let before = |a: &Eviction, b: &Eviction| a.least < b.least || a.least == b.least && a.next_use > b.next_use;
+        let least = |best: usize, i: usize| if before(&self.all[i], &self.all[best]) { i } else { best };
         let next = (0..self.count).reduce(least)?;
         let eviction = self.all[next];
         self.all.copy_within(next + 1..self.count, next);
@@ -513,7 +517,7 @@ impl Scan<'_> {
         }
         let mut evictions = self.evictions(segment, registers.minus(idle), needed, hints);
         let mut computed = 0;
-        while let Some(Eviction { least, reg, other, price }) = evictions.next() {
+        while let Some(Eviction { least, reg, other, price, .. }) = evictions.next() {
             if least > best.cost || computed >= MAX_EVICTIONS && best.cost < f32::INFINITY {
                 break;
             }
@@ -542,8 +546,8 @@ impl Scan<'_> {
             let conflict = self.conflict(segment, reg);
             let Some(other) = conflict.segment.filter(|_| conflict.at < needed) else { continue };
             let price = self.price(reg, hints);
-            let least = price + self.least_eviction_cost(other, start);
-            evictions.all[evictions.count] = Eviction { least, price, reg, other };
+            let (least, next_use) = self.least_eviction_cost(other, start);
+            evictions.all[evictions.count] = Eviction { least: price + least, next_use, price, reg, other };
             evictions.count += 1;
         }
         evictions
@@ -690,13 +694,15 @@ impl Scan<'_> {
         0.0
     }
 
-    /// A lower bound of the cost of evicting a segment at `now`: it is loaded for its next use, or that use reads memory.
-    fn least_eviction_cost(&self, other: u32, now: Point) -> f32 {
+    /// A lower bound of the cost of evicting a segment at `now`: it is loaded for its next use, or that use reads memory. Also
+    /// returns [`Eviction::next_use`].
+    fn least_eviction_cost(&self, other: u32, now: Point) -> (f32, Point) {
         let next = self.intervals.uses_from(self.reg(other), now).first();
-        let Some(next) = next.filter(|next| next.at < self.segments.get(other).end) else { return 0.0 };
+        let Some(next) = next.filter(|next| next.at < self.segments.get(other).end) else { return (0.0, Point::NEVER) };
         let (low, high) = (now.next_gap(), next.at.floor());
         let reload = self.costs.copy(self.costs.cheapest(low.min(high), high)).min(self.costs.at(now));
-        reload.min(self.costs.at(next.at) * MEMORY_OPERAND_COST)
+        let end = self.costs.start(self.costs.block(now) + 1);
+        (reload.min(self.costs.at(next.at) * MEMORY_OPERAND_COST), next.at.min(end))
     }
 
     /// The cost of evicting a segment from its register at `now`.
