@@ -4,11 +4,16 @@ use gimli::write::{Address, AttributeValue, DwarfUnit, EndianVec, LineProgram, L
 use gimli::{Encoding, Format, LineEncoding, LittleEndian, constants};
 use std::fs;
 use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
 use wasm_encoder::{
     CodeSection, CustomSection, ExportKind, ExportSection, Function, FunctionSection, Module as Encoded, NameMap, NameSection,
     TagKind, TagSection, TagType, TypeSection,
 };
-use weir::{Config, Engine, Error, Instance, Module, Result, Store, Trap, WasmBacktrace, WasmBacktraceDetails};
+use weir::{
+    Config, Engine, Error, GuestProfile, GuestProfiler, GuestStack, Instance, Module, Result, Store, Tier, Trap, UpdateDeadline,
+    WasmBacktrace, WasmBacktraceDetails,
+};
 use weir_tests::rng::Rng;
 
 const FILE: &str = "sum.c";
@@ -148,6 +153,61 @@ fn has_lines(engine: &Engine, module: &Module) {
     assert!(error.ends_with(", sum.c:31:9"), "{error}");
 }
 
+/// Samples `function` at the poll where it begins, and returns the profile.
+fn profile(tier: Tier, debugging: bool, function: &str) -> GuestProfile {
+    let mut config = Config::new();
+    config.tier(tier).epoch_interruption(true).wasm_exceptions(true).wasm_backtrace_details(WasmBacktraceDetails::Enable);
+    let engine = weir_tests::engines::engine(&config).unwrap();
+    let module = Module::new(&engine, module(debugging)).unwrap();
+    let mut store = Store::new(&engine, ());
+    let modules = [("sum".to_string(), module.clone())];
+    let profiler = GuestProfiler::new(&engine, "sum", Duration::from_millis(1), modules).unwrap();
+    let profiler = Arc::new(Mutex::new(Some(profiler)));
+    let sampled = profiler.clone();
+    store.epoch_deadline_callback(move |store| {
+        sampled.lock().unwrap().as_mut().expect("it is sampling").sample(&store, Duration::ZERO);
+        Ok(UpdateDeadline::Continue(0))
+    });
+    store.set_epoch_deadline(0);
+    let instance = Instance::new(&mut store, &module, &[]).unwrap();
+    instance.get_typed_func::<(), ()>(&mut store, function).unwrap().call(&mut store, ()).unwrap_err();
+    let profiler = profiler.lock().unwrap().take().expect("it was sampling");
+    profiler.into_profile()
+}
+
+/// The name, file, line and column of each frame, from the innermost on, of the first sample.
+fn first_sample(profile: &GuestProfile) -> Vec<(String, Option<String>, Option<u32>, Option<u32>)> {
+    let mut stack = Some(profile.samples.first().expect("a sample").stack);
+    let frames = std::iter::from_fn(|| {
+        let GuestStack { parent, frame, .. } = profile.stacks[stack? as usize];
+        stack = parent;
+        let frame = &profile.frames[frame as usize];
+        Some((frame.name.to_string(), frame.file.as_deref().map(String::from), frame.line, frame.column))
+    });
+    frames.collect()
+}
+
+#[test]
+fn sampled_frames_have_lines() {
+    let file = || Some(FILE.to_string());
+    for tier in [Tier::Interpreter, Tier::Baseline, Tier::Native] {
+        let profile_of = |debugging, function| profile(tier, debugging, function);
+        let crash = profile_of(true, "crash");
+        // The name of the function itself is the module's, not that of the debugging information.
+        let expected = [("inner".into(), file(), Some(6), None), ("crash".into(), file(), Some(12), None)];
+        assert_eq!(first_sample(&crash), expected, "{tier:?}");
+        assert_eq!(crash.frames.iter().map(|frame| frame.inline_depth).max(), Some(1), "{tier:?}");
+        let throw = first_sample(&profile_of(true, "throw"));
+        assert_eq!((&throw[0].1, throw[0].2, throw[0].3), (&file(), Some(20), Some(3)), "{tier:?}");
+        let mut firefox = Vec::new();
+        crash.write_firefox(&mut firefox).unwrap();
+        let firefox = String::from_utf8(firefox).unwrap();
+        assert!(["\"inner\"", "\"crash\"", "\"sum.c\""].iter().all(|text| firefox.contains(text)), "{firefox}");
+        let plain = first_sample(&profile_of(false, "crash"));
+        assert_eq!(plain, [("crash".into(), None, None, None)], "{tier:?}");
+    }
+}
+
 /// A file in the system's directory for temporary files, removed at the end.
 struct TestFile(PathBuf);
 
@@ -235,7 +295,7 @@ fn a_backtrace_is_taken_at_the_throw_if_asked_for() {
                 (block $caught (result exnref) (try_table (catch_all_ref $caught) (call $inner)) (return))
                 (throw_ref))
             (func (export "run") (call $middle)))"#;
-    for tier in [weir::Tier::Interpreter, weir::Tier::Baseline, weir::Tier::Native, weir::Tier::Ssa] {
+    for tier in [Tier::Interpreter, Tier::Baseline, Tier::Native, Tier::Ssa] {
         for (at_throw, expected) in [(true, vec![Some("inner"), Some("middle"), None]), (false, vec![Some("middle"), None])] {
             let mut config = Config::new();
             config.tier(tier).wasm_exceptions(true).backtrace_on_throw(at_throw).gc_stress(true);

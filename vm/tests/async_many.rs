@@ -157,11 +157,11 @@ impl Drop for Stop<'_> {
     }
 }
 
-/// Guests are suspended and resumed on four threads while code is retired. Their own frames are in code that is retired, too, unless
-/// they are interpreted.
-fn retired_code_is_freed_while_guests_are_suspended(interpreted: bool, yields: bool, stress: Option<u64>) {
-    const THREADS: usize = 4;
-    const GUESTS: usize = 12;
+const THREADS: usize = 4;
+
+/// Guests, this many on each of four threads, are suspended and resumed while code is retired. Their own frames are in code that is retired,
+/// too, unless they are interpreted.
+fn retired_code_is_freed_while_guests_are_suspended(guests_each: usize, interpreted: bool, yields: bool, stress: Option<u64>) {
     let length = if yields { 10 } else { 40 };
     let mut config = Config::new();
     config.tier(Tier::Auto).epoch_interruption(yields).tier_up_threshold(Some(3)).max_code_size(48 << 10).stress(stress);
@@ -184,7 +184,7 @@ fn retired_code_is_freed_while_guests_are_suspended(interpreted: bool, yields: b
                 while !stop.load(Ordering::Relaxed) {
                     // In each round a thread has the guests of another one.
                     let mut guests = guests[(thread + round) % THREADS].lock().unwrap();
-                    while guests.len() < GUESTS {
+                    while guests.len() < guests_each {
                         guests.push(start(pre, length, yields));
                     }
                     guests.retain_mut(|guest| match poll(guest.as_mut()) {
@@ -198,7 +198,7 @@ fn retired_code_is_freed_while_guests_are_suspended(interpreted: bool, yields: b
                     round += 1;
                 }
                 let mut own = guests[thread].lock().unwrap();
-                while own.len() < GUESTS {
+                while own.len() < guests_each {
                     let mut guest = start(pre, length, yields);
                     assert!(poll(guest.as_mut()).is_pending());
                     own.push(guest);
@@ -214,7 +214,7 @@ fn retired_code_is_freed_while_guests_are_suspended(interpreted: bool, yields: b
         }
         let _stop = Stop(&stop);
         let begun = Instant::now();
-        while begun.elapsed() < Duration::from_millis(300) || finished.load(Ordering::Relaxed) < GUESTS {
+        while begun.elapsed() < Duration::from_millis(300) || finished.load(Ordering::Relaxed) < guests_each {
             retirer.round();
         }
         stop.store(true, Ordering::Relaxed);
@@ -236,23 +236,23 @@ fn retired_code_is_freed_while_guests_are_suspended(interpreted: bool, yields: b
 
 #[test]
 fn retired_code_is_freed_while_guests_are_suspended_in_interpreted_code() {
-    retired_code_is_freed_while_guests_are_suspended(true, false, None);
+    retired_code_is_freed_while_guests_are_suspended(1000 / THREADS, true, false, None);
 }
 
 #[test]
 fn retired_code_is_freed_while_guests_are_suspended_in_native_code() {
-    retired_code_is_freed_while_guests_are_suspended(false, false, None);
+    retired_code_is_freed_while_guests_are_suspended(12, false, false, None);
 }
 
 #[test]
 fn retired_code_is_freed_while_guests_are_suspended_in_code_that_changes() {
-    retired_code_is_freed_while_guests_are_suspended(false, false, Some(1));
+    retired_code_is_freed_while_guests_are_suspended(12, false, false, Some(1));
 }
 
 #[test]
 fn retired_code_is_freed_while_guests_are_suspended_at_polls() {
-    retired_code_is_freed_while_guests_are_suspended(false, true, None);
-    retired_code_is_freed_while_guests_are_suspended(false, true, Some(2));
+    retired_code_is_freed_while_guests_are_suspended(12, false, true, None);
+    retired_code_is_freed_while_guests_are_suspended(12, false, true, Some(2));
 }
 
 /// A guest's mappings and memory, of this process.

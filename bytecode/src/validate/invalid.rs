@@ -59,9 +59,13 @@ impl fmt::Display for InvalidModule {
 
 impl std::error::Error for InvalidModule {}
 
+/// The message for bytes that do not begin as a module does.
+const NO_MODULE: &str = "it is not a binary module, which begins with `\\0asm`";
+
 impl From<wasmparser::Error> for InvalidModule {
     fn from(error: wasmparser::Error) -> InvalidModule {
         let message = match error.missing_wasm_feature() {
+            None if error.message().starts_with("magic header not detected") => NO_MODULE.into(),
             // The message becomes one line, also if it shows text of several lines.
             None => error.message().split_whitespace().collect::<Vec<_>>().join(" "),
             Some(feature) => {

@@ -27,6 +27,9 @@ fn not_a_subcommand(word: &OsStr) -> Option<String> {
     let is_word = |text: &&str| text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_".contains(&byte));
     let word = word.to_str().filter(is_word).filter(|&word| word != STANDARD_INPUT && !Path::new(word).exists())?;
     let command = Weir::command();
+    if command.find_subcommand(word).is_some() {
+        return Some(format!("`{word}` comes after an option: a subcommand goes before all options, as in `weir {word} …`"));
+    }
     let names = command.get_subcommands().map(Command::get_name);
     let nearest = names.map(|name| (strsim::jaro(word, name), name)).max_by(|a, b| a.0.total_cmp(&b.0));
     let advice = match nearest {

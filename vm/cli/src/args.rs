@@ -217,8 +217,8 @@ pub(crate) struct EngineFlags {
     /// Validate each function before its first execution instead of the whole module at load
     #[arg(long, help_heading = ENGINE)]
     pub lazy: bool,
-    /// Trap after N units of fuel; most instructions cost one
-    #[arg(long, value_name = "N", help_heading = LIMITS)]
+    /// Trap after N units of fuel, such as 100000 or 1M; most instructions cost one
+    #[arg(long, value_name = "N", value_parser = units::fuel, help_heading = LIMITS)]
     pub fuel: Option<u64>,
     /// Force tier switches, small stacks and failing compilations, chosen by this seed
     #[arg(long, value_name = "SEED", help_heading = DEBUGGING, hide_short_help = true)]

@@ -4,7 +4,7 @@ use crate::args::Dump;
 use crate::explore::find;
 use crate::failure::{Done, Failure};
 use crate::style::Headings;
-use crate::{load, validate};
+use crate::{load, progress, validate};
 use std::io::{self, Write};
 use wasmparser::{Parser, Payload};
 use weir::Error;
@@ -15,7 +15,11 @@ use weir_bytecode::types::{GlobalType, Limits, MemoryType, TableType, ValType};
 /// Prints the module, or one function of it.
 pub(crate) fn run(args: &Dump) -> Done {
     let module = load::module(&validate::engine()?, &args.module)?;
-    let module = module.bytecode();
+    let what = || Some(format!("printing {}", args.module.display()));
+    progress::while_printing(what, || print(args, module.bytecode()))
+}
+
+fn print(args: &Dump, module: &Bytecode) -> Done {
     let mut out = io::BufWriter::new(io::stdout().lock());
     match &args.func {
         Some(name) => write!(out, "{}", print::code(module, find(module, name)?))?,

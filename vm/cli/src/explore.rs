@@ -5,7 +5,7 @@ use crate::failure::{Done, Failure};
 use crate::module_page::{self, Source};
 use crate::page::page;
 use crate::style::Headings;
-use crate::{load, names, profile};
+use crate::{load, names, profile, progress};
 use std::io::Write;
 use std::path::Path;
 use weir::{Engine, Module, Section};
@@ -25,11 +25,18 @@ pub(crate) fn run(args: &Explore) -> Done {
         Some(name) => vec![find(bytecode, name)?],
         None => (bytecode.imported_funcs..bytecode.funcs.len() as u32).collect(),
     };
+    let what = || Some(format!("compiling functions of {}", args.module.display()));
+    progress::while_printing(what, || print(args, &module, &funcs))
+}
+
+/// Prints the stages of these functions, or with `--html` writes the page of each.
+fn print(args: &Explore, module: &Module, funcs: &[u32]) -> Done {
+    let bytecode = module.bytecode();
     let mut out = std::io::stdout().lock();
     let headings = Headings::of_stdout();
     let mut seen = Vec::new();
     let mut found = false;
-    for func in funcs {
+    for &func in funcs {
         let osr = args.osr.as_ref().map(|wanted| find_loop(wanted, bytecode, func)).transpose()?;
         let sections = if args.baseline { module.explore_baseline(func) } else { module.explore(func, osr) };
         let sections = sections.map_err(Failure::of_engine)?;

@@ -10,9 +10,14 @@ use weir::{Engine, Module};
 /// The name of standard input.
 pub(crate) const STANDARD_INPUT: &str = "-";
 
-/// Loads a module in either format.
+/// Loads a module in either format, and shows that if it takes long.
 pub(crate) fn module(engine: &Engine, path: impl AsRef<OsStr>) -> Result<Module, Failure> {
     let path = path.as_ref();
+    progress::during(|| loading(path), || module_quietly(engine, path))
+}
+
+/// Loads a module in either format.
+pub(crate) fn module_quietly(engine: &Engine, path: &OsStr) -> Result<Module, Failure> {
     if path == STANDARD_INPUT {
         let bytes = input()?;
         if bytes.is_empty() {
@@ -20,7 +25,7 @@ pub(crate) fn module(engine: &Engine, path: impl AsRef<OsStr>) -> Result<Module,
         }
         return Module::new(engine, bytes).map_err(|error| failed(error, path));
     }
-    progress::during(|| loading(path), || Module::from_file(engine, path)).map_err(|error| {
+    Module::from_file(engine, path).map_err(|error| {
         if std::fs::metadata(path).is_ok_and(|file| file.is_file() && file.len() == 0) {
             return failed(weir::Error::msg("the file is empty"), path);
         }

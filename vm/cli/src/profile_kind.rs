@@ -63,9 +63,9 @@ impl Guest {
             (false, None) => Ok(Interval::Time(INTERVAL)),
             (false, Some(text)) => units::time(text).map(Interval::Time),
             (true, None) => Ok(Interval::Fuel(FUEL)),
-            (true, Some(text)) => match text.parse() {
-                Ok(0) | Err(_) => Err("expected a number of units of fuel, above zero".into()),
-                Ok(fuel) => Ok(Interval::Fuel(fuel)),
+            (true, Some(text)) => match units::fuel(text)? {
+                0 => Err("expected a number of units of fuel, above zero".into()),
+                fuel => Ok(Interval::Fuel(fuel)),
             },
         }
     }

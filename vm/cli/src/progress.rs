@@ -1,6 +1,6 @@
 //! Progress on a terminal, of work that takes longer than a second.
 
-use std::io::{IsTerminal, Write, stderr};
+use std::io::{IsTerminal, Write, stderr, stdout};
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
@@ -26,6 +26,11 @@ pub(crate) fn during<T>(what: impl FnOnce() -> Option<String>, work: impl FnOnce
         drop((done, shown));
         result
     })
+}
+
+/// As [`during`], for work that prints as it goes on: what standard output shows on a terminal is progress enough.
+pub(crate) fn while_printing<T>(what: impl FnOnce() -> Option<String>, work: impl FnOnce() -> T) -> T {
+    if stdout().is_terminal() { work() } else { during(what, work) }
 }
 
 /// Shows the line until the work is done, from `quiet` on.

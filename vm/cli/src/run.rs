@@ -5,7 +5,7 @@ use crate::failure::{self, Done, Failure};
 use crate::guest::{self, Events, Profiling};
 use crate::limits::MemoryBudget;
 use crate::profile_kind::ProfileKind;
-use crate::{advice, cache, coredump, invoke, limits, load, profile, stats, sys, wasi_context};
+use crate::{advice, cache, coredump, invoke, limits, load, output, profile, stats, sys, wasi_context};
 use std::ffi::{OsStr, OsString};
 use std::fmt::Write as _;
 use std::io::Write;
@@ -96,7 +96,22 @@ fn profiling(args: &Run, path: &OsStr, module: &Module, events: Events) -> Resul
     }
 }
 
+/// Fails if a file that is written after the run cannot be, as far as that is known before it.
+fn check_outputs(args: &Run) -> Result<(), Failure> {
+    let guest_profile = match &args.profile {
+        Some(ProfileKind::Guest(guest)) => guest.file.as_ref().map(|(file, _)| ("--profile guest", file)),
+        _ => None,
+    };
+    let saved = args.profile_save.as_ref().map(|file| ("--profile-save", file));
+    let dump = args.coredump.as_ref().map(|file| ("--coredump", file));
+    for (option, file) in [guest_profile, saved, dump].into_iter().flatten() {
+        output::has_folder(file).map_err(|error| Failure::Profile(format!("{option} {}: {error}", file.display())))?;
+    }
+    Ok(())
+}
+
 fn run_module(args: &Run, engine: Engine, events: Events, started: Instant) -> Done {
+    check_outputs(args)?;
     if args.profile.is_none() {
         // Dropping an engine waits for its compiler threads; a program that has finished need not wait.
         std::mem::forget(engine.clone());
@@ -137,7 +152,8 @@ fn run_module(args: &Run, engine: Engine, events: Events, started: Instant) -> D
         (Err(Failure::Guest(error)), Some(limit)) => Err(limits::out_of_time(error, limit)),
         (done, _) => done,
     };
-    if matches!(args.profile, Some(ProfileKind::Counts)) {
+    let has_run = !matches!(done, Err(Failure::Usage(_)));
+    if has_run && matches!(args.profile, Some(ProfileKind::Counts)) {
         profile::print(&module)?;
     }
     if let Some(format) = args.stats {

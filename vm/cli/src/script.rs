@@ -2,6 +2,7 @@
 
 use crate::args::Wast;
 use crate::failure::{Done, Failure};
+use crate::progress;
 use std::io::Write;
 use weir::{Engine, Error};
 
@@ -13,7 +14,8 @@ pub(crate) fn run(args: &Wast) -> Done {
     for path in &args.scripts {
         let name = path.display();
         let text = std::fs::read_to_string(path).map_err(|error| Failure::Module(Error::new(error).context(name.to_string())))?;
-        let report = weir_wast::run(&engine, args.engine.fuel, &text).map_err(|mut error| {
+        let run = || weir_wast::run(&engine, args.engine.fuel, &text);
+        let report = progress::during(|| Some(format!("running {name}")), run).map_err(|mut error| {
             error.set_path(path);
             Failure::Module(Error::new(error))
         })?;

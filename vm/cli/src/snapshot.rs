@@ -4,7 +4,7 @@ use crate::args::Snapshot;
 use crate::failure::{Done, Failure};
 use crate::limits::MemoryBudget;
 use crate::run::{GUEST_STACK, HOST_STACK, Host, VALUE_STACK, of_instantiation};
-use crate::{limits, load, output, wasi_context};
+use crate::{limits, load, output, progress, wasi_context};
 use std::io::{self, Write};
 use std::sync::Arc;
 use weir::error::Context;
@@ -46,7 +46,8 @@ fn run(args: &Snapshot) -> Done {
         limits::interrupt_after(engine, limit, Arc::default());
     }
 
-    let bytes = take(args, &mut store, &linker, &module)?;
+    let what = || Some(format!("initialising {path}"));
+    let bytes = progress::during(what, || take(args, &mut store, &linker, &module))?;
     output::write(&args.output, &bytes).map_err(|error| Failure::Profile(format!("{}: {error}", args.output.display())))?;
     writeln!(io::stderr(), "weir: {}: {} bytes", args.output.display(), bytes.len())?;
     Ok(0)

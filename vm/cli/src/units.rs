@@ -14,22 +14,42 @@ pub(crate) fn size(text: &str) -> Result<usize, String> {
         "t" | "tb" | "tib" => 1 << 40,
         _ => return Err(error()),
     };
-    let bytes = match number.parse::<u64>() {
-        Ok(number) => number.checked_mul(factor),
-        // Fractions of units, which `f64` represents well enough.
-        Err(_) if factor > 1 && number.contains('.') => {
-            let bytes = number.parse::<f64>().map_err(|_| error())? * factor as f64;
-            (bytes < u64::MAX as f64).then_some(bytes as u64)
-        }
-        Err(_) if !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit()) => None,
-        Err(_) => return Err(error()),
-    };
+    let bytes = multiple(number, factor).ok_or_else(error)?;
     bytes.and_then(|bytes| usize::try_from(bytes).ok()).ok_or_else(|| format!("{text} is more than this system can address"))
+}
+
+/// Returns this decimal number of units of `factor`: `None` if it is not one, and `Some(None)` if it is too large. Only units above one have
+/// fractions.
+fn multiple(number: &str, factor: u64) -> Option<Option<u64>> {
+    match number.parse::<u64>() {
+        Ok(number) => Some(number.checked_mul(factor)),
+        // `f64` represents fractions of units well enough.
+        Err(_) if factor > 1 && number.contains('.') => {
+            let product = number.parse::<f64>().ok()? * factor as f64;
+            Some((product < u64::MAX as f64).then_some(product as u64))
+        }
+        Err(_) if !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit()) => Some(None),
+        Err(_) => None,
+    }
 }
 
 /// As [`size`], but not zero.
 pub(crate) fn size_above_zero(text: &str) -> Result<usize, String> {
     size(text).and_then(|bytes| if bytes > 0 { Ok(bytes) } else { Err("expected a size above zero".into()) })
+}
+
+/// Parses a number of units of fuel, or of thousands, millions or billions of them: `100000`, `100k`, `1.5M`, `2G`.
+pub(crate) fn fuel(text: &str) -> Result<u64, String> {
+    let error = || "expected a number of units of fuel, such as 100000, 100k, 1.5M or 2G".to_string();
+    let (number, unit) = split(text);
+    let factor = match unit {
+        "" => 1,
+        "k" | "K" => 1_000,
+        "m" | "M" => 1_000_000,
+        "g" | "G" => 1_000_000_000,
+        _ => return Err(error()),
+    };
+    multiple(number, factor).ok_or_else(error)?.ok_or_else(|| format!("{text} is more than the largest amount, {}", u64::MAX))
 }
 
 /// Parses a positive time, in seconds if it has no unit: `5`, `0.5`, `5s`, `100ms`, `2m`, `1h`.
@@ -91,6 +111,18 @@ mod tests {
         for text in ["18446744073709551616", "16777216T", "99999999.5T"] {
             assert!(size(text).is_err_and(|message| message.contains("more than")), "{text}");
         }
+    }
+
+    #[test]
+    fn amounts_of_fuel() {
+        let right = [("0", 0), ("100000", 100_000), ("100k", 100_000), ("1.5M", 1_500_000), ("2G", 2_000_000_000)];
+        for (text, units) in right {
+            assert_eq!(fuel(text), Ok(units), "{text}");
+        }
+        for text in ["", "k", "-1", "1.5", "1KiB", "1x", "1 k"] {
+            assert!(fuel(text).is_err_and(|message| message.starts_with("expected a number of units of fuel")), "{text}");
+        }
+        assert!(fuel("18446744074G").is_err_and(|message| message.contains("more than")));
     }
 
     #[test]

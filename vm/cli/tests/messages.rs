@@ -60,6 +60,8 @@ fn words_that_are_no_files_are_taken_for_subcommands() {
         assert_fails(&weir([word, "app.wasm"]), 2, &[&says]);
     }
     assert_fails(&weir(["settings"]), 2, &["`settings` is neither a file nor a subcommand; `weir --help` lists the subcommands"]);
+    let explore = "weir: `explore` comes after an option: a subcommand goes before all options, as in `weir explore …`\n";
+    assert_fails(&weir(["--no-cache", "explore", "app.wasm"]), 2, &[explore]);
     // These name files.
     for path in ["compil.wasm", "./compil", "no/such", "-", "/compil"] {
         assert_fails(&weir([path]), 1, &["loading "]);

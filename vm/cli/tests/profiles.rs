@@ -251,8 +251,15 @@ fn a_profile_in_the_module_is_used_as_one_in_a_file() {
 }
 
 #[test]
-fn a_profile_that_cannot_be_written_is_an_error_after_the_run() {
-    let target = folder("unwritable").join("none/fib.prof");
+fn a_profile_that_cannot_be_written_is_an_error() {
+    let nowhere = folder("unwritable").join("none/fib.prof");
+    for option in ["--profile-save", "--coredump"] {
+        // It is known before the run.
+        let ran = weir([option, path(&nowhere), &program("fib"), "15"]);
+        assert_fails_in_one_line(&ran, "", 1, &[option, path(&nowhere)]);
+    }
+    // A folder is not replaced.
+    let target = folder("unwritable-file");
     let ran = weir(["--profile-save", path(&target), &program("fib"), "15"]);
     assert_fails_in_one_line(&ran, "fib 15: 610\n", 1, &["--profile-save", path(&target)]);
     // The program's own failure is the status; both are reported.
@@ -281,8 +288,9 @@ fn a_program_that_traps_leaves_a_core_dump() {
         }
     }
     assert_eq!(frames, [0, 1]);
-    let ran = run(Path::new("no/such/folder/dump"));
+    let folder = folder("dumped");
+    let ran = run(&folder);
     let message = stderr(&ran);
     assert_eq!(ran.status.code(), Some(134), "{message}");
-    assert!(message.contains("--coredump no/such/folder/dump") && message.contains("trap: unreachable"), "{message}");
+    assert!(message.contains(&format!("--coredump {}", folder.display())) && message.contains("trap: unreachable"), "{message}");
 }

@@ -19,6 +19,10 @@ fn files_that_are_no_modules_are_errors() {
     let output = weir([file("comment.wat", " ;; a comment\n(modul)")]);
     assert_fails(&output, 1, &["comment.wat:2:2"]);
     assert!(!stderr(&output).contains(neither));
+    let bytes = Path::new(env!("CARGO_TARGET_TMPDIR")).join("bytes.wasm");
+    fs::write(&bytes, b"garbage\xff").expect("a file");
+    let no_module = "bytes.wasm: it is not a binary module, which begins with `\\0asm` (at offset 0x0)\n";
+    assert_fails(&weir([bytes]), 1, &[no_module]);
     let script = weir(["wast".as_ref(), file("prose.wast", "hello").as_os_str()]);
     assert_fails(&script, 1, &["expected `(`", "prose.wast:1:1"]);
 }
