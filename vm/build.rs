@@ -43,6 +43,7 @@ fn main() {
     }
     let compiler = Command::new(env::var_os("RUSTC").expect("Cargo names the compiler")).arg("-vV").output();
     add(&mut hasher, &compiler.expect("the compiler runs").stdout);
+    println!("cargo:rustc-env=WEIR_TARGET={}", env::var("TARGET").expect("Cargo names the target"));
     println!("cargo:rustc-env=WEIR_BUILD={}", hasher.finalize().to_hex());
 }
 

@@ -1,6 +1,7 @@
 //! From WebAssembly bytes to a validated [`Module`] with side tables. This crate does not execute them.
 //!
 //! [`validate::parse`] reads a module. [`opcodes`] is TABLE 1, and [`lanes`] has the operations on vectors that it names.
+//! [`cost`] is a table of fuel, for hosts only.
 //! [`mod@stored`] writes the result for a later process. [`instrs`] reads validated code, [`walk`] finds the types of its operands, [`verify`] checks its side tables, and
 //! [`mod@print`] shows it. [`semantics`] holds the only definition of every numeric instruction, which the interpreter,
 //! constant folding and the IR evaluator call.
@@ -9,6 +10,7 @@
 
 mod body;
 mod bytes;
+pub mod cost;
 pub mod file;
 pub mod fusion;
 pub mod hints;

@@ -1,23 +1,32 @@
 //! The ways in which execution can end abnormally.
 
 macro_rules! traps {
-    ($($(#[doc = $doc:literal])* $name:ident = $code:literal, $message:literal;)*) => {
+    (
+        $($(#[doc = $doc:literal])* $name:ident = $code:literal, $message:literal;)*
+        @never
+        $($never:ident = $number:literal, $text:literal;)*
+    ) => {
         /// The reason for an abnormal end of execution. Discriminants are stable: compiled code and trap tables hold them.
         #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
         #[non_exhaustive]
         #[repr(u8)]
         pub enum Trap {
             $($(#[doc = $doc])* $name = $code,)*
+            $(
+                /// Never raised: Weir has no components and no other interpreter. Hosts that are written for wasmtime name it.
+                $never = $number,
+            )*
         }
 
         impl Trap {
             /// Every trap.
-            pub const ALL: &'static [Trap] = &[$(Trap::$name,)*];
+            pub const ALL: &'static [Trap] = &[$(Trap::$name,)* $(Trap::$never,)*];
 
             /// The trap with this discriminant.
             pub const fn from_code(code: u8) -> Option<Trap> {
                 match code {
                     $($code => Some(Trap::$name),)*
+                    $($number => Some(Trap::$never),)*
                     _ => None,
                 }
             }
@@ -26,6 +35,7 @@ macro_rules! traps {
             pub const fn message(self) -> &'static str {
                 match self {
                     $(Trap::$name => $message,)*
+                    $(Trap::$never => $text,)*
                 }
             }
         }
@@ -71,6 +81,38 @@ traps! {
     UnhandledTag = 19, "unhandled tag";
     /// A continuation that is resumed twice.
     ContinuationAlreadyConsumed = 20, "continuation already consumed";
+    @never
+    CannotEnterComponent = 21, "cannot enter component instance";
+    NoAsyncResult = 22, "async-lifted export failed to produce a result";
+    AsyncDeadlock = 23, "deadlock detected: event loop cannot make further progress";
+    CannotLeaveComponent = 24, "cannot leave component instance";
+    CannotBlockSyncTask = 25, "cannot block a synchronous task before returning";
+    InvalidChar = 26, "invalid `char` bit pattern";
+    DebugAssertStringEncodingFinished = 27, "should have finished string encoding";
+    DebugAssertEqualCodeUnits = 28, "code units should be equal";
+    DebugAssertPointerAligned = 29, "pointer should be aligned";
+    DebugAssertUpperBitsUnset = 30, "upper bits should be unset";
+    StringOutOfBounds = 31, "string content out-of-bounds";
+    ListOutOfBounds = 32, "list content out-of-bounds";
+    InvalidDiscriminant = 33, "invalid variant discriminant";
+    UnalignedPointer = 34, "unaligned pointer";
+    TaskCancelNotCancelled = 35, "`task.cancel` called by task which has not been cancelled";
+    TaskCancelOrReturnTwice = 36, "`task.return` or `task.cancel` called more than once for current task";
+    SubtaskCancelAfterTerminal = 37, "`subtask.cancel` called after terminal status delivered";
+    TaskReturnInvalid = 38, "invalid `task.return` signature and/or options for current task";
+    WaitableSetDropHasWaiters = 39, "cannot drop waitable set with waiters";
+    SubtaskDropNotResolved = 40, "cannot drop a subtask which has not yet resolved";
+    ThreadNewIndirectInvalidType = 41, "start function does not match expected type (currently only `(i32) -> ()` is supported)";
+    ThreadNewIndirectUninitialized = 42, "the start function index points to an uninitialized function";
+    BackpressureOverflow = 43, "backpressure counter overflow";
+    UnsupportedCallbackCode = 44, "unsupported callback code";
+    CannotResumeThread = 45, "cannot resume thread which is not suspended";
+    ConcurrentFutureStreamOp = 46, "cannot have concurrent operations active on a future/stream";
+    ReferenceCountOverflow = 47, "reference count overflow";
+    StreamOpTooBig = 48, "stream read/write count too large";
+    WaitableSyncAndAsync = 49, "waitable cannot be used synchronously while added to a waitable set";
+    UncaughtException = 50, "uncaught exception propagated out of component";
+    DisabledOpcode = 51, "pulley opcode disabled at compile time was executed";
 }
 
 /// The texts of wasmtime that differ from [`Trap::message`].

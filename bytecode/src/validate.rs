@@ -38,7 +38,7 @@ mod tests;
 
 pub use code::Unvalidated;
 pub use invalid::InvalidModule;
-pub use options::{Options, Proposal, Proposals};
+pub use options::{Options, Proposal, Proposals, WasmFeatures};
 
 use crate::body::Body;
 use crate::bytes::Bytes;

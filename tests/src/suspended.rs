@@ -78,7 +78,7 @@ impl fmt::Display for Tally {
 /// The first difference.
 pub fn compare(program: &Program, config: &Config, profile: Option<u64>, rng: &mut Rng) -> Result<Tally, Mismatch> {
     let mut config = config.clone();
-    config.consume_fuel(true).async_support(true);
+    config.consume_fuel(true);
     let module = weir_module(program, &config, profile).map_err(|error| failed("loading", error))?;
     let mut tally = Tally::default();
     let ample = weir_outcome(program, &module, AMPLE_FUEL).map_err(|error| failed("synchronous", error))?;

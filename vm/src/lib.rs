@@ -1,7 +1,8 @@
 //! Weir: a WebAssembly virtual machine for Rust programs to embed.
 //!
 //! An interpreter starts every module without delay; hot functions are compiled in the background while the program
-//! runs. The API resembles that of wasmtime:
+//! runs. A host that is written for wasmtime's API of core modules compiles on Linux x86-64 once the crate's name is changed. Components,
+//! the C API, macOS and Windows are outside. The API in short:
 //!
 //! - an [`Engine`] holds settings ([`Config`]) and the data that modules share;
 //! - a [`Module`] is loaded and validated once, and instantiated any number of times;
@@ -66,8 +67,10 @@
 //!
 //! On by default: `jit`: native code; without it no executable memory is ever created. `cranelift`: the second back
 //! end. `wat`: [`Module::new`] accepts the text format. `snapshot`: the type `Snapshot`. `coredump`: the type `WasmCoreDump`. `anyhow`: [`Error`] converts to and from the error
-//! of that crate. `async`: asynchronous and resumable calls. `demangle`: backtraces show names as in the source. `profiling`: `GuestProfiler`.
-//! `runtime`, `std`, `backtrace`, `call-hook` and `parallel-compilation`: names of wasmtime's features; their function is always there. Off by
+//! of that crate. `async`: asynchronous and resumable calls. `demangle`: backtraces show names as in the source. `addr2line`: backtraces have source files and
+//! lines. `profiling`: `GuestProfiler`. `runtime`, `std`, `backtrace`, `call-hook`, `parallel-compilation`, `cache`, `pooling-allocator`, `gc`,
+//! `gc-copying`, `gc-drc` and `gc-null`: names of wasmtime's features, which are empty, because their function is always there. That of `gc` is
+//! host values and exceptions, for which there is one collector; modules with structs and arrays are refused. Off by
 //! default: `regalloc2`: a second register allocator, to compare
 //! with. `fault-injection`: tests can make system calls of the library fail, with the module `fault_injection`.
 
@@ -133,13 +136,14 @@ pub use api::unchecked::ValRaw;
 pub use api::value::{ExnRef, ExternRef, Ref, V128, Val};
 pub use records::backtrace::{FrameInfo, WasmBacktrace};
 pub use records::call_hook::CallHook;
-pub use records::config::{Allocator, Config, RoundTrip, Tier, Unavailable, WasmBacktraceDetails};
+pub use records::config::{Allocator, Config, ModuleVersionStrategy, RoundTrip, Tier, Unavailable, WasmBacktraceDetails};
 pub use records::engine::{Engine, EngineWeak};
 pub use records::error::{Error, Result, ToWasmtimeResult};
 pub use records::events::{CompiledBy, ProfilingStrategy, TierEventKind};
 pub use records::fault::MemoryFault;
 #[cfg(feature = "profiling")]
 pub use records::frame_tier::FrameTier;
+pub use records::host_memory::{LinearMemory, MemoryCreator};
 #[cfg(feature = "async")]
 pub use records::limiter::ResourceLimiterAsync;
 pub use records::limiter::{DEFAULT_INSTANCE_LIMIT, DEFAULT_MEMORY_LIMIT, DEFAULT_TABLE_LIMIT, ResourceLimiter};
@@ -153,11 +157,12 @@ pub use records::store::UpdateDeadline;
 pub use records::symbols::FrameSymbol;
 pub use records::thrown::ThrownException;
 pub use weir_bytecode::Trap;
+pub use weir_bytecode::cost::{OperatorCost, VariableOperatorCost};
 pub use weir_bytecode::shape::{AvgBytesPerFunctionLimit, EnforcedLimits, EnforcedLimitsError};
 pub use weir_bytecode::types::{
     GlobalType, HeapType, Limits, MemoryType, MemoryTypeBuilder, Mutability, RefType, TableType, ValType,
 };
-pub use weir_bytecode::validate::InvalidModule;
+pub use weir_bytecode::validate::{InvalidModule, WasmFeatures};
 pub use weir_contract::code::{PadAt, Padding};
 pub use weir_contract::profile::{BranchProfile, CallProfile, Profile};
 pub use weir_contract::profile_text::{ModuleProfile, ProfileError};

@@ -7,7 +7,10 @@ mod common;
 use std::fs::{self, File};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
-use weir::{Caller, Config, Engine, ExternRef, Linker, Module, Precompiled, Rooted, Store, Tier, Trap, Unavailable};
+use weir::{
+    Caller, Config, Engine, ExternRef, Inlining, Linker, Module, ModuleVersionStrategy, OptLevel, Precompiled, Rooted, Store,
+    Tier, Trap, Unavailable,
+};
 
 /// A module whose code has an entry in every table: cells, signatures, traps, calls, landings, handlers, roots, loops, vectors, data,
 /// elements. The calls of `$keep` have different roots.
@@ -211,7 +214,7 @@ fn a_file_that_changes_while_it_is_used_changes_no_result() {
 #[test]
 fn the_settings_that_change_code_are_part_of_the_identity() {
     type Set = fn(&mut Config);
-    let settings: [(&str, Set); 8] = [
+    let settings: [(&str, Set); 11] = [
         ("signals", |config| _ = config.signals_based_traps(false)),
         ("guards", |config| _ = config.memory_reservation(0)),
         ("fuel", |config| _ = config.consume_fuel(true)),
@@ -220,6 +223,9 @@ fn the_settings_that_change_code_are_part_of_the_identity() {
         ("passes", |config| _ = config.passes_off(&["gvn"])),
         ("rewrites", |config| _ = config.rewrite_fuel(Some(7))),
         ("proposals", |config| _ = config.wasm_tail_call(false)),
+        ("level", |config| _ = config.cranelift_opt_level(OptLevel::None)),
+        ("inlining", |config| _ = config.compiler_inlining(Inlining::No)),
+        ("version", |config| _ = config.module_version(ModuleVersionStrategy::Custom("7".into())).unwrap()),
     ];
     let text = "(module (func (export \"f\") (result i32) (i32.const 3)))";
     let engines: Vec<Engine> = std::iter::once(engine())
@@ -233,6 +239,25 @@ fn the_settings_that_change_code_are_part_of_the_identity() {
     for (i, engine) in engines.iter().enumerate() {
         for (j, bytes) in files.iter().enumerate() {
             assert_eq!(deserialize(engine, bytes).is_ok(), i == j, "engine {i} of file {j}");
+        }
+    }
+}
+
+/// An engine without a version accepts each, and its modules are accepted by such engines only.
+#[test]
+fn modules_have_versions() {
+    let engine = |strategy: ModuleVersionStrategy| common::engine(Config::new().module_version(strategy).unwrap()).unwrap();
+    let custom = |version: &str| ModuleVersionStrategy::Custom(version.into());
+    let engines =
+        [ModuleVersionStrategy::WasmtimeVersion, custom("a"), custom("b"), custom(""), ModuleVersionStrategy::None].map(engine);
+    let files = engines.each_ref().map(|engine| engine.precompile_module(b"\0asm\x01\0\0\0").unwrap());
+    for (i, engine) in engines.iter().enumerate() {
+        for (j, bytes) in files.iter().enumerate() {
+            let loaded = deserialize(engine, bytes);
+            assert_eq!(loaded.is_ok(), i == j || i == 4, "engine {i} of file {j}");
+            if let Err(error) = loaded {
+                assert_eq!(error.to_string(), "it was compiled with another module version");
+            }
         }
     }
 }

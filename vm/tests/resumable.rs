@@ -289,7 +289,7 @@ fn guests_are_resumed_with_new_fuel_and_the_sum_is_exact() {
     let (mut stops, mut expected) = (Vec::new(), None);
     each_engine(
         |config| {
-            config.consume_fuel(true).async_support(true);
+            config.consume_fuel(true);
         },
         |engine| {
             let whole = {
@@ -339,7 +339,7 @@ fn guests_are_resumed_with_new_fuel_and_the_sum_is_exact() {
 fn guests_without_fuel_are_given_up_and_inner_ones_trap() {
     each_engine(
         |config| {
-            config.consume_fuel(true).async_support(true);
+            config.consume_fuel(true);
         },
         |engine| {
             let (mut store, instance) = common::instance(engine, COUNTING);
@@ -379,7 +379,7 @@ fn guests_without_fuel_are_given_up_and_inner_ones_trap() {
 fn a_large_bulk_operation_on_credit_is_a_trap() {
     each_engine(
         |config| {
-            config.consume_fuel(true).async_support(true);
+            config.consume_fuel(true);
         },
         |engine| {
             let (mut store, instance) = common::instance(
@@ -408,7 +408,7 @@ fn a_large_bulk_operation_on_credit_is_a_trap() {
 #[test]
 fn what_cannot_be_resumed_is_refused() {
     let mut config = Config::new();
-    config.consume_fuel(true);
+    config.consume_fuel(true).async_support(false);
     let engine = common::engine(&config).unwrap();
     let (mut store, run, _) = deep(&engine);
     store.set_fuel(1000).unwrap();

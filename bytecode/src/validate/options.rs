@@ -1,6 +1,6 @@
 //! Options of validation.
 
-use wasmparser::WasmFeatures;
+pub use wasmparser::WasmFeatures;
 
 /// The proposals whose instructions are all in TABLE 1 and whose types are all in [`crate::types`], without the legacy instructions of
 /// exception handling.
@@ -84,6 +84,14 @@ impl Proposals {
     /// Adds or removes a proposal.
     pub fn set(&mut self, proposal: Proposal, enable: bool) {
         self.0.set(proposal.feature(), enable);
+    }
+
+    /// Adds or removes proposals, and parts of the language that are none, such as floating-point numbers. Returns those of them that no
+    /// set has.
+    pub fn set_features(&mut self, features: WasmFeatures, enable: bool) -> WasmFeatures {
+        let all = Proposals::all().0;
+        self.0.set(features & all, enable);
+        features - all
     }
 
     /// Returns the set with or without a proposal.

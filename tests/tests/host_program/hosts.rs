@@ -280,12 +280,17 @@ pub fn formatters(engine: &Engine) -> Result<()> {
     Ok(())
 }
 
+/// Polls a future once.
+pub fn poll<F: Future>(future: Pin<&mut F>) -> Poll<F::Output> {
+    future.poll(&mut Context::from_waker(Waker::noop()))
+}
+
 /// Polls a future until it has completed. Returns how often it was pending, too.
-fn block_on<F: Future>(future: F) -> (F::Output, usize) {
+pub fn block_on<F: Future>(future: F) -> (F::Output, usize) {
     let mut future = pin!(future);
     let mut pending = 0;
     loop {
-        match future.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
+        match poll(future.as_mut()) {
             Poll::Ready(output) => return (output, pending),
             Poll::Pending => pending += 1,
         }
@@ -294,7 +299,7 @@ fn block_on<F: Future>(future: F) -> (F::Output, usize) {
 
 /// Is pending once.
 #[derive(Default)]
-struct Once(bool);
+pub struct Once(bool);
 
 impl Future for Once {
     type Output = ();
@@ -336,6 +341,8 @@ pub fn contracts(engine: &Engine) -> Result<()> {
                 (call $set (local.get $from) (i64.sub (call $balance (local.get $from)) (local.get $amount)))
                 (if (i64.lt_s (call $balance (local.get $from)) (i64.const 0)) (then unreachable))
                 (call $set (local.get $to) (i64.add (call $balance (local.get $to)) (local.get $amount))))
+            (func (export "work") (param i32)
+                (loop $l (br_if $l (local.tee 0 (i32.sub (local.get 0) (i32.const 1))))))
             (func (export "spin") (loop $l (br $l))))"#,
     )?;
     let mut state = State { balances: HashMap::from([(1, 100), (2, 5)]), fetched: 0 };
@@ -363,6 +370,23 @@ pub fn contracts(engine: &Engine) -> Result<()> {
     let (result, _, _) = run(&mut state, 1, 9, 1);
     assert_eq!(result.unwrap_err().root_cause().to_string(), "account 9 is unknown");
     assert_eq!(state.balances[&1], 70);
+
+    // It yields while it works, and consumes the same.
+    let consumed = |interval: Option<u64>| -> Result<(usize, u64)> {
+        let mut store = Store::new(engine, state.clone());
+        store.set_fuel(100_000)?;
+        store.fuel_async_yield_interval(interval)?;
+        let (called, pending) = block_on(async {
+            let instance = linker.instantiate_async(&mut store, &module).await?;
+            instance.get_typed_func::<i32, ()>(&mut store, "work")?.call_async(&mut store, 1_000).await
+        });
+        called?;
+        Ok((pending, 100_000 - store.get_fuel()?))
+    };
+    let (pending, whole) = consumed(None)?;
+    assert_eq!(pending, 0);
+    let (pending, fuel) = consumed(Some(whole / 10))?;
+    assert!((8..=10).contains(&pending) && fuel == whole, "{pending} {fuel} {whole}");
 
     // Work without end stops, and a synchronous call of such a store is an error.
     let mut store = Store::new(engine, state);

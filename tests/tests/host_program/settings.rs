@@ -1,5 +1,6 @@
 //! The parts of the host program that concern settings, errors of anyhow, and raw values.
 
+use super::hosts::{Once, block_on, poll};
 use super::instance;
 use crate::wasmtime;
 use wasmtime::*;
@@ -105,6 +106,7 @@ pub fn settings(config: &mut Config) {
 pub fn pooling(config: &mut Config) {
     let mut limits = PoolingAllocationConfig::new();
     limits.total_core_instances(2).total_memories(1).max_memory_size(1 << 20).table_elements(10).max_tables_per_module(2);
+    limits.total_stacks(2).total_gc_heaps(1);
     config.allocation_strategy(limits);
 }
 
@@ -135,7 +137,36 @@ pub fn limits_of_an_engine(engine: &Engine) -> Result<()> {
     Instance::new(&mut store, &empty, &[])?;
     assert!(Instance::new(&mut store, &empty, &[]).unwrap_err().is::<PoolConcurrencyLimitError>());
     drop(store);
-    Instance::new(&mut Store::new(engine, ()), &module, &[]).map(drop)
+    Instance::new(&mut Store::new(engine, ()), &module, &[])?;
+    stacks_of_an_engine(engine)
+}
+
+/// Of three guests that wait two have a stack, until one has ended with its store.
+fn stacks_of_an_engine(engine: &Engine) -> Result<()> {
+    let waits = |guest: &mut Store<()>| {
+        Func::wrap_async(guest, |_, (polls,): (i32,)| {
+            Box::new(async move {
+                for _ in 0..polls {
+                    Once::default().await;
+                }
+            })
+        })
+    };
+    let [mut first, mut second, mut third] = [(); 3].map(|()| Store::new(engine, ()));
+    let a = waits(&mut first).typed::<i32, ()>(&first)?;
+    let b = waits(&mut second).typed::<i32, ()>(&second)?;
+    let c = waits(&mut third).typed::<i32, ()>(&third)?;
+    let mut waiting = Box::pin(a.call_async(&mut first, 1));
+    let mut dropped = Box::pin(b.call_async(&mut second, 1));
+    assert!(poll(waiting.as_mut()).is_pending() && poll(dropped.as_mut()).is_pending());
+    let error = block_on(c.call_async(&mut third, 0)).0.unwrap_err();
+    assert!(error.is::<PoolConcurrencyLimitError>(), "{error:?}");
+    assert_eq!(error.to_string(), "maximum concurrent limit of 2 for fibers reached");
+    drop(dropped);
+    // A store of wasmtime keeps its stack.
+    drop(second);
+    block_on(c.call_async(&mut third, 2)).0?;
+    block_on(waiting).0
 }
 
 pub fn raw_values(engine: &Engine) -> Result<()> {

@@ -1,6 +1,8 @@
 //! A host program that provokes errors and writes down all that a host can see of them: the text of [`transcript`]. It uses only
 //! wasmtime's documented API, and names the crate `wasmtime` throughout.
 
+#[path = "asynchronous.rs"]
+mod asynchronous;
 #[path = "hosts.rs"]
 mod hosts;
 #[path = "limits.rs"]
@@ -46,6 +48,10 @@ const PARTS: &[Part] = &[
     ("Limits of stores", |_| (), limits::stores),
     ("Limiters", |_| (), limits::limiters),
     ("Limits of engines", limits::pooling, limits::engines),
+    ("Asynchronous calls", |_| (), asynchronous::calls),
+    ("Asynchronous limiters", |_| (), asynchronous::limiters),
+    ("Yields after fuel", |config| _ = config.consume_fuel(true), asynchronous::fuel),
+    ("Yields at deadlines", |config| _ = config.epoch_interruption(true), asynchronous::epochs),
 ];
 
 /// Provokes the errors, on engines that `configure` is the last to configure. Returns the text.

@@ -50,8 +50,7 @@ impl<T: 'static> Store<T> {
     /// consume more before it is. Such a store needs the methods whose names end in `_async`.
     ///
     /// # Errors
-    /// The engine does not consume fuel; its code does not poll ([`Config::async_support`](crate::Config::async_support)); or the interval
-    /// is 0.
+    /// The engine does not consume fuel; [`Config::async_support`](crate::Config::async_support) is off; or the interval is 0.
     pub fn fuel_async_yield_interval(&mut self, interval: Option<u64>) -> Result<()> {
         self.as_context_mut().fuel_async_yield_interval(interval)
     }
@@ -89,10 +88,10 @@ impl<T: 'static> StoreContextMut<'_, T> {
     pub fn fuel_async_yield_interval(&mut self, interval: Option<u64>) -> Result<()> {
         fuel_is_on(self.engine())?;
         if interval == Some(0) {
-            return Err(Error::msg("an interval of fuel is not 0"));
+            return Err(Error::msg("fuel_async_yield_interval must not be 0"));
         }
         if interval.is_some() && !self.engine().config().polls() {
-            return Err(Error::msg("guests yield where code polls: see Config::async_support"));
+            return Err(Error::msg("no guest yields in an engine with `Config::async_support(false)`"));
         }
         let record = self.record();
         // SAFETY: the store is borrowed.

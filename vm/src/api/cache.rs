@@ -80,7 +80,7 @@ impl Cache {
     pub fn new(config: CacheConfig) -> Result<Cache> {
         let directory = config.directory.or_else(default_directory);
         let directory =
-            directory.ok_or_else(|| Error::new(Unavailable("there is no directory for the cache: HOME is not set")))?;
+            directory.ok_or_else(|| Error::new(Unavailable::new("there is no directory for the cache: HOME is not set")))?;
         Ok(Cache(Arc::new(Directory::new(std::path::absolute(directory)?, config.limit))))
     }
 
@@ -91,7 +91,7 @@ impl Cache {
     pub fn from_file(path: Option<&Path>) -> Result<Cache> {
         match path {
             None => Cache::new(CacheConfig::new()),
-            Some(_) => Err(Error::new(Unavailable("the settings of the cache are not read from a file"))),
+            Some(_) => Err(Error::new(Unavailable::new("the settings of the cache are not read from a file"))),
         }
     }
 

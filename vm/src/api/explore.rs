@@ -32,7 +32,7 @@ impl Module {
     pub fn explore(&self, func: u32, osr: Option<u32>) -> Result<Vec<Section>> {
         let config = self.engine().config();
         if config.tier == Tier::Interpreter {
-            return Err(Error::new(Unavailable("an engine that only interprets compiles nothing")));
+            return Err(Error::new(Unavailable::new("an engine that only interprets compiles nothing")));
         }
         match back_end(config) {
             Some(first) => self.explore_with(func, osr, back_ends(first)),
@@ -48,7 +48,7 @@ impl Module {
     /// invalid.
     pub fn explore_baseline(&self, func: u32) -> Result<Vec<Section>> {
         if !self.engine().config().has_baseline() {
-            return Err(Error::new(Unavailable("functions get no baseline code with these settings")));
+            return Err(Error::new(Unavailable::new("functions get no baseline code with these settings")));
         }
         self.explore_with(func, None, back_ends(Backend::Baseline))
     }

@@ -202,7 +202,8 @@ fn deserialize(engine: &Engine, source: Box<dyn Source>) -> Result<Module> {
 
 /// Returns the identity of an engine's code.
 pub(crate) fn identity_of(engine: &Engine) -> Result<Identity> {
-    identity(engine.record()).ok_or_else(|| Error::new(Unavailable("with these settings no code is compiled that can be stored")))
+    identity(engine.record())
+        .ok_or_else(|| Error::new(Unavailable::new("with these settings no code is compiled that can be stored")))
 }
 
 #[cfg(all(feature = "jit", target_arch = "x86_64", target_os = "linux"))]

@@ -121,9 +121,8 @@ impl Func {
     /// ```
     ///
     /// # Errors
-    /// As [`Func::call`], but for errors of host functions; there is no memory for a stack; or the engine consumes fuel and has neither
-    /// [`Config::async_support`](crate::Config::async_support) nor [`Config::epoch_interruption`](crate::Config::epoch_interruption), without
-    /// which code does not ask for fuel.
+    /// As [`Func::call`], but for errors of host functions; there is no memory for a stack; or the engine consumes fuel, and
+    /// [`Config::async_support`](crate::Config::async_support) is off, without which code does not ask for fuel.
     ///
     /// # Panics
     /// As [`Func::call`].

@@ -2,7 +2,7 @@
 
 use crate::records::config::{Allocator, Config, Tier};
 use weir_jit::Options;
-use weir_jit::opt::inline;
+use weir_jit::opt::{inline, passes};
 use weir_jit::request;
 
 /// Returns the compiler's options for an engine with these settings.
@@ -13,7 +13,9 @@ pub(crate) fn options(config: &Config) -> Options {
     let evaluates = config.tier == Tier::Ssa && !config.opt_all;
     // Calls of these functions must be calls.
     let chooses = !config.interpret_calls.is_empty() || !config.baseline_calls.is_empty();
-    if evaluates || chooses {
+    if !config.optimises {
+        passes_off.extend(passes::ORDER.iter().map(|pass| pass.name.to_owned()));
+    } else if evaluates || chooses || !config.inlines {
         passes_off.push(inline::PASS.name.into());
     }
     Options {

@@ -36,16 +36,16 @@ fn missing(tier: Tier, allocator: Allocator, has_processor: impl Fn() -> bool) -
     match tier {
         Tier::Interpreter => None,
         Tier::Native | Tier::Cranelift | Tier::Baseline if !native::AVAILABLE => {
-            Some(Unavailable("there is no native code in this build of Weir, or not for this host"))
+            Some(Unavailable::new("there is no native code in this build of Weir, or not for this host"))
         }
-        Tier::Cranelift if !cfg!(feature = "cranelift") => Some(Unavailable("this build of Weir does not have Cranelift")),
+        Tier::Cranelift if !cfg!(feature = "cranelift") => Some(Unavailable::new("this build of Weir does not have Cranelift")),
         Tier::Native | Tier::Auto if native::AVAILABLE && regalloc2 => {
-            Some(Unavailable("this build of Weir does not have regalloc2"))
+            Some(Unavailable::new("this build of Weir does not have regalloc2"))
         }
         Tier::Native | Tier::Baseline if !has_processor() => {
-            Some(Unavailable("Weir's native back end needs a processor with AVX, BMI1, BMI2, LZCNT and POPCNT"))
+            Some(Unavailable::new("Weir's native back end needs a processor with AVX, BMI1, BMI2, LZCNT and POPCNT"))
         }
-        Tier::Ssa if !cfg!(feature = "jit") => Some(Unavailable("this build of Weir has no compiler, which makes SSA")),
+        Tier::Ssa if !cfg!(feature = "jit") => Some(Unavailable::new("this build of Weir has no compiler, which makes SSA")),
         Tier::Auto | Tier::Native | Tier::Cranelift | Tier::Baseline | Tier::Ssa => None,
     }
 }

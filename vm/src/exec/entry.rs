@@ -180,7 +180,7 @@ pub(super) unsafe fn refused(store: *mut StoreRecord) -> Error {
         }
     }
     let _ = store;
-    Error::msg("a guest that was called asynchronously cannot be called synchronously, by `call`, within that call")
+    Error::msg("cannot do blocking `call` from an async context")
 }
 
 /// Returns the error of a guest that has just failed.

@@ -28,8 +28,10 @@
 //! A future that is leaked leaves its fiber suspended for ever. Its store may be used, and dropped, nevertheless.
 
 use super::native;
+use crate::records::engine::EngineRecord;
 use crate::records::error::Result;
 use crate::records::fiber::{Fiber, Links, Payload, Saved, Waiting, cancelled};
+use crate::records::pooling::Share;
 use crate::records::stack::{FiberStack, exchange_bounds};
 use crate::records::store::{ASYNC_ONLY, StoreRecord};
 use crate::records::walk::ALL_FRAMES;
@@ -219,7 +221,7 @@ impl<R> Live<R> {
     /// Creates a fiber that has not run.
     ///
     /// # Errors
-    /// There is no stack; or the fiber around it is cancelled.
+    /// There is no stack, or there may be no more; or the fiber around it is cancelled.
     ///
     /// # Safety
     /// As for [`Run::new`].
@@ -231,8 +233,10 @@ impl<R> Live<R> {
                 return Err(cancelled());
             }
             let config = (*store).engine.config();
-            let stacks = &(*store).engine.record().fiber_stacks;
-            let FiberStack { stack, base, limit, overflow } = stacks.take(config.fiber_stack(), config.value_stack_size)?;
+            let EngineRecord { fiber_stacks, quota, .. } = (*store).engine.record();
+            quota.add(Share::STACK)?;
+            let taken = fiber_stacks.take(config.fiber_stack(), config.value_stack_size);
+            let FiberStack { stack, base, limit, overflow } = taken.inspect_err(|_| quota.subtract(Share::STACK))?;
             let bounds = stack.bounds();
             let native_limit = bounds.end.saturating_sub(config.max_wasm_stack).max(bounds.start + NATIVE_STACK_RESERVE);
             let inner = Saved {
@@ -378,7 +382,9 @@ impl<R> Live<R> {
                 native::leave(&(*store).quiescence);
             }
             if let Some(coroutine) = (*this).coroutine.take() {
-                (*store).engine.record().fiber_stacks.put(coroutine.into_stack());
+                let EngineRecord { fiber_stacks, quota, .. } = (*store).engine.record();
+                fiber_stacks.put(coroutine.into_stack());
+                quota.subtract(Share::STACK);
             }
         }
     }

@@ -59,7 +59,7 @@ pub(crate) unsafe fn instantiate(
         let imported = (module.bytecode().imported_memories as usize, module.bytecode().imported_tables as usize);
         (*store).check_counts(1, memories - imported.0, tables - imported.1)?;
         let (memories, tables) = ((memories - imported.0) as u32, (tables - imported.1) as u32);
-        (*store).hold(Share { instances: 1, memories, tables })?;
+        (*store).hold(Share { instances: 1, memories, tables, ..Share::NONE })?;
         let instance = adopt(store, module);
         let engines = &module.engine().record().engines;
         let installs = engines.prepare_module(instance.ctx)?;

@@ -19,7 +19,7 @@ pub(super) fn has_processor() -> bool {
 /// # Errors
 /// There is no native code.
 pub(super) fn engines(_config: &Config, _quiescence: &Arc<Domain>) -> Result<Box<dyn Engines>> {
-    Err(Error::new(Unavailable("there is no native code in this build of Weir, or not for this host")))
+    Err(Error::new(Unavailable::new("there is no native code in this build of Weir, or not for this host")))
 }
 
 /// Returns whether this thread can take a trap. No engine prepares threads, so there is nothing to prepare.

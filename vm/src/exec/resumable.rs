@@ -200,7 +200,7 @@ unsafe fn check(store: *mut StoreRecord) -> Result<()> {
         }
         let config = (*store).engine.config();
         if config.consume_fuel && !config.polls() {
-            return Err(Error::msg("code that consumes fuel is resumed only in an engine with `Config::async_support`"));
+            return Err(Error::msg("no code that consumes fuel is resumed in an engine with `Config::async_support(false)`"));
         }
         prepare(store)
     }

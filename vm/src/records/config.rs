@@ -4,11 +4,12 @@ use crate::records::error::{Error, Result};
 use crate::records::events::{Callback, ProfilingStrategy};
 use crate::records::pooling::InstanceAllocationStrategy;
 use crate::records::precompiled::cache::Directory;
+use std::borrow::Cow;
 use std::path::PathBuf;
 use std::sync::Arc;
 use weir_bytecode::Module as Bytecode;
 use weir_bytecode::shape::EnforcedLimits;
-use weir_bytecode::validate::{self, Proposals};
+use weir_bytecode::validate::{self, Proposals, WasmFeatures};
 #[cfg(feature = "async")]
 use weir_contract::NATIVE_STACK_RESERVE;
 #[cfg(feature = "jit")]
@@ -58,7 +59,14 @@ pub enum Tier {
 /// The settings require something that this build or host does not have.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("{0}")]
-pub struct Unavailable(pub(crate) &'static str);
+pub struct Unavailable(Cow<'static, str>);
+
+impl Unavailable {
+    /// Creates the error with this text.
+    pub(crate) fn new(text: impl Into<Cow<'static, str>>) -> Unavailable {
+        Unavailable(text.into())
+    }
+}
 
 /// The register allocator of Weir's native back end.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Default, Debug)]
@@ -116,6 +124,9 @@ pub struct Config {
     pub(crate) lazy_validation: bool,
     pub(crate) parallel_validation: bool,
     pub(crate) passes_off: Vec<String>,
+    /// Whether the passes of the optimiser run, and whether `inline` does.
+    pub(crate) optimises: bool,
+    pub(crate) inlines: bool,
     pub(crate) rewrite_fuel: Option<u64>,
     pub(crate) opt_all: bool,
     pub(crate) padding: Padding,
@@ -132,6 +143,9 @@ pub struct Config {
     pub(crate) shape: Option<EnforcedLimits>,
     /// What the settings demand and Weir does not have.
     pub(crate) unmet: Vec<&'static str>,
+    /// The features that the settings demand and Weir does not have.
+    pub(crate) unmet_features: WasmFeatures,
+    pub(crate) module_version: ModuleVersionStrategy,
     pub(crate) compiler_threads: Option<usize>,
     pub(crate) parallel_compilation: bool,
     pub(crate) max_code_size: usize,
@@ -162,6 +176,18 @@ pub enum WasmBacktraceDetails {
     Environment,
 }
 
+/// The version in serialised modules: see [`Config::module_version`].
+#[derive(Clone, PartialEq, Eq, Hash, Default, Debug)]
+pub enum ModuleVersionStrategy {
+    /// That of Weir. The name is wasmtime's.
+    #[default]
+    WasmtimeVersion,
+    /// The embedder's, of at most 255 bytes.
+    Custom(String),
+    /// None: modules have none, and those of each version are accepted.
+    None,
+}
+
 /// The variant of the interpreter's loop that an engine runs. Each includes the one before.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum LoopKind {
@@ -178,7 +204,7 @@ pub(crate) enum LoopKind {
 impl Config {
     /// Returns whether code polls at functions' entries and at loops.
     pub(crate) fn polls(&self) -> bool {
-        self.epoch_interruption || self.consume_fuel && self.async_support
+        self.epoch_interruption || self.consume_fuel && self.async_support && cfg!(feature = "async")
     }
 
     /// Returns the bytes of a native stack for asynchronous calls.
@@ -206,7 +232,7 @@ impl Default for Config {
             consume_fuel: false,
             epoch_interruption: false,
             max_wasm_stack: DEFAULT_MAX_WASM_STACK,
-            async_support: false,
+            async_support: true,
             async_stack_size: None,
             value_stack_size: DEFAULT_VALUE_STACK,
             stress: None,
@@ -224,6 +250,8 @@ impl Default for Config {
             lazy_validation: false,
             parallel_validation: true,
             passes_off: Vec::new(),
+            optimises: true,
+            inlines: true,
             rewrite_fuel: None,
             opt_all: false,
             padding: Padding::default(),
@@ -239,6 +267,8 @@ impl Default for Config {
             proposals: Proposals::default(),
             shape: None,
             unmet: Vec::new(),
+            unmet_features: WasmFeatures::empty(),
+            module_version: ModuleVersionStrategy::default(),
             compiler_threads: None,
             parallel_compilation: true,
             max_code_size: usize::MAX,

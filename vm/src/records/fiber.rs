@@ -274,7 +274,7 @@ pub(crate) fn cancelled() -> Error {
 #[cfg(feature = "async")]
 #[cold]
 pub(crate) fn needs_async() -> Error {
-    Error::msg("the store has asynchronous functions or settings: it needs the methods whose names end in `_async`")
+    Error::msg("store configuration requires that `*_async` functions are used instead")
 }
 
 /// Completes when it is polled for the second time. Wakes the task at the first.

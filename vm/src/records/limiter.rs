@@ -386,6 +386,9 @@ impl Asked<'_> {
 #[cfg(feature = "async")]
 fn answer(fiber: *mut Fiber, answer: Result<Answer<'_>, Payload>) -> Result<bool> {
     let Ok(answer) = answer else { return Err(panicked()) };
+    if fiber.is_null() {
+        return Err(Error::msg("when using an async resource limiter `*_async` functions must be used instead"));
+    }
     // SAFETY: an `Asked` has the fiber whose guest grows something, or on which this library makes something; or none.
     match unsafe { wait_for(fiber, answer) } {
         Ok(answer) => answer,

@@ -29,6 +29,7 @@ pub(crate) mod header;
 pub(crate) mod heap;
 pub(crate) mod hints;
 pub(crate) mod host;
+pub(crate) mod host_memory;
 pub(crate) mod image;
 pub(crate) mod instance;
 pub(crate) mod kept_profile;

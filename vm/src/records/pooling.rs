@@ -36,6 +36,8 @@ pub struct PoolingAllocationConfig {
     total_core_instances: u32,
     total_memories: u32,
     total_tables: u32,
+    total_stacks: u32,
+    total_gc_heaps: u32,
     max_core_instance_size: usize,
     max_memories_per_module: u32,
     max_tables_per_module: u32,
@@ -49,6 +51,8 @@ impl Default for PoolingAllocationConfig {
             total_core_instances: 1000,
             total_memories: 1000,
             total_tables: 1000,
+            total_stacks: 1000,
+            total_gc_heaps: 1000,
             max_core_instance_size: 1 << 20,
             max_memories_per_module: 1,
             max_tables_per_module: 1,
@@ -85,6 +89,10 @@ limits! {
     total_memories: u32;
     /// Sets the maximum number of tables. Default: 1000.
     total_tables: u32;
+    /// Sets the maximum number of stacks for asynchronous and resumable calls, of guests that run or are suspended. Default: 1000.
+    total_stacks: u32;
+    /// Sets the maximum number of stores that have collected references: host values or exceptions. Default: 1000.
+    total_gc_heaps: u32;
     /// Sets the maximum size in bytes of an instance's records, without memories and tables: the context, and a reference to each
     /// function. Default: 1 MiB.
     max_core_instance_size: usize;
@@ -125,11 +133,9 @@ without_function! {
     linear_memory_keep_resident: usize;
     /// Has no effect.
     table_keep_resident: usize;
-    /// Has no effect: there are no collected heaps.
-    total_gc_heaps: u32;
 }
 
-/// An instance, memory or table could not be made because the engine's stores have as many as
+/// An instance, a memory, a table, a stack or a heap of references could not be made because the engine's stores have as many as
 /// [`PoolingAllocationConfig`] allows.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("maximum concurrent limit of {limit} for {kind} reached")]
@@ -144,13 +150,22 @@ pub(crate) struct Share {
     pub instances: u32,
     pub memories: u32,
     pub tables: u32,
+    pub stacks: u32,
+    pub heaps: u32,
 }
 
 impl Share {
+    /// Nothing.
+    pub const NONE: Share = Share { instances: 0, memories: 0, tables: 0, stacks: 0, heaps: 0 };
     /// A memory.
-    pub const MEMORY: Share = Share { instances: 0, memories: 1, tables: 0 };
+    pub const MEMORY: Share = Share { memories: 1, ..Share::NONE };
     /// A table.
-    pub const TABLE: Share = Share { instances: 0, memories: 0, tables: 1 };
+    pub const TABLE: Share = Share { tables: 1, ..Share::NONE };
+    /// The stack of a fiber.
+    #[cfg(feature = "async")]
+    pub const STACK: Share = Share { stacks: 1, ..Share::NONE };
+    /// The heap of a store.
+    pub const HEAP: Share = Share { heaps: 1, ..Share::NONE };
 }
 
 /// What the stores of an engine hold together, if that is limited.
@@ -160,6 +175,8 @@ pub(crate) struct Quota {
     instances: AtomicU32,
     memories: AtomicU32,
     tables: AtomicU32,
+    stacks: AtomicU32,
+    heaps: AtomicU32,
 }
 
 impl Quota {
@@ -169,7 +186,8 @@ impl Quota {
             InstanceAllocationStrategy::OnDemand => None,
             InstanceAllocationStrategy::Pooling(limits) => Some(limits.clone()),
         };
-        Quota { limits, instances: AtomicU32::new(0), memories: AtomicU32::new(0), tables: AtomicU32::new(0) }
+        let [instances, memories, tables, stacks, heaps] = [const { AtomicU32::new(0) }; 5];
+        Quota { limits, instances, memories, tables, stacks, heaps }
     }
 
     /// Returns the maximum size in bytes of a memory.
@@ -182,7 +200,7 @@ impl Quota {
         self.limits.as_ref().map_or(u64::MAX, |limits| limits.table_elements as u64)
     }
 
-    /// Adds instances, memories and tables, all or none.
+    /// Adds what a store is to hold, all or nothing.
     ///
     /// # Errors
     /// [`PoolConcurrencyLimitError`]
@@ -192,6 +210,8 @@ impl Quota {
             (&self.instances, share.instances, limits.total_core_instances, "core instances"),
             (&self.memories, share.memories, limits.total_memories, "memories"),
             (&self.tables, share.tables, limits.total_tables, "tables"),
+            (&self.stacks, share.stacks, limits.total_stacks, "fibers"),
+            (&self.heaps, share.heaps, limits.total_gc_heaps, "GC heaps"),
         ];
         for (i, &(count, number, limit, kind)) in kinds.iter().enumerate() {
             let more = |count: u32| count.checked_add(number).filter(|&sum| sum <= limit);
@@ -209,6 +229,8 @@ impl Quota {
             self.instances.fetch_sub(share.instances, Ordering::Relaxed);
             self.memories.fetch_sub(share.memories, Ordering::Relaxed);
             self.tables.fetch_sub(share.tables, Ordering::Relaxed);
+            self.stacks.fetch_sub(share.stacks, Ordering::Relaxed);
+            self.heaps.fetch_sub(share.heaps, Ordering::Relaxed);
         }
     }
 

@@ -274,7 +274,7 @@ impl StoreRecord {
         self.invocations & !ASYNC_ONLY == 0
     }
 
-    /// Adds to what the store holds of the engine's limits.
+    /// Adds to what the store holds of the engine's limits, until it is dropped. Stacks are held by the guests that run on them.
     ///
     /// # Errors
     /// A limit of the engine is reached; nothing is added.
@@ -284,6 +284,7 @@ impl StoreRecord {
         held.instances += share.instances;
         held.memories += share.memories;
         held.tables += share.tables;
+        held.heaps += share.heaps;
         Ok(())
     }
 
@@ -374,9 +375,12 @@ impl StoreRecord {
     /// asynchronous limiter must answer at once, because exceptions are thrown where no guest can be suspended.
     ///
     /// # Errors
-    /// It refuses.
+    /// It refuses; or the engine's stores have as many heaps as they may.
     pub fn ask_for_objects(&mut self, words: usize) -> Result<()> {
         let Some(Range { start, end }) = self.heap.wanted(words) else { return Ok(()) };
+        if self.owned.held.heaps == 0 {
+            self.hold(Share::HEAP)?;
+        }
         let asked = self.limiter.as_mut().map(|limiter| Asked { limiter, data: self.data, fiber: ptr::null_mut() });
         if let Some(mut asked) = asked
             && !asked.memory_growing_at_once(start, end)?

@@ -19,7 +19,7 @@ pub(crate) fn identity(engine: &EngineRecord) -> Option<Identity> {
     let Config { tier: Tier::Auto | Tier::Native, stress: None, .. } = engine.config else { return None };
     let EngineState { options, .. } = engine_of(engine);
     let validation = validate::Options { threads: 0, lazy: false, ..engine.config.validation(false) };
-    Some(Identity::of(&format!("{options:?} {validation:?} avx2 {}", x64::has_avx2())))
+    Some(Identity::of(&format!("{options:?} {validation:?} avx2 {}", x64::has_avx2()), &engine.config.module_version))
 }
 
 /// Returns whether there is stored code for an entry that the policy would compile.

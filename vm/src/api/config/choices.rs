@@ -3,12 +3,13 @@
 
 #[cfg(feature = "coredump")]
 use crate::api::coredump;
-use crate::records::config::{Config, Tier, WasmBacktraceDetails};
-use crate::records::error::Error;
+use crate::records::config::{Config, ModuleVersionStrategy, Tier, Unavailable, WasmBacktraceDetails};
+use crate::records::error::{Error, Result};
 use crate::records::events::ProfilingStrategy;
 use std::fmt;
 use std::num::NonZeroUsize;
 use std::str::FromStr;
+use weir_bytecode::cost::OperatorCost;
 use weir_bytecode::shape::EnforcedLimits;
 
 /// The compiler that a host asks for: see [`Config::strategy`].
@@ -110,6 +111,41 @@ impl Config {
         self
     }
 
+    /// Charges these costs of instructions. An error of [`Engine::new`](crate::Engine::new) unless it is the default: the costs of
+    /// [`Config::consume_fuel`] are the same in every engine, because validation counts them.
+    pub fn operator_cost(&mut self, cost: OperatorCost) -> &mut Config {
+        let message = "Weir charges its own costs of instructions, and no others (`Config::operator_cost`)";
+        self.demand(message, cost != OperatorCost::default())
+    }
+
+    /// Compiles for this target, which must be the host's: `x86_64-unknown-linux-gnu` where this library is built for that.
+    ///
+    /// # Errors
+    /// [`Unavailable`]: it is another one.
+    pub fn target(&mut self, target: &str) -> Result<&mut Config> {
+        const HOST: &str = env!("WEIR_TARGET");
+        if target == HOST {
+            return Ok(self);
+        }
+        Err(Error::new(Unavailable::new(format!("Weir compiles for `{HOST}`, its host, and not for `{target}`"))))
+    }
+
+    /// Selects the version that serialised modules have. A module of another version is refused by
+    /// [`Module::deserialize`](crate::Module::deserialize) and not found in a cache. Whatever the version, only the build that has
+    /// serialised a module loads it. Default: [`ModuleVersionStrategy::WasmtimeVersion`].
+    ///
+    /// # Errors
+    /// The host's version has more than 255 bytes.
+    pub fn module_version(&mut self, strategy: ModuleVersionStrategy) -> Result<&mut Config> {
+        if let ModuleVersionStrategy::Custom(version) = &strategy
+            && version.len() > 255
+        {
+            return Err(Error::msg(format!("custom module version cannot be more than 255 bytes: {version}")));
+        }
+        self.module_version = strategy;
+        Ok(self)
+    }
+
     /// Selects engines by the name of wasmtime's compilers: [`Strategy::Winch`] is [`Tier::Baseline`]; the others are [`Tier::Auto`],
     /// because they are what a host asks for that wants fast code. [`Config::tier`] selects exactly, Cranelift too.
     pub fn strategy(&mut self, strategy: Strategy) -> &mut Config {
@@ -117,6 +153,23 @@ impl Config {
             Strategy::Winch => Tier::Baseline,
             Strategy::Auto | Strategy::Cranelift => Tier::Auto,
         })
+    }
+
+    /// Turns the passes of the optimiser off with [`OptLevel::None`], and on with the others. Without them functions are still compiled,
+    /// by the same tiers, to slower code. Default: on.
+    pub fn cranelift_opt_level(&mut self, level: OptLevel) -> &mut Config {
+        self.optimises = level != OptLevel::None;
+        self
+    }
+
+    /// Inlines calls within a module with [`Inlining::Yes`] and [`Inlining::InterModuleAndIntraGc`], as far as that pays, and with the
+    /// others none. Calls between modules are never inlined. Default: on.
+    pub fn compiler_inlining(&mut self, inlining: Inlining) -> &mut Config {
+        self.inlines = match inlining {
+            Inlining::Yes | Inlining::InterModuleAndIntraGc => true,
+            Inlining::InterModule | Inlining::Intrinsics | Inlining::No => false,
+        };
+        self
     }
 
     /// Makes arithmetic produce the canonical NaN in every tier, which [`Config::deterministic`] does too. Default: off.
@@ -208,12 +261,8 @@ macro_rules! without_function {
 }
 
 without_function! {
-    /// The tiers decide which functions are optimised.
-    cranelift_opt_level(OptLevel);
     /// Cranelift compiles only what the native back end refuses; [`Config::register_allocator`] selects the latter's allocator.
     cranelift_regalloc_algorithm(RegallocAlgorithm);
-    /// No call is inlined.
-    compiler_inlining(Inlining);
     /// Native code has frame pointers, by which debuggers and profilers unwind it.
     native_unwind_info(bool);
     /// Addresses are always mapped to the module's, for traps and backtraces.
@@ -234,17 +283,17 @@ without_function! {
     guard_before_linear_memory(bool);
     /// Relaxed vector instructions are deterministic with and without this setting.
     relaxed_simd_deterministic(bool);
-    /// There are no collected objects yet.
+    /// There is one collector, which copies (Cheney's algorithm).
     collector(Collector);
-    /// There are no collected objects yet.
+    /// The heap of references is made with the first object, and grows as needed.
     gc_heap_initial_size(u64);
-    /// There are no collected objects yet.
+    /// The heap of references reserves 16 GiB, or less where there is less.
     gc_heap_reservation(u64);
-    /// There are no collected objects yet.
+    /// No code accesses the heap of references beyond objects.
     gc_heap_guard_size(u64);
-    /// There are no collected objects yet.
+    /// The heap of references does not grow beyond its reservation.
     gc_heap_reservation_for_growth(u64);
-    /// There are no collected objects yet.
+    /// The reservation of the heap of references never moves.
     gc_heap_may_move(bool);
     /// macOS is not supported.
     macos_use_mach_ports(bool);

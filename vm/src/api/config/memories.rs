@@ -1,7 +1,9 @@
 //! The settings of memories and of the limits on instances.
 
 use crate::records::config::Config;
+use crate::records::host_memory::MemoryCreator;
 use crate::records::pooling::InstanceAllocationStrategy;
+use std::sync::Arc;
 
 /// Settings of memories, and limits on what an engine's stores hold together.
 impl Config {
@@ -33,6 +35,11 @@ impl Config {
     pub fn memory_guard_size(&mut self, bytes: u64) -> &mut Config {
         self.has_guards = bytes > 0;
         self
+    }
+
+    /// Has memories made by the host. An error of [`Engine::new`](crate::Engine::new): Weir maps, reuses and takes images of memories itself.
+    pub fn with_host_memory(&mut self, _creator: Arc<dyn MemoryCreator>) -> &mut Config {
+        self.demand("Weir makes memories itself, and none of the host's (`Config::with_host_memory`)", true)
     }
 
     /// Limits what the stores of an engine hold together, and the size of instances. Default:

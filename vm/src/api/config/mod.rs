@@ -58,9 +58,10 @@ impl Config {
         self
     }
 
-    /// Lets guests yield after fuel ([`Store::fuel_async_yield_interval`](crate::Store::fuel_async_yield_interval)) in an engine that
-    /// consumes fuel: its code then polls, as with [`Config::epoch_interruption`], which takes some instructions in each loop. Nothing
-    /// else that is asynchronous needs it. Default: off.
+    /// Lets guests yield after fuel ([`Store::fuel_async_yield_interval`](crate::Store::fuel_async_yield_interval)), or be stopped when it
+    /// has run out ([`Func::call_resumable`](crate::Func::call_resumable)), in an engine that consumes fuel: its code polls, as with
+    /// [`Config::epoch_interruption`]. That takes five instructions in each loop and function. An embedder that needs neither turns
+    /// it off. It has no other effect, and none without the feature `async`. Default: on.
     pub fn async_support(&mut self, enable: bool) -> &mut Config {
         self.async_support = enable;
         self

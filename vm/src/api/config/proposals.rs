@@ -1,7 +1,8 @@
 //! The settings that allow or refuse proposals. What is off is really refused: a module that needs it is invalid.
 
 use crate::records::config::{Config, Unavailable};
-use weir_bytecode::validate::Proposal;
+use std::borrow::Cow;
+use weir_bytecode::validate::{Proposal, WasmFeatures};
 
 /// Defines a method for each proposal that can be refused.
 macro_rules! proposals {
@@ -53,38 +54,104 @@ proposals! {
     wasm_legacy_exceptions = LegacyExceptions;
 }
 
-/// Defines a method for each proposal that Weir does not have.
+/// Defines a method for each proposal that Weir does not have, and their table.
 macro_rules! missing {
-    ($($(#[doc = $doc:literal])* $name:ident, $message:literal;)*) => {
+    ($($(#[doc = $doc:literal])* $name:ident = $feature:ident, $message:literal;)*) => {
         /// Settings of proposals that Weir does not have. On is an error of [`Engine::new`](crate::Engine::new).
         impl Config {
             $(
                 $(#[doc = $doc])*
                 pub fn $name(&mut self, enable: bool) -> &mut Config {
-                    self.demand($message, enable)
+                    self.wasm_features(WasmFeatures::$feature, enable)
                 }
             )*
         }
+
+        /// What is said of such a proposal.
+        const MISSING: &[(WasmFeatures, &str)] =
+            &[$((WasmFeatures::$feature, concat!($message, " (`Config::", stringify!($name), "`)")),)*];
     };
 }
 
 missing! {
     /// Garbage-collected objects. Default: off; wasmtime's is on.
-    wasm_gc, "Weir does not have garbage-collected objects yet (`Config::wasm_gc`)";
-    /// Support for references to collected objects. Default: off; wasmtime's is on. References to functions and to the host
-    /// (`externref`) need no support.
-    gc_support, "Weir does not have garbage-collected objects yet (`Config::gc_support`)";
+    wasm_gc = GC, "Weir does not have garbage-collected objects yet";
     /// Atomic instructions and shared memories. Default: off; wasmtime's is on.
-    wasm_threads, "Weir does not have threads yet (`Config::wasm_threads`)";
-    /// Shared memories. Default: off.
-    shared_memory, "Weir does not have shared memories yet (`Config::shared_memory`)";
+    wasm_threads = THREADS, "Weir does not have threads yet";
     /// Shared tables, globals and references. Default: off.
-    wasm_shared_everything_threads, "Weir does not have threads yet (`Config::wasm_shared_everything_threads`)";
+    wasm_shared_everything_threads = SHARED_EVERYTHING_THREADS, "Weir does not have threads yet";
     /// Stack switching. Default: off.
-    wasm_stack_switching, "Weir does not have stack switching (`Config::wasm_stack_switching`)";
+    wasm_stack_switching = STACK_SWITCHING, "Weir does not have stack switching";
+    /// Components. Default: off; wasmtime's is on.
+    wasm_component_model = COMPONENT_MODEL, "Weir does not have components";
+    /// Asynchronous functions of components. Default: off; wasmtime's is on.
+    wasm_component_model_async = CM_ASYNC, "Weir does not have components";
+    /// More built-in functions for asynchronous components. Default: off.
+    wasm_component_model_more_async_builtins = CM_MORE_ASYNC_BUILTINS, "Weir does not have components";
+    /// Asynchronous functions of components with stacks of their own. Default: off.
+    wasm_component_model_async_stackful = CM_ASYNC_STACKFUL, "Weir does not have components";
+    /// Threads of components. Default: off.
+    wasm_component_model_threading = CM_THREADING, "Weir does not have components";
+    /// The type `error-context` of components. Default: off.
+    wasm_component_model_error_context = CM_ERROR_CONTEXT, "Weir does not have components";
+    /// Collected objects as values of components. Default: off.
+    wasm_component_model_gc = CM_GC, "Weir does not have components";
+    /// Maps of components. Default: off.
+    wasm_component_model_map = CM_MAP, "Weir does not have components";
+    /// Memories of components with 64-bit indices. Default: off.
+    wasm_component_model_memory64 = CM64, "Weir does not have components";
+    /// Lists of components with a fixed length. Default: off.
+    wasm_component_model_fixed_length_lists = CM_FIXED_LENGTH_LISTS, "Weir does not have components";
+    /// Names of what a component's imports implement. Default: off.
+    wasm_component_model_implements = CM_IMPLEMENTS, "Weir does not have components";
+}
+
+/// Says that Weir does not have the first of these features, if there is any.
+fn lacks(features: WasmFeatures) -> Option<Cow<'static, str>> {
+    let (name, first) = features.iter_names().next()?;
+    let named = MISSING.iter().find(|(feature, _)| *feature == first);
+    Some(named.map_or_else(
+        || format!("Weir does not have the feature `{}` (`Config::wasm_features`)", name.to_lowercase()).into(),
+        |(_, message)| (*message).into(),
+    ))
 }
 
 impl Config {
+    /// Allows modules to have features of the validator, or refuses them: the proposals that the other methods name, and parts of the
+    /// language, such as [`WasmFeatures::FLOATS`]. On is an error of [`Engine::new`](crate::Engine::new) for what Weir does not have.
+    ///
+    /// ```
+    /// use weir::{Config, Engine, Module, WasmFeatures};
+    ///
+    /// let mut config = Config::new();
+    /// config.wasm_features(WasmFeatures::all(), false).wasm_features(WasmFeatures::WASM1, true);
+    /// let engine = Engine::new(&config)?;
+    /// assert!(Module::new(&engine, "(module (func (param f32)))").is_ok());
+    /// assert!(Module::new(&engine, "(module (func (param v128)))").is_err());
+    /// # Ok::<(), weir::Error>(())
+    /// ```
+    pub fn wasm_features(&mut self, features: WasmFeatures, enable: bool) -> &mut Config {
+        let other = self.proposals.set_features(features, enable);
+        self.unmet_features.set(other, enable);
+        self
+    }
+
+    /// Support for references to collected objects. Default: off; wasmtime's is on. References to functions and to the host
+    /// (`externref`) need no support. On is an error of [`Engine::new`](crate::Engine::new).
+    pub fn gc_support(&mut self, enable: bool) -> &mut Config {
+        self.demand("Weir does not have garbage-collected objects yet (`Config::gc_support`)", enable)
+    }
+
+    /// Shared memories. Default: off. On is an error of [`Engine::new`](crate::Engine::new).
+    pub fn shared_memory(&mut self, enable: bool) -> &mut Config {
+        self.demand("Weir does not have shared memories yet (`Config::shared_memory`)", enable)
+    }
+
+    /// Concurrent tasks of components. Default: off; wasmtime's is on. On is an error of [`Engine::new`](crate::Engine::new).
+    pub fn concurrency_support(&mut self, enable: bool) -> &mut Config {
+        self.demand("Weir does not have components (`Config::concurrency_support`)", enable)
+    }
+
     /// Reads branch hints. They change no result, and Weir ignores them: it counts branches. Default: off.
     pub fn wasm_branch_hinting(&mut self, _enable: bool) -> &mut Config {
         self
@@ -114,8 +181,9 @@ impl Config {
         } else {
             None
         };
-        match contradiction.or(self.unmet.first().copied()) {
-            Some(message) => Err(Unavailable(message)),
+        let lacks = || self.unmet.first().map(|&message| message.into()).or_else(|| lacks(self.unmet_features));
+        match contradiction.map(Cow::Borrowed).or_else(lacks) {
+            Some(message) => Err(Unavailable::new(message)),
             None => Ok(()),
         }
     }

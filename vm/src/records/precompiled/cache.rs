@@ -58,8 +58,8 @@ impl Entry {
     }
 
     fn name(&self) -> String {
-        let Entry { identity: Identity { build, settings }, module, len } = self;
-        let hash = blake3::hash(&[build.as_slice(), settings, module].concat());
+        let Entry { identity: Identity { build, settings, version }, module, len } = self;
+        let hash = blake3::hash(&[build.as_slice(), settings, &version.unwrap_or_default(), module].concat());
         format!("{}{}", hash.to_hex(), ending(*len))
     }
 }

@@ -6,6 +6,7 @@
 //! Checksums find accidents, not forgeries: whoever can write the file can run code as its reader.
 
 use super::work::Work;
+use crate::records::config::ModuleVersionStrategy;
 use crate::records::loading::Hash;
 use std::io::{self, Seek, SeekFrom, Write};
 use std::ops::Range;
@@ -17,10 +18,10 @@ use weir_bytecode::stored::{Damaged, Reader, Stored, read_all, to_bytes};
 pub(crate) const MAGIC: [u8; 8] = *b"\xffweir\r\n\0";
 
 /// The version of the header, which a build of any version reads. The rest is of one build.
-const VERSION: u32 = 4;
+const VERSION: u32 = 5;
 
 /// Bytes of the header.
-pub(crate) const HEADER: usize = MAGIC.len() + 4 + 3 * size_of::<Hash>() + 8 + Place::SIZE + 8;
+pub(crate) const HEADER: usize = MAGIC.len() + 4 + 4 * size_of::<Hash>() + 8 + Place::SIZE + 8;
 
 /// What code depends on besides its module.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -29,13 +30,20 @@ pub(crate) struct Identity {
     pub build: Hash,
     /// The settings that code and side tables depend on, and the features of the processor.
     pub settings: Hash,
+    /// The hash of the version that the embedder gives; `None` if each is accepted, and if there is none.
+    pub version: Option<Hash>,
 }
 
 impl Identity {
     /// The identity of this build's code with these settings, as text.
-    pub fn of(settings: &str) -> Identity {
-        let build = blake3::hash(env!("WEIR_BUILD").as_bytes());
-        Identity { build: *build.as_bytes(), settings: *blake3::hash(settings.as_bytes()).as_bytes() }
+    pub fn of(settings: &str, version: &ModuleVersionStrategy) -> Identity {
+        let hash = |text: &str| *blake3::hash(text.as_bytes()).as_bytes();
+        let version = match version {
+            ModuleVersionStrategy::WasmtimeVersion => Some(hash(env!("CARGO_PKG_VERSION"))),
+            ModuleVersionStrategy::Custom(version) => Some(hash(version)),
+            ModuleVersionStrategy::None => None,
+        };
+        Identity { build: hash(env!("WEIR_BUILD")), settings: hash(settings), version }
     }
 }
 
@@ -50,6 +58,8 @@ pub(crate) enum Unusable {
     Build,
     #[error("it was compiled with other settings, or for a processor with other features")]
     Settings,
+    #[error("it was compiled with another module version")]
+    ModuleVersion,
     #[error("it is damaged")]
     Damaged,
 }
@@ -206,11 +216,12 @@ pub(crate) struct Header {
 
 impl Header {
     fn write(&self) -> Vec<u8> {
-        let Header { identity: Identity { build, settings }, module, len, index } = self;
+        let Header { identity: Identity { build, settings, version }, module, len, index } = self;
         let mut bytes = MAGIC.to_vec();
         VERSION.write(&mut bytes);
         bytes.extend_from_slice(build);
         bytes.extend_from_slice(settings);
+        bytes.extend_from_slice(&version.unwrap_or_default());
         bytes.extend_from_slice(module);
         len.write(&mut bytes);
         index.write(&mut bytes);
@@ -228,9 +239,9 @@ impl Header {
         if u32::read(&mut from)? != VERSION {
             return Err(Unusable::Version);
         }
-        let (build, settings, module) = (from.array()?, from.array()?, from.array()?);
+        let (build, settings, version, module) = (from.array()?, from.array()?, from.array()?, from.array()?);
         let header = Header {
-            identity: Identity { build, settings },
+            identity: Identity { build, settings, version: Some(version).filter(|version| *version != Hash::default()) },
             module,
             len: Stored::read(&mut from)?,
             index: Stored::read(&mut from)?,
@@ -242,6 +253,7 @@ impl Header {
         match (build == identity.build, settings == identity.settings) {
             (false, _) => Err(Unusable::Build),
             (true, false) => Err(Unusable::Settings),
+            (true, true) if identity.version.is_some_and(|wanted| wanted != version) => Err(Unusable::ModuleVersion),
             (true, true) => Ok(header),
         }
     }
