@@ -256,6 +256,12 @@ impl EngineFunc {
         EngineFunc { func: host.func.clone(), entry: host.func_ref.entry, sig: host.func_ref.sig }
     }
 
+    /// Returns whether its calls may wait.
+    #[cfg(feature = "async")]
+    pub fn is_async(&self) -> bool {
+        self.func.is_async
+    }
+
     /// Returns the engine-wide identity of its type.
     pub fn sig(&self) -> u32 {
         self.sig

@@ -41,7 +41,7 @@ unsafe impl Send for Import {}
 /// asynchronously, and otherwise null.
 ///
 /// # Errors
-/// A memory or table cannot be made, a segment is out of bounds, or the start function fails. Writes to imported
+/// The instance is to be made synchronously, where the store needs asynchronous calls or is in one. A memory or table cannot be made, a segment is out of bounds, or the start function fails. Writes to imported
 /// memories and tables made by then remain; the instance lives on, because they may refer to it.
 ///
 /// # Safety
@@ -55,6 +55,16 @@ pub(crate) unsafe fn instantiate(
 ) -> Result<NonNull<InstanceCtx>> {
     // SAFETY: the caller's promise. After `adopt` there are only shared references to the record.
     unsafe {
+        #[cfg(feature = "async")]
+        if fiber.is_null() {
+            // What an import needs the store needs from now on, whatever becomes of the instance.
+            if imports.iter().any(|import| matches!(import, Import::Host(host) if host.is_async())) {
+                (*store).require_async();
+            }
+            if (*store).invocations < 0 {
+                return Err(entry::refused(store));
+            }
+        }
         let (memories, tables) = (module.bytecode().memories.len(), module.bytecode().tables.len());
         let imported = (module.bytecode().imported_memories as usize, module.bytecode().imported_tables as usize);
         (*store).check_counts(1, memories - imported.0, tables - imported.1)?;
