@@ -147,26 +147,28 @@ mod optimising {
     use weir::{Config, Inlining, OptLevel, Tier, TierEventKind};
 
     const TEXT: &str = r#"(module
+        (memory 1)
         (func $square (param i32) (result i32) (i32.mul (local.get 0) (local.get 0)))
         (func $run (export "run") (param i32 i32) (result i32) (local i32)
             (loop $next
                 (local.set 2 (i32.add (local.get 2) (i32.add (call $square (local.get 1)) (call $square (local.get 0)))))
                 (br_if $next (local.tee 0 (i32.sub (local.get 0) (i32.const 1)))))
-            (local.get 2)))"#;
+            (i32.store (i32.const 8) (local.get 2))
+            (i32.load (i32.const 8))))"#;
 
     /// The code of each function that was compiled, by index.
     fn code(change: fn(&mut Config)) -> BTreeMap<u32, Vec<u8>> {
         let code = Arc::new(Mutex::new(BTreeMap::new()));
         let mut config = Config::new();
         config.tier(Tier::Native).opt_all(true);
+        change(&mut config);
         let seen = code.clone();
-        config.on_tier_event(move |event| {
+        let engine = common::engine_with_events(&config, move |event| {
             if let TierEventKind::Compiled { code, .. } = &event.kind {
                 seen.lock().unwrap().insert(event.func.unwrap(), code.to_vec());
             }
-        });
-        change(&mut config);
-        let engine = common::engine(&config).unwrap();
+        })
+        .unwrap();
         let (mut store, instance) = common::instance(&engine, TEXT);
         let run = instance.get_typed_func::<(i32, i32), i32>(&mut store, "run").unwrap();
         assert_eq!(run.call(&mut store, (10, 3)).unwrap(), 385 + 90);

@@ -188,6 +188,17 @@ pub enum ModuleVersionStrategy {
     None,
 }
 
+impl ModuleVersionStrategy {
+    /// Returns the version; it is empty if there is none.
+    pub fn as_str(&self) -> &str {
+        match self {
+            ModuleVersionStrategy::WasmtimeVersion => env!("CARGO_PKG_VERSION"),
+            ModuleVersionStrategy::Custom(version) => version,
+            ModuleVersionStrategy::None => "",
+        }
+    }
+}
+
 /// The variant of the interpreter's loop that an engine runs. Each includes the one before.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum LoopKind {

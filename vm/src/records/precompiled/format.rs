@@ -38,11 +38,7 @@ impl Identity {
     /// The identity of this build's code with these settings, as text.
     pub fn of(settings: &str, version: &ModuleVersionStrategy) -> Identity {
         let hash = |text: &str| *blake3::hash(text.as_bytes()).as_bytes();
-        let version = match version {
-            ModuleVersionStrategy::WasmtimeVersion => Some(hash(env!("CARGO_PKG_VERSION"))),
-            ModuleVersionStrategy::Custom(version) => Some(hash(version)),
-            ModuleVersionStrategy::None => None,
-        };
+        let version = (*version != ModuleVersionStrategy::None).then(|| hash(version.as_str()));
         Identity { build: hash(env!("WEIR_BUILD")), settings: hash(settings), version }
     }
 }
