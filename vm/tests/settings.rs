@@ -6,8 +6,8 @@ mod common;
 
 use std::sync::Arc;
 use weir::{
-    Config, Engine, LinearMemory, MemoryCreator, MemoryType, Module, ModuleVersionStrategy, OperatorCost, Unavailable,
-    WasmFeatures,
+    Config, ExternRef, LinearMemory, MemoryCreator, MemoryType, Module, ModuleVersionStrategy, OperatorCost,
+    PoolConcurrencyLimitError, PoolingAllocationConfig, Store, Unavailable, WasmFeatures,
 };
 
 /// The message with which an engine is refused.
@@ -135,7 +135,26 @@ fn a_version_of_modules_is_short() {
     let version = |len| ModuleVersionStrategy::Custom("x".repeat(len));
     assert!(config.module_version(version(255)).is_ok());
     assert!(config.module_version(version(256)).is_err());
-    assert!(Engine::new(config.module_version(ModuleVersionStrategy::None).unwrap()).is_ok());
+    assert_eq!(refused(config.module_version(ModuleVersionStrategy::None).unwrap()), None);
+}
+
+/// A store has a heap from its first reference on, until it is dropped.
+#[test]
+fn stores_with_references_are_limited() {
+    let mut limits = PoolingAllocationConfig::new();
+    limits.total_gc_heaps(1);
+    let engine = common::engine(Config::new().allocation_strategy(limits)).unwrap();
+    let [mut first, mut second] = [(); 2].map(|()| Store::new(&engine, ()));
+    ExternRef::new(&mut first, 1).unwrap();
+    ExternRef::new(&mut first, 2).unwrap();
+    for _ in 0..2 {
+        let error = ExternRef::new(&mut second, 3).unwrap_err();
+        assert!(error.is::<PoolConcurrencyLimitError>(), "{error:?}");
+        assert_eq!(error.root_cause().to_string(), "maximum concurrent limit of 1 for GC heaps reached");
+    }
+    drop(first);
+    ExternRef::new(&mut second, 3).unwrap();
+    assert!(ExternRef::new(Store::new(&engine, ()), 4).is_err());
 }
 
 /// What the optimiser does is seen in the length of its code; what the code does is the same.
@@ -172,8 +191,7 @@ mod optimising {
         let (mut store, instance) = common::instance(&engine, TEXT);
         let run = instance.get_typed_func::<(i32, i32), i32>(&mut store, "run").unwrap();
         assert_eq!(run.call(&mut store, (10, 3)).unwrap(), 385 + 90);
-        let code = code.lock().unwrap().clone();
-        code
+        code.lock().unwrap().clone()
     }
 
     #[test]

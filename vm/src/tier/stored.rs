@@ -2,7 +2,7 @@
 
 use super::entry::{Key, Level};
 use super::state::{EngineState, engine_of};
-use crate::records::config::{Config, Tier};
+use crate::records::config::{Config, ModuleVersionStrategy, Tier};
 use crate::records::engine::EngineRecord;
 use crate::records::module::ModuleRecord;
 use crate::records::precompiled::format::{Grade, Identity};
@@ -19,7 +19,9 @@ pub(crate) fn identity(engine: &EngineRecord) -> Option<Identity> {
     let Config { tier: Tier::Auto | Tier::Native, stress: None, .. } = engine.config else { return None };
     let EngineState { options, .. } = engine_of(engine);
     let validation = validate::Options { threads: 0, lazy: false, ..engine.config.validation(false) };
-    Some(Identity::of(&format!("{options:?} {validation:?} avx2 {}", x64::has_avx2()), &engine.config.module_version))
+    let settings = format!("{options:?} {validation:?} avx2 {}", x64::has_avx2());
+    let version = &engine.config.module_version;
+    Some(Identity::of(&settings, (*version != ModuleVersionStrategy::None).then(|| version.as_str())))
 }
 
 /// Returns whether there is stored code for an entry that the policy would compile.

@@ -6,7 +6,6 @@
 //! Checksums find accidents, not forgeries: whoever can write the file can run code as its reader.
 
 use super::work::Work;
-use crate::records::config::ModuleVersionStrategy;
 use crate::records::loading::Hash;
 use std::io::{self, Seek, SeekFrom, Write};
 use std::ops::Range;
@@ -36,10 +35,9 @@ pub(crate) struct Identity {
 
 impl Identity {
     /// The identity of this build's code with these settings, as text.
-    pub fn of(settings: &str, version: &ModuleVersionStrategy) -> Identity {
+    pub fn of(settings: &str, version: Option<&str>) -> Identity {
         let hash = |text: &str| *blake3::hash(text.as_bytes()).as_bytes();
-        let version = (*version != ModuleVersionStrategy::None).then(|| hash(version.as_str()));
-        Identity { build: hash(env!("WEIR_BUILD")), settings: hash(settings), version }
+        Identity { build: hash(env!("WEIR_BUILD")), settings: hash(settings), version: version.map(hash) }
     }
 }
 
