@@ -297,7 +297,9 @@ impl Metered<'_> {
     fn load<'a>(program: &Program, tier: &'a Subject) -> Result<Metered<'a>, Mismatch> {
         let Setup::Weir(config) = &tier.setup else { return Err(no_tier()) };
         let mut config = config.clone();
-        let module = weir_module(program, config.consume_fuel(true), tier.profile).map_err(|error| failed(&tier.name, error))?;
+        // Code that polls is compared in `suspended`.
+        config.consume_fuel(true).async_support(false);
+        let module = weir_module(program, &config, tier.profile).map_err(|error| failed(&tier.name, error))?;
         Ok(Metered { tier: &tier.name, module })
     }
 }

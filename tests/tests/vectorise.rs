@@ -275,7 +275,7 @@ fn machine_code_does_what_the_interpreter_does() {
             [Tier::Interpreter, Tier::Native].map(|tier| {
                 let mut config = Config::new();
                 config.tier(tier).synchronous_compilation(true).tier_up_threshold(Some(1));
-                config.consume_fuel(fuel).epoch_interruption(epoch).signals_based_traps(signals);
+                config.consume_fuel(fuel).epoch_interruption(epoch).async_support(epoch).signals_based_traps(signals);
                 engine(&config).unwrap()
             })
         })

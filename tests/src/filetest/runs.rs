@@ -48,7 +48,8 @@ pub fn evaluate(head: &Head<'_>, func: &Func<'_>) -> Result<(), String> {
 pub fn execute(head: &Head<'_>, module: &str, texts: Vec<FunctionText>, stages: &[&str]) -> Result<(), String> {
     let options = &head.options;
     let mut config = Config::new();
-    config.consume_fuel(options.fuel).epoch_interruption(options.poll).deterministic(options.canonical_nans);
+    config.consume_fuel(options.fuel).epoch_interruption(options.poll).async_support(options.poll);
+    config.deterministic(options.canonical_nans);
     config.signals_based_traps(options.signals).guard_regions(options.guard_regions).rewrite_fuel(options.rewrite_fuel);
     config.register_allocator(match options.allocator {
         request::Allocator::LinearScan => Allocator::LinearScan,
