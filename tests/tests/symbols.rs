@@ -175,8 +175,11 @@ fn profile(tier: Tier, debugging: bool, function: &str) -> GuestProfile {
     profiler.into_profile()
 }
 
-/// The name, file, line and column of each frame, from the innermost on, of the first sample.
-fn first_sample(profile: &GuestProfile) -> Vec<(String, Option<String>, Option<u32>, Option<u32>)> {
+/// The name, file, line and column of a frame.
+type Shown = (String, Option<String>, Option<u32>, Option<u32>);
+
+/// The frames of the first sample, from the innermost on.
+fn first_sample(profile: &GuestProfile) -> Vec<Shown> {
     let mut stack = Some(profile.samples.first().expect("a sample").stack);
     let frames = std::iter::from_fn(|| {
         let GuestStack { parent, frame, .. } = profile.stacks[stack? as usize];

@@ -262,7 +262,7 @@ impl Scan<'_> {
             }
             let (def, awaited) = (self.intervals.defs[value], &mut self.awaited[reg.number()]);
             let known = awaited.map(|awaited| self.intervals.defs[awaited as usize]);
-            if known.is_none_or(|known| known < start || def < known) {
+            if known.is_none_or(|known| known <= start || def < known) {
                 *awaited = Some(value as u32);
             }
         }
