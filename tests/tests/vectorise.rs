@@ -112,6 +112,11 @@ impl Reached {
     fn note(&mut self, what: impl Into<String>) {
         *self.0.entry(what.into()).or_default() += 1;
     }
+
+    fn merge(mut self, other: Reached) -> Reached {
+        other.0.into_iter().for_each(|(what, count)| *self.0.entry(what).or_default() += count);
+        self
+    }
 }
 
 fn note_run(reached: &mut Reached, shape: Shape, (end, world): &Observed) {
@@ -154,10 +159,10 @@ fn note_run(reached: &mut Reached, shape: Shape, (end, world): &Observed) {
     }
 }
 
-#[test]
-fn vector_loops_do_what_the_loops_do() {
+/// Compares the loops of these seeds, and returns what they reached.
+fn compare_loops(seeds: impl Iterator<Item = u64>) -> Reached {
     let mut reached = Reached::default();
-    for seed in 0..LOOPS {
+    for seed in seeds {
         let arena = Bump::new();
         let shape = shape(&mut Rng::new(seed));
         let original = function(&arena, &mut Rng::new(seed), shape);
@@ -191,6 +196,18 @@ fn vector_loops_do_what_the_loops_do() {
             }
         }
     }
+    reached
+}
+
+#[test]
+fn vector_loops_do_what_the_loops_do() {
+    let threads = std::thread::available_parallelism().map_or(1, |threads| threads.get().min(8));
+    let reached = std::thread::scope(|scope| {
+        let parts = (0..threads).map(|part| scope.spawn(move || compare_loops((part as u64..LOOPS).step_by(threads))));
+        let parts: Vec<_> = parts.collect();
+        let joined = parts.into_iter().map(|part| part.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
+        joined.reduce(Reached::merge).expect("there is a thread")
+    });
     for (what, count) in &reached.0 {
         println!("{count:8} {what}");
     }

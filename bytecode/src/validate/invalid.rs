@@ -60,7 +60,7 @@ impl fmt::Display for InvalidModule {
 impl std::error::Error for InvalidModule {}
 
 /// The message for bytes that do not begin as a module does.
-const NO_MODULE: &str = "it is not a binary module, which begins with `\\0asm`";
+const NO_MODULE: &str = "magic header not detected: a binary module begins with `\\0asm`";
 
 impl From<wasmparser::Error> for InvalidModule {
     fn from(error: wasmparser::Error) -> InvalidModule {

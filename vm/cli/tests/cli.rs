@@ -135,7 +135,7 @@ fn bad_modules_exit_with_1() {
     assert_fails(
         &weir([file("noise.wasm", [0x7F, b'E', b'L', b'F', 0xFF])]),
         1,
-        &["noise.wasm", "not a binary module", "offset 0x0"],
+        &["noise.wasm", "a binary module begins", "offset 0x0"],
     );
     assert_fails(&weir([file("type.wat", "(module (func (result i32) (i64.const 1)))")]), 1, &["type mismatch"]);
     let unlinkable = r#"(module (import "moon" "rise" (func)) (func (export "_start")))"#;

@@ -21,7 +21,7 @@ fn files_that_are_no_modules_are_errors() {
     assert!(!stderr(&output).contains(neither));
     let bytes = Path::new(env!("CARGO_TARGET_TMPDIR")).join("bytes.wasm");
     fs::write(&bytes, b"garbage\xff").expect("a file");
-    let no_module = "bytes.wasm: it is not a binary module, which begins with `\\0asm` (at offset 0x0)\n";
+    let no_module = "bytes.wasm: magic header not detected: a binary module begins with `\\0asm` (at offset 0x0)\n";
     assert_fails(&weir([bytes]), 1, &[no_module]);
     let script = weir(["wast".as_ref(), file("prose.wast", "hello").as_os_str()]);
     assert_fails(&script, 1, &["expected `(`", "prose.wast:1:1"]);
