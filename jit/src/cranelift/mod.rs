@@ -47,7 +47,7 @@ use unsupported::unsupported;
 use weir_bytecode::Trap;
 use weir_contract::{InstanceCtx, Layout, MAX_NATIVE_FRAME, PRESERVED_REGS, StoreCtx, TrapSite, UNCHECKED_LEAF_FRAME};
 
-/// The number of blocks of the largest function that is passed to Cranelift. Its time is quadratic in the length of
+/// The number of blocks of the largest function that is passed to Cranelift, where each poll begins another one. Its time is quadratic in the length of
 /// chains of blocks that begin with a table or a sequence of branches: 0.6 s for 10,000 of them, 8.2 s for 40,000.
 const MAX_BLOCKS: usize = 1 << 14;
 
@@ -61,7 +61,8 @@ const MAX_BLOCKS: usize = 1 << 14;
 /// If `request.options.verify` is on and the CLIF is malformed.
 pub fn compile(func: &Func<'_>, request: &Request<'_>) -> Result<Compiled, Refusal> {
     let cfg = Cfg::compute(func);
-    if cfg.order().len() > MAX_BLOCKS {
+    let polls = values(func).filter(|&value| func.op(value) == Op::Poll).count();
+    if cfg.order().len() + polls > MAX_BLOCKS {
         return Err(Refusal::Budget {
             backend: Some(Backend::Cranelift),
             what: "the number of blocks for Cranelift",
