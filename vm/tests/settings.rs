@@ -96,7 +96,7 @@ fn costs_of_instructions_are_weirs() {
     let dear = OperatorCost { I32Add: 3, ..OperatorCost::new() };
     assert!(refused(config.operator_cost(dear)).unwrap().contains("operator_cost"));
     assert_eq!(refused(config.operator_cost(OperatorCost::default())), None);
-    // What the default says is what is charged.
+    // Weir charges the default costs.
     const TEXT: &str = r#"(module (func (export "f") (block (drop (i32.add (i32.const 1) (i32.const 2))))))"#;
     let costs = OperatorCost::new();
     let engine = common::engine(&config).unwrap();

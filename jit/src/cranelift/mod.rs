@@ -78,7 +78,7 @@ pub fn compile(func: &Func<'_>, request: &Request<'_>) -> Result<Compiled, Refus
     if has_roots(func) {
         return Err(unsupported("references into the collected heap that live across calls".into()));
     }
-    let is_leaf = !values(func).any(|value| func.op(value).is_call() || func.op(value) == Op::Poll);
+    let is_leaf = polls == 0 && !values(func).any(|value| func.op(value).is_call());
     let compiled = attempt(func, &cfg, request, !is_leaf)?;
     let (compiled, frame) = match compiled {
         (_, frame) if is_leaf && frame > UNCHECKED_LEAF_FRAME => attempt(func, &cfg, request, true)?,

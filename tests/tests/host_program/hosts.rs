@@ -1,9 +1,8 @@
 //! Hosts of the shape of known ones, each small: what they do with the library, and in which order.
 
+use super::waiting::{Once, block_on};
 use crate::wasmtime;
 use std::collections::HashMap;
-use std::pin::{Pin, pin};
-use std::task::{Context, Poll, Waker};
 use wasmtime::*;
 
 /// A host for plug-ins that keep their state in their memory, and exchange blocks of bytes with the host through functions of the host.
@@ -278,39 +277,6 @@ pub fn formatters(engine: &Engine) -> Result<()> {
         assert_eq!(trap.downcast_ref(), Some(&Trap::MemoryOutOfBounds));
     }
     Ok(())
-}
-
-/// Polls a future once.
-pub fn poll<F: Future>(future: Pin<&mut F>) -> Poll<F::Output> {
-    future.poll(&mut Context::from_waker(Waker::noop()))
-}
-
-/// Polls a future until it has completed. Returns how often it was pending, too.
-pub fn block_on<F: Future>(future: F) -> (F::Output, usize) {
-    let mut future = pin!(future);
-    let mut pending = 0;
-    loop {
-        match poll(future.as_mut()) {
-            Poll::Ready(output) => return (output, pending),
-            Poll::Pending => pending += 1,
-        }
-    }
-}
-
-/// Is pending once.
-#[derive(Default)]
-pub struct Once(bool);
-
-impl Future for Once {
-    type Output = ();
-
-    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
-        if std::mem::replace(&mut self.0, true) {
-            return Poll::Ready(());
-        }
-        cx.waker().wake_by_ref();
-        Poll::Pending
-    }
 }
 
 /// A host of contracts that wait for a network: fuel bounds their work, and a state that a failing one has changed is given up.

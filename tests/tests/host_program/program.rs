@@ -7,6 +7,8 @@ mod hosts;
 mod settings;
 #[path = "values.rs"]
 mod values;
+#[path = "waiting.rs"]
+mod waiting;
 
 use crate::wasmtime;
 use std::sync::Arc;

@@ -1,7 +1,7 @@
 //! The parts of the host program that concern settings, errors of anyhow, and raw values.
 
-use super::hosts::{Once, block_on, poll};
 use super::instance;
+use super::waiting::{Once, block_on, poll};
 use crate::wasmtime;
 use wasmtime::*;
 

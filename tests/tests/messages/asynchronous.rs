@@ -1,9 +1,9 @@
 //! Errors of asynchronous calls, and of stores that need them.
 
 use super::report::Report;
+use super::waiting::{self, Once};
 use crate::wasmtime;
-use std::pin::{Pin, pin};
-use std::task::{Context, Poll, Waker};
+use std::pin::Pin;
 use wasmtime::*;
 
 const MODULE: &str = r#"(module $guest
@@ -18,24 +18,7 @@ const MODULE: &str = r#"(module $guest
 
 /// Polls a future until it has completed.
 fn block_on<F: Future>(future: F) -> F::Output {
-    let mut future = pin!(future);
-    loop {
-        if let Poll::Ready(output) = future.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
-            return output;
-        }
-    }
-}
-
-/// Is pending once.
-#[derive(Default)]
-struct Once(bool);
-
-impl Future for Once {
-    type Output = ();
-
-    fn poll(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<()> {
-        if std::mem::replace(&mut self.0, true) { Poll::Ready(()) } else { Poll::Pending }
-    }
+    waiting::block_on(future).0
 }
 
 /// A linker whose host function waits, and then does what its argument says: fails, traps, or calls the guest.
@@ -96,14 +79,12 @@ pub fn calls(engine: &Engine, report: &mut Report) -> Result<()> {
 /// A limiter that waits, and allows one page.
 struct Limiter;
 
+/// Whether something may grow, later.
+type Answer<'a> = Pin<Box<dyn Future<Output = Result<bool>> + Send + 'a>>;
+
 /// Implements the trait, as hosts do it with the crate `async-trait`.
 impl ResourceLimiterAsync for Limiter {
-    fn memory_growing<'life0, 'async_trait>(
-        &'life0 mut self,
-        _: usize,
-        desired: usize,
-        _: Option<usize>,
-    ) -> Pin<Box<dyn Future<Output = Result<bool>> + Send + 'async_trait>>
+    fn memory_growing<'life0, 'async_trait>(&'life0 mut self, _: usize, desired: usize, _: Option<usize>) -> Answer<'async_trait>
     where
         'life0: 'async_trait,
         Self: 'async_trait,
@@ -114,12 +95,7 @@ impl ResourceLimiterAsync for Limiter {
         })
     }
 
-    fn table_growing<'life0, 'async_trait>(
-        &'life0 mut self,
-        _: usize,
-        desired: usize,
-        _: Option<usize>,
-    ) -> Pin<Box<dyn Future<Output = Result<bool>> + Send + 'async_trait>>
+    fn table_growing<'life0, 'async_trait>(&'life0 mut self, _: usize, desired: usize, _: Option<usize>) -> Answer<'async_trait>
     where
         'life0: 'async_trait,
         Self: 'async_trait,

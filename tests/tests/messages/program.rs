@@ -15,6 +15,8 @@ mod modules;
 mod report;
 #[path = "traps.rs"]
 mod traps;
+#[path = "../host_program/waiting.rs"]
+mod waiting;
 
 use crate::wasmtime;
 use report::Report;

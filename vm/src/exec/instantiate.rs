@@ -41,8 +41,9 @@ unsafe impl Send for Import {}
 /// asynchronously, and otherwise null.
 ///
 /// # Errors
-/// The instance is to be made synchronously, where the store needs asynchronous calls or is in one. A memory or table cannot be made, a segment is out of bounds, or the start function fails. Writes to imported
-/// memories and tables made by then remain; the instance lives on, because they may refer to it.
+/// The call is synchronous, and the store needs asynchronous calls or is in one. A memory or table cannot be made, a segment is out of
+/// bounds, or the start function fails. Writes to imported memories and tables made by then remain; the instance lives on, because
+/// they may refer to it.
 ///
 /// # Safety
 /// `store` is live, no other code uses it and no reference into it is held. The module is of the store's engine. The

@@ -1,9 +1,9 @@
 //! If-conversion: a loop whose blocks are executed in sequence, apart from arms that are skipped, as one block.
 //!
 //! The block is only a description for the planner, and is never executed: its loads and stores are speculative. That is right in
-//! the rounds of a vector loop, in which every access of the block is in bounds (see [`precheck`](super::precheck)). A store in an arm
-//! that is not taken writes what is there; no other thread sees it, because shared memories are left alone. A reduction
-//! adds zero if the arm is not taken.
+//! the rounds of a vector loop, in which every access of the block is in bounds (see [`precheck`](super::precheck)). If an arm is not
+//! taken, its stores write the bytes that memory has already. No other thread sees that, because the vectoriser leaves shared memories alone.
+//! Its reductions add zero.
 //!
 //! Polls must be at the head of the loop, and fuel must be charged outside of arms, so that each round costs the same.
 

@@ -67,7 +67,7 @@ macro_rules! missing {
             )*
         }
 
-        /// What is said of such a proposal.
+        /// The features of these proposals, each with the error for it.
         const MISSING: &[(WasmFeatures, &str)] =
             &[$((WasmFeatures::$feature, concat!($message, " (`Config::", stringify!($name), "`)")),)*];
     };
