@@ -124,7 +124,7 @@ impl Module {
         }
         // What is compiled later, such as the code for running loops, is compiled with the profile, too.
         let used = record.kept_profile.iter().flat_map(|kept| kept.used_by_function());
-        let work = used.map(|(func, profile)| Work { func, executed: 0, profile: profile.clone() });
+        let work = used.map(|(func, profile)| Work::new(func, 0, 0, profile));
         builder.work(&work.collect())?;
         Ok(builder.finish(identity, *blake3::hash(&record.bytecode.bytes).as_bytes())?.into_inner())
     }

@@ -44,11 +44,11 @@ pub(crate) fn counted(module: &ModuleRecord, func: u32) -> Option<Cow<'_, Profil
     let earlier = module.shelf.as_ref().and_then(|shelf| shelf.earlier().get(&func));
     match (counts, earlier) {
         (Some(mut counts), Some(earlier)) => {
-            counts.merge(&earlier.profile);
+            counts.merge(&earlier.profile());
             Some(Cow::Owned(counts))
         }
         (Some(counts), None) => Some(Cow::Owned(counts)),
-        (None, earlier) => earlier.map(|earlier| Cow::Borrowed(&earlier.profile)),
+        (None, earlier) => earlier.map(|earlier| Cow::Owned(earlier.profile())),
     }
 }
 

@@ -9,7 +9,7 @@ use crate::records::error::Result;
 use crate::records::frame_tier::FrameTier;
 use crate::records::func_code::Enter;
 use crate::records::native_search::NativeSearch;
-use crate::records::precompiled::work::Work;
+use crate::records::precompiled::work::Left;
 use crate::records::stats::Stats;
 use std::any::Any;
 use std::fmt;
@@ -162,10 +162,15 @@ pub(crate) trait Engines: Any + fmt::Debug + Send + Sync {
         ControlFlow::Continue(())
     }
 
-    /// Returns the work of the functions of a module whose optimised code pays in later processes and which have none. `module` is a
+    /// Waits for code of a module for later processes, if that is nearly ready. Returns whether some is still being compiled. `module` is a
     /// [`ModuleRecord`](crate::records::module::ModuleRecord).
-    fn work(&self, _module: &dyn Any) -> Vec<Work> {
-        Vec::new()
+    fn wait_for_code(&self, _module: &dyn Any) -> bool {
+        false
+    }
+
+    /// Returns what this process leaves of a module to later ones. `module` is a [`ModuleRecord`](crate::records::module::ModuleRecord).
+    fn left(&self, _module: &dyn Any) -> Left {
+        Left::default()
     }
 
     /// Adds its statistics to `stats`: of all modules, or of the one with this [`Engines::module_state`].

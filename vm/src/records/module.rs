@@ -145,7 +145,9 @@ impl ModuleRecord {
     pub fn update_cache(&self) {
         if let (Some(cached), Some(shelf)) = (&self.cached, &self.shelf) {
             let called = |body: u32| self.code[body as usize].was_called();
-            cached.update(&self.bytecode, shelf, &called, &|| self.engine.record().engines.work(self));
+            let engines = &self.engine.record().engines;
+            let cut_off = engines.wait_for_code(self);
+            cached.update(&self.bytecode, shelf, &called, cut_off, &|| engines.left(self));
         }
     }
 

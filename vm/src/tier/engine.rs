@@ -12,7 +12,7 @@ use crate::records::func_code::Enter;
 use crate::records::instance::instance_of;
 use crate::records::module::ModuleRecord;
 use crate::records::native_search::NativeSearch;
-use crate::records::precompiled::work::Work;
+use crate::records::precompiled::work::Left;
 use crate::records::stats::Stats;
 use std::any::Any;
 use std::ops::ControlFlow;
@@ -115,8 +115,12 @@ impl Engines for EngineState {
         unsafe { search_segment(space, exit_fp, search, |call, fp, search| visit_functions(call, fp, search, &mut *visit)) }
     }
 
-    fn work(&self, module: &dyn Any) -> Vec<Work> {
-        fill::work(module.downcast_ref().expect("the argument is a module's record"))
+    fn wait_for_code(&self, module: &dyn Any) -> bool {
+        fill::wait_for_code(module.downcast_ref().expect("the argument is a module's record"))
+    }
+
+    fn left(&self, module: &dyn Any) -> Left {
+        fill::left(module.downcast_ref().expect("the argument is a module's record"))
     }
 
     fn report(&self, module: Option<&(dyn Any + Send + Sync)>, stats: &mut Stats) {

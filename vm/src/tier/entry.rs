@@ -230,6 +230,11 @@ impl Entries {
         matches!(self.get(key).state, State::Cold)
     }
 
+    /// Whether an entry has no code yet and may have some: nothing was decided about it, or it waits for a compiler thread.
+    pub fn is_open(&self, key: Key) -> bool {
+        matches!(self.get(key).state, State::Cold | State::Queued)
+    }
+
     /// Returns the code of an entry, if it is ready.
     pub fn code(&self, key: Key) -> Option<Code> {
         match self.get(key).state {

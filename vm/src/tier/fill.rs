@@ -10,8 +10,8 @@ use crate::compilation::request::counted;
 use crate::records::func_code::FuncCode;
 use crate::records::module::ModuleRecord;
 use crate::records::precompiled::format::Grade;
-use crate::records::precompiled::work::Work;
-use std::sync::atomic::Ordering;
+use crate::records::precompiled::work::{Left, Work};
+use std::cmp::Reverse;
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 use weir_contract::Entry;
@@ -33,9 +33,12 @@ pub(super) fn again(module: &Arc<ModuleRecord>) {
 fn start(module: &Arc<ModuleRecord>, source: Source) {
     let engine = engine_of(module.engine.record());
     let keeps = module.shelf.as_ref().is_some_and(|shelf| shelf.keeps());
-    if keeps && engine.policy.fills() && !state_of(module).filling.swap(true, Ordering::Relaxed) {
+    if keeps && engine.policy.fills() && !state_of(module).running.set_more(true) {
         // Without a thread nothing is optimised.
-        let _ = engine.queue.push(0.0, Box::new(Fill { module: Arc::downgrade(module), source, left: None, any: false }));
+        let fill = Fill { module: Arc::downgrade(module), source, left: None, any: false };
+        if engine.queue.push(0.0, Box::new(fill)).is_err() {
+            state_of(module).running.set_more(false);
+        }
     }
 }
 
@@ -44,6 +47,8 @@ struct Candidate {
     key: Key,
     bytes: u32,
     executed: u64,
+    /// See [`Work::tried`].
+    tried: u32,
     /// See [`policy::value_later`].
     value: f64,
 }
@@ -51,17 +56,49 @@ struct Candidate {
 impl Candidate {
     /// A function of `module` of which so many bytes were executed.
     fn new(module: &ModuleRecord, func: u32, executed: u64) -> Option<Candidate> {
-        let (shelf, bytes) = (module.shelf.as_ref()?, module.body(func)?.len());
+        // Its result of validation is not read for that.
+        let (shelf, bytes) = (module.shelf.as_ref()?, module.body_range(func).len() as u32);
         let (top, simple, entries) = (Key::top(func, Entry::Call), Key::baseline(func), state_of(module).entries());
-        if !entries.is_cold(top) {
+        if !entries.is_open(top) {
             return None;
         }
         let prepared = shelf.has(func, Grade::Baseline) || shelf.has_kept(func, Grade::Baseline);
         let is_simple = !prepared && module.engine.config().has_baseline() && entries.is_cold(simple);
         let key = if is_simple { simple } else { top };
         let value = policy::value_later(bytes, key.level, prepared, executed);
-        (value >= 1.0).then_some(Candidate { key, bytes, executed, value })
+        let tried = shelf.earlier().get(&func).map_or(0, |work| work.tried);
+        (value >= 1.0).then_some(Candidate { key, bytes, executed, tried, value })
     }
+
+    /// Returns whether it is compiled before this process probably ends, if that begins now.
+    fn will_end(&self, module: &ModuleRecord) -> bool {
+        let lasted = lasted(module);
+        match state_of(module).running.left() {
+            Some(left) => policy::ends_within(self.bytes, self.key.level, self.tried, left),
+            None => policy::will_end(self.bytes, self.key.level, self.tried, ran(module), lasted),
+        }
+    }
+}
+
+/// Returns how long earlier processes ran `module`, if there were any.
+fn lasted(module: &ModuleRecord) -> Option<Duration> {
+    module.shelf.as_ref()?.lasted()
+}
+
+/// Returns how long this process has run `module`.
+fn ran(module: &ModuleRecord) -> Duration {
+    state_of(module).began.get().map_or(Duration::ZERO, Instant::elapsed)
+}
+
+/// Returns whether an entry of a function with `bytes` of code should be optimised only if this process runs longer than earlier ones did.
+pub(super) fn is_late(module: &ModuleRecord, bytes: u32) -> bool {
+    policy::is_long(bytes, Level::Top) && !policy::will_end(bytes, Level::Top, 0, ran(module), lasted(module))
+}
+
+/// Waits for code of `module` for later processes that is ready soon. The first process does not. Returns whether some is still being compiled.
+pub(super) fn wait_for_code(module: &ModuleRecord) -> bool {
+    let wait = || state_of(module).running.wait_until(Instant::now() + policy::wait(ran(module)));
+    lasted(module).is_some() && wait()
 }
 
 /// Returns the functions that this process has called and whose code pays in later ones, the best first.
@@ -69,7 +106,7 @@ fn candidates(module: &ModuleRecord) -> Vec<Candidate> {
     let (Some(shelf), Ok(native)) = (&module.shelf, state_of(module).native(module)) else { return Vec::new() };
     let candidate = |(func, code): (u32, &FuncCode)| {
         let executed = code.executed(native.code.ticks(func));
-        let lacks = executed > 0 && !shelf.has(func, Grade::Optimised);
+        let lacks = executed > 0 && !shelf.has(func, Grade::Optimised) && !shelf.has_kept(func, Grade::Optimised);
         if lacks { Candidate::new(module, func, executed) } else { None }
     };
     best_first((module.bytecode.imported_funcs..).zip(&module.code).filter_map(candidate).collect())
@@ -80,17 +117,21 @@ fn best_first(mut candidates: Vec<Candidate>) -> Vec<Candidate> {
     candidates
 }
 
-/// Returns the work of those functions that the next process may have time to compile.
-pub(super) fn work(module: &ModuleRecord) -> Vec<Work> {
-    let ran = state_of(module).began.get().map_or(Duration::ZERO, Instant::elapsed);
+/// Returns what this process leaves to later ones: the work is that of the functions that the next one may have time to compile.
+pub(super) fn left(module: &ModuleRecord) -> Left {
+    let (ran, running) = (ran(module), &state_of(module).running);
     let mut before = 0.0;
-    let fits = |candidate: &Candidate| policy::leaves(candidate.bytes, candidate.key.level, &mut before, ran);
-    let work = |Candidate { key: Key { func, .. }, executed, .. }| {
-        // The module's hints are in the module.
-        let profile = counted(module, func).unwrap_or_default().into_owned();
-        Work { func, executed, profile }
+    let cut_off = |mut candidate: Candidate| {
+        candidate.tried += u32::from(running.has_cut_off(candidate.key));
+        candidate
     };
-    candidates(module).into_iter().filter(fits).map(work).collect()
+    let fits = |it: &Candidate| policy::leaves(it.bytes, it.key.level, it.tried, &mut before, ran) || it.tried > 0;
+    let work = |Candidate { key: Key { func, .. }, executed, tried, .. }| {
+        // The module's hints are in the module.
+        let profile = counted(module, func).unwrap_or_default();
+        Work::new(func, executed, tried, &profile)
+    };
+    Left { work: candidates(module).into_iter().map(cut_off).filter(fits).map(work).collect(), ran }
 }
 
 /// The processes whose functions are compiled.
@@ -106,26 +147,32 @@ enum Source {
 struct Fill {
     module: Weak<ModuleRecord>,
     source: Source,
-    /// The entries that are left, the best last. They are found when the job first runs.
-    left: Option<Vec<Key>>,
+    /// The functions that are left, the next one last. They are found when the job first runs.
+    left: Option<Vec<Candidate>>,
     /// Whether any was compiled.
     any: bool,
 }
 
 impl Fill {
-    /// Returns the entries, the best last.
-    fn find(&self, module: &ModuleRecord) -> Vec<Key> {
-        let best = match (self.source, &module.shelf) {
+    /// Returns the functions, the next one last.
+    fn find(&self, module: &ModuleRecord) -> Vec<Candidate> {
+        match (self.source, &module.shelf) {
             (Source::Earlier, Some(shelf)) => {
                 let earlier = shelf.earlier().values();
-                best_first(earlier.filter_map(|work| Candidate::new(module, work.func, work.executed)).collect())
+                let all = earlier.filter_map(|work| Candidate::new(module, work.func, work.executed));
+                let (mut top, mut simple): (Vec<_>, Vec<_>) = all.partition(|it| it.key.level == Level::Top);
+                // Baseline code first, because it pays most. What takes long to optimise ends before the process only if it begins early.
+                top.sort_by_key(|it| it.bytes);
+                simple.sort_by_key(|it| Reverse(it.bytes));
+                top.append(&mut simple);
+                top
             }
             (Source::Earlier, None) => Vec::new(),
             (Source::This, _) => {
-                candidates(module).into_iter().filter(|best| policy::is_short(best.bytes, best.key.level)).collect()
+                let short = |best: &Candidate| policy::is_short(best.bytes, best.key.level);
+                candidates(module).into_iter().filter(short).rev().collect()
             }
-        };
-        best.iter().rev().map(|candidate| candidate.key).collect()
+        }
     }
 }
 
@@ -144,14 +191,15 @@ impl Job for Fill {
         let Some(module) = self.module.upgrade() else { return };
         let mut left = self.left.take().unwrap_or_else(|| self.find(&module));
         let (engine, state) = (engine_of(module.engine.record()), state_of(&module));
-        let Some(key) = left.pop() else {
-            state.filling.store(false, Ordering::Relaxed);
+        let Some(next) = left.iter().rposition(|candidate| candidate.will_end(&module)) else {
+            state.running.set_more(false);
             // What has baseline code now may be optimised.
             if self.any || self.source == Source::Earlier {
                 again(&module);
             }
             return;
         };
+        let Candidate { key, .. } = left.remove(next);
         let mut entries = state.entries();
         if !stored::has(&module, key) && entries.is_cold(key) && entries.is_cold(Key::top(key.func, Entry::Call)) {
             entries.queued(key);

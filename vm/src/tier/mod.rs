@@ -2,7 +2,7 @@
 //!
 //! [`policy`] decides, and has every threshold. [`tier_up`] handles a function whose ticks have run out; [`entry`] is
 //! the state machine of an entry; [`install`] compiles and places code, [`earlier`] that which [`stored`] has of earlier processes, [`ahead`] compiles whole modules,
-//! [`fill`] what later processes will use; [`publish`] is the only writer of the pointers
+//! [`fill`] what later processes will use, for which their end waits while it is [`running`]; [`publish`] is the only writer of the pointers
 //! to code; [`evict`] chooses code to retire, and [`reclaim`] frees it; [`queue`] has the compiler threads. [`state`]
 //! is the data kept for each engine and module, [`listeners`] report to the embedder and to a profiler ([`perf`]),
 //! [`unwind`] prepares the unwinding of a trap. [`engine`] is the tier as the records and the interpreter see it.
@@ -22,6 +22,7 @@ mod policy;
 mod publish;
 mod queue;
 pub(crate) mod reclaim;
+mod running;
 pub(crate) mod state;
 pub(crate) mod stored;
 #[cfg(test)]

@@ -16,7 +16,7 @@ use super::entry::Level;
 use crate::records::config::{Config, Tier};
 use crate::sys::thread;
 use std::sync::Mutex;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use weir_contract::Entry;
 use weir_jit::Backend;
 
@@ -174,18 +174,49 @@ pub(crate) fn value_later(bytes: u32, level: Level, prepared: bool, executed: u6
     gain * PROCESSES / price(bytes, level)
 }
 
-/// The most time that a process leaves to the next one to compile.
+/// The most time that a process leaves to later ones to compile, and no more than eight times as long as it ran: what is left is read first.
 const NEXT: Duration = Duration::from_millis(50);
 
 /// Returns whether a process that has run for `ran` leaves a function to the next one to compile, after others that take `before`
-/// nanoseconds: what takes longer than such a process will not be ready in the next one either.
-pub(crate) fn leaves(bytes: u32, level: Level, before: &mut f64, ran: Duration) -> bool {
-    let price = price(bytes, level);
-    let leaves = price <= ran.as_nanos() as f64 && *before + price <= NEXT.as_nanos() as f64;
+/// nanoseconds: what takes longer than such a process will not be ready in the next one either. `tried` processes ended while they
+/// compiled it; after each, it is expected to take twice as long.
+pub(crate) fn leaves(bytes: u32, level: Level, tried: u32, before: &mut f64, ran: Duration) -> bool {
+    let price = price_after(bytes, level, tried);
+    let next = NEXT.min(8 * ran).as_nanos() as f64;
+    let leaves = ends_within(bytes, level, tried, ran + wait(ran)) && *before + price <= next;
     if leaves {
         *before += price;
     }
     leaves
+}
+
+/// As [`price`], of a function that `tried` processes did not compile to the end.
+fn price_after(bytes: u32, level: Level, tried: u32) -> f64 {
+    price(bytes, level) * f64::from(1_u32 << tried.min(16))
+}
+
+/// Returns when a compilation that begins now probably ends.
+pub(crate) fn end_of(bytes: u32, level: Level, now: Instant) -> Instant {
+    now + Duration::from_nanos(price(bytes, level) as u64)
+}
+
+/// How long the end of a process that has run for `ran` may wait for code for later ones.
+pub(crate) fn wait(ran: Duration) -> Duration {
+    const MOST: Duration = Duration::from_millis(4);
+    MOST.min(ran / 8)
+}
+
+/// Returns whether compiling a function, which `tried` processes did not do to the end, takes no longer than this.
+pub(crate) fn ends_within(bytes: u32, level: Level, tried: u32, time: Duration) -> bool {
+    price_after(bytes, level, tried) <= time.as_nanos() as f64
+}
+
+/// Returns whether compiling a function, which `tried` processes did not do to the end, is worth beginning in a process that has run for
+/// `ran`, if it ends when earlier ones did: after `lasted`. Otherwise the processor, which may share a core with the guest's, would
+/// only slow the guest down. After that time, it may run for as long again.
+pub(crate) fn will_end(bytes: u32, level: Level, tried: u32, ran: Duration, lasted: Option<Duration>) -> bool {
+    let ends = |lasted: Duration| ends_within(bytes, level, tried, lasted + wait(lasted) - ran);
+    lasted.is_none_or(|lasted| ran >= lasted || ends(lasted))
 }
 
 /// Returns whether a function is compiled because nothing else is to be compiled: other functions of this process may become hot meanwhile.
@@ -199,6 +230,12 @@ pub(crate) fn is_short(bytes: u32, level: Level) -> bool {
 pub(crate) fn ahead_bytes(max_code: usize) -> u64 {
     const MOST: u64 = 8 << 20;
     MOST.min(max_code as u64 / 4)
+}
+
+/// Returns whether compiling a function takes so long that it matters whether the process ends before.
+pub(crate) fn is_long(bytes: u32, level: Level) -> bool {
+    const LONG: f64 = 1e6;
+    price(bytes, level) >= LONG
 }
 
 /// Returns the number of threads that compile a whole module ahead of time.
@@ -539,11 +576,24 @@ mod tests {
     #[test]
     fn what_is_not_left_to_the_next_process_takes_none_of_its_time() {
         let (mut before, ran) = (0.0, Duration::from_millis(5));
-        assert!(!leaves(1 << 20, Level::Top, &mut before, ran), "it takes longer than the process ran");
+        assert!(!leaves(1 << 20, Level::Top, 0, &mut before, ran), "it takes longer than the process ran");
         assert_eq!(before, 0.0);
-        let left = (0..1_000).filter(|_| leaves(1_000, Level::Top, &mut before, ran)).count();
-        let most = NEXT.as_nanos() as f64;
+        let left = (0..1_000).filter(|_| leaves(1_000, Level::Top, 0, &mut before, ran)).count();
+        let most = (8 * ran).as_nanos() as f64;
         assert!(left > 100 && before <= most && before + price(1_000, Level::Top) > most, "{left} functions, {before} ns");
+    }
+
+    #[test]
+    fn what_did_not_end_before_the_process_is_tried_only_in_longer_ones() {
+        let (bytes, mut before, now) = (20_000, 0.0, Instant::now());
+        let ran = end_of(bytes, Level::Top, now) - now;
+        let mut leaves = |tried, ran| leaves(bytes, Level::Top, tried, &mut before, ran);
+        assert!(leaves(0, ran) && !leaves(1, ran) && leaves(1, 2 * ran) && !leaves(40, 2 * ran));
+        let will_end = |tried, at, lasted| will_end(bytes, Level::Top, tried, at, lasted);
+        let zero = Duration::ZERO;
+        assert!(will_end(0, zero, Some(ran)) && !will_end(1, zero, Some(ran)) && !will_end(0, ran / 2, Some(ran)));
+        assert!(will_end(0, zero, None), "no process ran before");
+        assert!(will_end(9, ran, Some(ran)), "it runs longer than those before");
     }
 
     #[test]

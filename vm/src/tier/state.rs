@@ -5,6 +5,7 @@ use super::listeners::Listeners;
 use super::policy::{self, Policy};
 use super::queue::Queue;
 use super::reclaim::Reclaimer;
+use super::running::Running;
 use crate::code::{CodeSpace, CounterMemory, Hooks, ModuleCode, RetiredCode, Stubs};
 use crate::compilation::options::options;
 use crate::compilation::record::Record;
@@ -128,8 +129,8 @@ pub(super) struct ModuleState {
     pub prepared: AtomicBool,
     /// When functions began to be compiled that earlier processes executed.
     pub began: OnceLock<Instant>,
-    /// Whether functions are being compiled that earlier processes executed, or this one, or were.
-    pub filling: AtomicBool,
+    /// The compilations whose code is kept.
+    pub running: Running,
     /// Whether the absence of native code was reported as an event.
     pub no_native_reported: AtomicBool,
     entries: Lock<Entries>,
@@ -203,7 +204,7 @@ impl Default for ModuleState {
             code: OnceLock::new(),
             prepared: AtomicBool::new(false),
             began: OnceLock::new(),
-            filling: AtomicBool::new(false),
+            running: Running::default(),
             no_native_reported: AtomicBool::new(false),
             entries: Lock::new(Rank::Entries, Entries::default()),
             record: Mutex::default(),

@@ -291,6 +291,7 @@ fn find(module: &Arc<ModuleRecord>, key: Key) -> Found {
                 None => no_thread(module, key),
             }
         }
+        Decision::Queue(_) if level == Level::Top && fill::is_late(module, bytes) => Found::Later(policy.next_ticks(level)),
         Decision::Queue(backend) => {
             entries.queued(key);
             drop(entries);

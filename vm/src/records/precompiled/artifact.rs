@@ -10,6 +10,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::io::{self, Seek, Write};
 use std::sync::OnceLock;
+use std::time::Duration;
 use weir_bytecode::Bytes;
 use weir_bytecode::FuncBody;
 use weir_bytecode::module::Results;
@@ -129,6 +130,11 @@ impl Artifact {
     pub fn work(&self) -> Vec<Work> {
         let read = |place| read_all(&self.part(place)?).ok();
         self.index.work.and_then(read).unwrap_or_default()
+    }
+
+    /// Returns how long processes ran the module, as the [`Index`] has it; `None` if none did.
+    pub fn lasted(&self) -> Option<Duration> {
+        Some(Duration::from_nanos(self.index.lasted)).filter(|lasted| !lasted.is_zero())
     }
 
     /// Returns whether there is a result of validation of the body with this index.

@@ -10,7 +10,7 @@
 use super::artifact::{Artifact, Source};
 use super::format::{Builder, Grade, Identity, ModulePart, Unusable};
 use super::shelf::{CodeMap, Shelf};
-use super::work::Work;
+use super::work::{Left, Work};
 use crate::records::loading::{self, Hash, Kind};
 use crate::sys::private_dir::{Listed, Locked, PrivateDir};
 use std::collections::{BTreeMap, btree_map};
@@ -78,6 +78,8 @@ pub(crate) struct Addition {
     pub code: CodeMap,
     /// By function.
     pub work: BTreeMap<u32, Work>,
+    /// How long this process has run the module.
+    pub ran: Duration,
 }
 
 impl Addition {
@@ -119,6 +121,7 @@ impl Addition {
             builder.code(func, grade, code)?;
         }
         builder.work(&self.work.into_values().collect())?;
+        builder.lasted(self.ran);
         builder.finish(entry.identity, entry.module).map(drop)
     }
 }
@@ -190,9 +193,11 @@ impl Directory {
             }
             there => {
                 there.iter().for_each(|there| addition.merge(there));
+                let before = there.and_then(|there| there.lasted());
                 dir.write(&name, |file| {
                     let mut builder = Builder::new(BufWriter::with_capacity(BUFFER, file))?;
                     builder.module(addition.module.clone());
+                    before.into_iter().for_each(|before| builder.lasted(before));
                     addition.write(builder, entry)
                 })?;
             }
@@ -297,22 +302,25 @@ impl Cached {
     }
 
     /// Adds to the entry of `module`, which this is, what it lacks: code that was compiled since this was last called, results of validation of
-    /// the bodies that were `called`, and the work of functions that were not optimised. What is little is not worth writing.
-    pub fn update(&self, module: &Bytecode, shelf: &Shelf, called: &dyn Fn(u32) -> bool, work: &dyn Fn() -> Vec<Work>) {
+    /// the bodies that were `called`, and what is `left` to later processes. What is little is not worth writing; that a compilation was
+    /// `cut_off` by the end of the process is not little.
+    pub fn update(&self, module: &Bytecode, shelf: &Shelf, called: &dyn Fn(u32) -> bool, cut_off: bool, left: &dyn Fn() -> Left) {
         let mut written = self.written.lock().unwrap_or_else(PoisonError::into_inner);
         let found = shelf.artifact();
         let is_new = |body: &u32| called(*body) && !found.is_some_and(|found| found.has_result(*body));
         let bodies: Vec<u32> = (0..module.bodies.len() as u32).filter(is_new).collect();
         let bytes: usize = bodies.iter().map(|&body| module.bodies[body as usize].range().len()).sum();
         let is_missing = found.is_none() && !*written;
-        if !(is_missing || shelf.has_news() || bytes >= NEW_BYTES && !*written) {
+        if !(is_missing || shelf.has_news() || cut_off || bytes >= NEW_BYTES && !*written) {
             return;
         }
         let result = |body: u32| Some((body, to_bytes(module.bodies[body as usize].get()?)));
+        let Left { work, ran } = left();
         let addition = Addition {
             module: ModulePart::of(module),
             results: bodies.into_iter().filter_map(result).collect(),
-            work: work().into_iter().map(|work| (work.func, work)).collect(),
+            work: work.into_iter().map(|work| (work.func, work)).collect(),
+            ran,
             code: shelf.take_kept(),
         };
         // Without that the next process validates and compiles again.

@@ -9,6 +9,7 @@ use super::work::Work;
 use crate::records::loading::Hash;
 use std::io::{self, Seek, SeekFrom, Write};
 use std::ops::Range;
+use std::time::Duration;
 use twox_hash::XxHash3_64;
 use weir_bytecode::stored;
 use weir_bytecode::stored::{Damaged, Reader, Stored, read_all, to_bytes};
@@ -179,6 +180,8 @@ pub(crate) struct Index {
     pub code: Vec<CodePlace>,
     /// The [`Work`] of functions that are still to be compiled.
     pub work: Option<Place>,
+    /// How long processes ran the module, in nanoseconds: the mean of the last one and of this for those before it. 0 if none did.
+    pub lasted: u64,
 }
 
 impl Piece {
@@ -194,7 +197,7 @@ stored! {
     Piece { at, place }
     Group { bodies, place }
     ModulePart { len, pieces, foreign_tail_calls, accepted, bodies, results }
-    Index { module, code, work }
+    Index { module, code, work, lasted }
 }
 
 /// The header of a container.
@@ -256,7 +259,7 @@ impl Header {
 impl Index {
     /// Returns the bytes of all parts that are used.
     pub fn len(&self) -> u64 {
-        let Index { module, code, work } = self;
+        let Index { module, code, work, lasted: _ } = self;
         let results = module.results.iter().map(|group| &group.place);
         let places = module.pieces.iter().map(|piece| &piece.place).chain(results).chain(work);
         places.chain(code.iter().map(|code| &code.place)).map(|place| u64::from(place.len)).sum()
@@ -360,6 +363,13 @@ impl<W: Write + Seek> Builder<W> {
         Ok(())
     }
 
+    /// Adds a process that ran the module for so long.
+    pub fn lasted(&mut self, ran: Duration) {
+        let ran = u64::try_from(ran.as_nanos()).unwrap_or(u64::MAX);
+        let before = if self.index.lasted == 0 { ran } else { self.index.lasted };
+        self.index.lasted = before.midpoint(ran);
+    }
+
     /// Ends the container, of the module with this hash.
     pub fn finish(mut self, identity: Identity, module: Hash) -> io::Result<W> {
         // Of each function the best code is used, and of several with that tier the last: the others may be damaged.
@@ -384,4 +394,20 @@ impl<W: Write + Seek> Builder<W> {
 /// Whether all bytes of a block are zero. Most blocks are not, and differ in the first bytes.
 fn is_zero(block: &[u8]) -> bool {
     block.chunks(64).all(|bytes| bytes.iter().fold(0, |any, byte| any | byte) == 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Cursor;
+
+    #[test]
+    fn the_time_that_processes_ran_is_a_mean() {
+        let mut builder = Builder::new(Cursor::new(Vec::new())).unwrap();
+        let mut times = [80, 40, 100].map(Duration::from_nanos).into_iter().map(|ran| {
+            builder.lasted(ran);
+            builder.index.lasted
+        });
+        assert!(times.by_ref().eq([80, 60, 80]));
+    }
 }

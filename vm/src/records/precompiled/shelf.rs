@@ -6,6 +6,7 @@ use super::work::Work;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::Duration;
 
 /// Code by function and tier.
 pub(crate) type CodeMap = BTreeMap<(u32, Grade), Box<[u8]>>;
@@ -104,6 +105,11 @@ impl Shelf {
     /// Returns whether earlier processes left functions to be compiled.
     pub fn has_work(&self) -> bool {
         self.artifact.as_ref().is_some_and(|artifact| artifact.has_work())
+    }
+
+    /// Returns how long earlier processes ran the module, if there were any.
+    pub fn lasted(&self) -> Option<Duration> {
+        self.artifact.as_ref()?.lasted()
     }
 
     /// Returns the work of earlier processes in functions that they did not optimise.
