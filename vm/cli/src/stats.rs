@@ -38,23 +38,24 @@ fn text(stats: &Stats, wall: Duration) -> String {
     if let Some(cache) = &stored.cache {
         text.push_str(&format!("; cache: {cache}"));
     }
-    let began = if stored.optimised + stored.baseline > 0 { " without code of earlier processes at first" } else { "" };
-    text.push_str(&format!(
-        "\nweir: of {} functions {} ran{began}: {} only interpreted, {}",
-        functions.total,
-        functions.called,
-        functions.interpreted,
-        compiled.join(", "),
-    ));
+    let (optimised, baseline) = (stored.optimised, stored.baseline);
+    let ran = match optimised + baseline {
+        0 => format!("{} ran", functions.called),
+        began => format!(
+            "{began} began in code of earlier processes ({optimised} optimised, {baseline} in baseline code), {} without",
+            functions.called
+        ),
+    };
+    let (all, interpreted, compiled) =
+        (number(functions.total, "function", "functions"), functions.interpreted, compiled.join(", "));
+    text.push_str(&format!("\nweir: of {all} {ran}: {interpreted} only interpreted, {compiled}"));
     if stats.osr_entries > 0 {
         let times = if stats.osr_entries == 1 { "once" } else { &format!("{} times", stats.osr_entries) };
         text.push_str(&format!("; switched to compiled code within a running loop {times}"));
     }
-    if stored.optimised + stored.baseline + stored.damaged > 0 {
-        let (optimised, baseline, damaged) = (stored.optimised, stored.baseline, stored.damaged);
-        text.push_str(&format!(
-            "\nweir: of earlier processes: {optimised} functions optimised, {baseline} in baseline code, {damaged} damaged"
-        ));
+    if stored.damaged > 0 {
+        let damaged = number(stored.damaged, "function", "functions");
+        text.push_str(&format!("\nweir: the code that earlier processes left of {damaged} was damaged, and not used"));
     }
     if stats.code_bytes > 0 {
         let compile_ms: f64 = stats.compile_ms.iter().map(|(_, ms)| ms).sum();
@@ -69,9 +70,9 @@ fn text(stats: &Stats, wall: Duration) -> String {
         text.push_str(&format!(
             "\nweir: retired {} bytes of code in {}, of which {} bytes are free again; {} compiled again",
             stats.retired_bytes,
-            bodies(stats.retired),
+            number(stats.retired, "body", "bodies"),
             stats.freed_bytes,
-            bodies(stats.recompiled),
+            number(stats.recompiled, "body", "bodies"),
         ));
     }
     text
@@ -94,9 +95,9 @@ fn tier_up(stats: &Stats) -> String {
     }
 }
 
-/// Formats a number of compiled bodies, which are functions and loops.
-fn bodies(count: u64) -> String {
-    if count == 1 { "1 body".into() } else { format!("{count} bodies") }
+/// Formats a number of things.
+fn number(count: u64, one: &str, many: &str) -> String {
+    format!("{count} {}", if count == 1 { one } else { many })
 }
 
 /// Maximum number of refused functions that are listed with the reason; the others are counted.
@@ -127,7 +128,8 @@ fn unusual(stats: &Stats) -> Vec<String> {
 /// Formats lines about validation and the optimiser.
 fn of_compilers(stats: &Stats) -> String {
     let mut text = String::new();
-    if stats.body_bytes > 0 {
+    // Of bodies that an earlier process has validated, only the others are validated in this one.
+    if stats.body_bytes > 0 && stats.stored.optimised + stats.stored.baseline == 0 {
         let share = 100.0 * stats.accepted_bytes as f64 / stats.body_bytes as f64;
         text.push_str(&format!("\nweir: {share:.1} % of the bodies validated without wasmparser"));
     }

@@ -59,8 +59,12 @@ fn the_second_run_validates_and_compiles_less() {
         let now = stored["optimised"].as_u64().unwrap();
         // Baseline code is not counted where this process has optimised the function before its first call.
         assert!(now >= optimised && now + stored["baseline"].as_u64().unwrap() > 0, "{again}");
+        assert!(again["accepted_bytes"].as_u64() <= again["body_bytes"].as_u64(), "{again}");
         optimised = now;
     }
+    let said = stderr(&run(&caches, &[&["--stats=compiler"], &args[..]].concat()));
+    assert!(said.contains(" began in code of earlier processes (") && said.contains(" without: "), "{said}");
+    assert!(!said.contains("damaged") && !said.contains("wasmparser"), "{said}");
     let say = |flags: &[&str]| stderr(&run(&caches, &[flags, &["-v"], &args].concat()));
     assert_eq!(say(&[]), format!("weir: {}: cache: hit\n", args[0]));
     assert_eq!(say(&["--no-cache"]), format!("weir: {}: the cache is not used\n", args[0]));

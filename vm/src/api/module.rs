@@ -135,7 +135,7 @@ impl Module {
         if bytecode.bodies.len() != part.bodies as usize {
             return Ok(Err(bytecode.bytes));
         }
-        (bytecode.foreign_tail_calls, bytecode.accepted) = (part.foreign_tail_calls, part.accepted);
+        bytecode.foreign_tail_calls = part.foreign_tail_calls;
         bytecode.results = Some(artifact.clone());
         let shelf = Shelf::new(Some(artifact), cached.is_some());
         Module::from_validated(engine, bytecode, Some(shelf), cached, started).map(Ok)

@@ -150,8 +150,6 @@ pub(crate) struct ModulePart {
     pub pieces: Vec<Piece>,
     /// See [`weir_bytecode::Module::foreign_tail_calls`].
     pub foreign_tail_calls: bool,
-    /// See [`weir_bytecode::Module::accepted_bytes`].
-    pub accepted: u64,
     /// The number of bodies, all of which are valid.
     pub bodies: u32,
     /// The results of their validation, of all or some, ascending.
@@ -164,7 +162,6 @@ impl ModulePart {
         ModulePart {
             len: module.bytes.len() as u32,
             foreign_tail_calls: module.foreign_tail_calls,
-            accepted: module.accepted_bytes(),
             bodies: module.bodies.len() as u32,
             ..ModulePart::default()
         }
@@ -196,7 +193,7 @@ stored! {
     CodePlace { func, grade, place }
     Piece { at, place }
     Group { bodies, place }
-    ModulePart { len, pieces, foreign_tail_calls, accepted, bodies, results }
+    ModulePart { len, pieces, foreign_tail_calls, bodies, results }
     Index { module, code, work, lasted }
 }
 
