@@ -3,7 +3,8 @@
 mod common;
 
 use common::{each_engine, instance, linked};
-use weir::{Caller, Engine, Instance, Linker, Store, Trap};
+use std::sync::{Arc, Mutex};
+use weir::{Caller, Engine, Instance, Linker, Store, Trap, UpdateDeadline};
 
 /// Loops, branches of all kinds, calls of all kinds, and bulk operations whose length the caller chooses.
 const WORK: &str = r#"(module
@@ -165,6 +166,65 @@ fn accounting_is_exact_wherever_fuel_is_set() {
         found.push(parts);
     });
     assert!(found.iter().all(|parts| *parts == found[0]), "{found:?}");
+}
+
+#[test]
+fn the_deadline_s_callback_is_called_with_the_same_fuel_in_every_tier() {
+    const FUEL: u64 = 100_000;
+    let mut expected: Vec<Vec<u64>> = Vec::new();
+    each_engine(
+        |config| {
+            config.consume_fuel(true).epoch_interruption(true);
+        },
+        |engine| {
+            let mut found = Vec::new();
+            for interval in [1, 37, 500, FUEL, u64::MAX] {
+                let module = weir::Module::new(engine, WORK).unwrap();
+                let mut store = Store::new(engine, Vec::new());
+                let instance = linker(engine).instantiate(&mut store, &module).unwrap();
+                store.set_fuel(FUEL).unwrap();
+                store.set_epoch_deadline(1);
+                let seen = Arc::new(Mutex::new(Vec::new()));
+                let callback = seen.clone();
+                store.epoch_deadline_callback(move |store| {
+                    callback.lock().unwrap().push(store.get_fuel()?);
+                    Ok(UpdateDeadline::Continue(1))
+                });
+                store.fuel_callback_interval(Some(interval)).unwrap();
+                for _ in 0..20 {
+                    work(&mut store, instance, 9).unwrap();
+                }
+                let fuel = std::mem::take(&mut *seen.lock().unwrap());
+                let mark = |fuel: u64| (FUEL - fuel) / interval;
+                assert!(fuel.is_sorted_by(|a, b| mark(*a) < mark(*b)), "{interval}: {fuel:?}");
+                assert_eq!(fuel.is_empty(), interval >= FUEL, "{interval}");
+                // A new amount begins a new interval.
+                store.set_fuel(FUEL).unwrap();
+                work(&mut store, instance, 9).unwrap();
+                let used = FUEL - store.get_fuel().unwrap();
+                assert_eq!(seen.lock().unwrap().is_empty(), interval > used, "{interval} {used}");
+                store.fuel_callback_interval(None).unwrap();
+                seen.lock().unwrap().clear();
+                work(&mut store, instance, 9).unwrap();
+                assert!(seen.lock().unwrap().is_empty());
+                // The epoch's deadline holds besides.
+                engine.increment_epoch();
+                work(&mut store, instance, 9).unwrap();
+                assert_eq!(seen.lock().unwrap().len(), 1);
+                assert!(store.fuel_callback_interval(Some(0)).is_err());
+                found.push(fuel);
+            }
+            if expected.is_empty() {
+                expected.clone_from(&found);
+            }
+            assert_eq!(found, expected);
+        },
+    );
+    assert!(expected[0].len() > 100, "{}", expected[0].len());
+    each_metered(|engine| {
+        let error = Store::new(engine, ()).fuel_callback_interval(Some(1)).unwrap_err();
+        assert!(error.to_string().contains("epoch_interruption"), "{error}");
+    });
 }
 
 #[test]

@@ -240,6 +240,11 @@ pub struct StoreCtx {
     pub operand: u64,
     /// The ticks that OSR bodies have left: see the crate documentation.
     pub osr_ticks: i64,
+    /// Polls of compiled code go on at once while there is more fuel than this, and the epoch has not reached [`StoreCtx::wake_epoch`]. The
+    /// stub of [`Helper::Poll`] reads both, so code that polls for fuel has a [`deadline`](StoreCtx::deadline) of 0.
+    pub wake_fuel: i64,
+    /// See [`StoreCtx::wake_fuel`].
+    pub wake_epoch: u64,
 }
 
 /// One per stack.

@@ -105,6 +105,8 @@ impl<T: 'static> Store<T> {
                 trap: 0,
                 osr_ticks: 0,
                 operand: 0,
+                wake_fuel: i64::MAX,
+                wake_epoch: 0,
             },
             engine: engine.clone(),
             stack: Box::into_raw(stack),
@@ -131,6 +133,7 @@ impl<T: 'static> Store<T> {
             fiber: ptr::null_mut(),
             deadline,
             fuel_yield: None,
+            fuel_calls: None,
             needs_async: false,
             credit: None,
             #[cfg(feature = "async")]
@@ -228,6 +231,27 @@ impl<T: 'static> Store<T> {
         let callback = move |record: *mut StoreRecord| callback(unsafe { StoreContextMut::from_raw(record) });
         // SAFETY: the store is borrowed.
         unsafe { (*self.record.as_ptr()).on_deadline = Some(Box::new(callback)) };
+    }
+
+    /// Calls the deadline's callback, if there is one, also at the first poll after each `interval` units of fuel, or no more. Polls are at the
+    /// same places in every tier, so it is called with the same fuel in each. [`Store::set_fuel`] begins a new interval. This is not in
+    /// wasmtime's API.
+    ///
+    /// # Errors
+    /// The interval is 0; the engine does not consume fuel, or not poll: see [`Config::epoch_interruption`](crate::Config::epoch_interruption).
+    pub fn fuel_callback_interval(&mut self, interval: Option<u64>) -> Result<()> {
+        fuel_is_on(self.engine())?;
+        if interval == Some(0) {
+            return Err(Error::msg("the interval of fuel must not be 0"));
+        }
+        if interval.is_some() && !self.engine().config().epoch_interruption {
+            return Err(Error::msg("the deadline's callback is not called without `Config::epoch_interruption`"));
+        }
+        // SAFETY: the store is borrowed.
+        unsafe {
+            (*self.record.as_ptr()).set_fuel_calls(interval.map(|interval| i64::try_from(interval).unwrap_or(i64::MAX)));
+        }
+        Ok(())
     }
 
     /// Sets the [`ResourceLimiter`] (found in the embedder's data) that is consulted before a memory or table is
@@ -372,8 +396,6 @@ impl<'a, T: 'static> StoreContextMut<'a, T> {
         unsafe {
             let record = self.record.as_ptr();
             (*record).set_fuel(i64::try_from(fuel).unwrap_or(i64::MAX));
-            let interval = (*record).fuel_yield.map(|fuel_yield| fuel_yield.interval);
-            (*record).set_fuel_yield(interval);
         }
         Ok(())
     }

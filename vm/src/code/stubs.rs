@@ -193,6 +193,10 @@ const STORE: i32 = offset_of!(InstanceCtx, store) as i32;
 const HOST_CALL: i32 = offset_of!(HostCtx, call) as i32;
 const TRAP_PC: i32 = offset_of!(StoreCtx, trap_pc) as i32;
 const TRAP_FP: i32 = offset_of!(StoreCtx, trap_fp) as i32;
+const FUEL: i32 = offset_of!(StoreCtx, fuel) as i32;
+const EPOCH: i32 = offset_of!(StoreCtx, epoch) as i32;
+const WAKE_FUEL: i32 = offset_of!(StoreCtx, wake_fuel) as i32;
+const WAKE_EPOCH: i32 = offset_of!(StoreCtx, wake_epoch) as i32;
 const OVERFLOW: i32 = offset_of!(StackCtx, overflow) as i32;
 const VALUE_SP: i32 = offset_of!(StackCtx, value_sp) as i32;
 const BOUNDARY_STACK: i32 = offset_of!(Boundary, stack) as i32;
@@ -290,6 +294,7 @@ pub(super) fn common(arena: &CodeArena, hooks: Hooks) -> Result<Common, CodeErro
     );
 
     let poll = asm.offset();
+    go_on_with_fuel(&mut asm);
     preserving_body(&mut asm, hooks.poll as usize);
     let tick = asm.offset();
     preserving_body(&mut asm, hooks.tick as usize);
@@ -305,6 +310,27 @@ pub(super) fn common(arena: &CodeArena, hooks: Hooks) -> Result<Common, CodeErro
     let [poll, tick, memory_grow, table_grow] = [poll, tick, memory_grow, table_grow].map(|offset| at(code, offset));
     let [osr_target, throw, throw_ref] = [osr_target, throw, throw_ref].map(|offset| at(code, offset));
     Ok(Common { trap, raise, unwind, reenter_osr, poll, tick, osr_target, memory_grow, table_grow, throw, throw_ref })
+}
+
+/// Lets the code that polls go on, unless its store wants to know: see [`StoreCtx::wake_fuel`]. Otherwise destroys `rax`.
+fn go_on_with_fuel(asm: &mut Asm) {
+    dynasm!(asm
+        ; .arch x64
+        ; push rcx
+        ; mov rax, [r15 + STORE]
+        ; mov rcx, [rax + FUEL]
+        ; cmp rcx, [rax + WAKE_FUEL]
+        ; jle >wake
+        ; mov rcx, [rax + EPOCH]
+        ; mov rcx, [rcx]
+        ; cmp rcx, [rax + WAKE_EPOCH]
+        ; jae >wake
+        ; pop rcx
+        ; mov eax, Status::Return as i32
+        ; ret
+        ; wake:
+        ; pop rcx
+    );
 }
 
 /// Pushes a frame, and records it as the one from which compiled code has been left. Destroys `rax`.

@@ -19,8 +19,14 @@ impl StoreRecord {
         self.ctx.fuel.saturating_sub(self.credit.unwrap_or(0))
     }
 
-    /// Sets the fuel, besides what is lent.
+    /// Sets the fuel, besides what is lent. Intervals of fuel begin anew.
     pub fn set_fuel(&mut self, fuel: i64) {
+        self.set_own(fuel);
+        self.restart_fuel_marks();
+    }
+
+    /// Sets the fuel without what is lent.
+    fn set_own(&mut self, fuel: i64) {
         self.ctx.fuel = fuel;
         if let Some(credit) = &mut self.credit {
             self.ctx.fuel = fuel.saturating_add(CREDIT);
@@ -48,9 +54,10 @@ impl StoreRecord {
 
     #[cfg(feature = "async")]
     fn lend_as(&mut self, credit: Option<i64>, fuel: i64) {
+        let before = self.ctx.fuel;
         self.credit = credit;
-        self.set_fuel(fuel);
-        self.set_poll();
+        self.set_own(fuel);
+        self.shift_fuel_marks(self.ctx.fuel.saturating_sub(before));
     }
 
     /// Returns whether the guest runs on credit and has consumed more of it than a bulk operation may.

@@ -1,4 +1,5 @@
-//! Handles a guest that has reached its store's deadline, or that has consumed the fuel after which it is suspended or stopped.
+//! Handles a guest that has reached its store's deadline, or that has consumed the fuel after which it is suspended or stopped,
+//! or the embedder is asked.
 
 #[cfg(feature = "async")]
 use crate::records::credit::stop_overdrawn;
@@ -32,7 +33,7 @@ pub(crate) unsafe fn deadline_reached(store: *mut StoreRecord) -> Result<(), Fai
         if (*store).fuel_yield_is_due() {
             suspend(store, Box::pin(YieldNow::default()))?;
         }
-        if !(*store).is_due() {
+        if !(*store).fuel_call_is_due() && !(*store).is_due() {
             return Ok(());
         }
         match ask(store)? {

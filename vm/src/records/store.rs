@@ -145,7 +145,9 @@ pub(crate) struct StoreRecord {
     /// The deadline that was set. Polls see [`StoreCtx::deadline`], which may be earlier.
     pub deadline: u64,
     /// At which fuel guests are suspended.
-    pub fuel_yield: Option<FuelYield>,
+    pub fuel_yield: Option<FuelMarks>,
+    /// At which fuel the deadline's callback is called, too.
+    pub fuel_calls: Option<FuelMarks>,
     /// Whether the store has functions or settings that suspend guests.
     pub needs_async: bool,
     /// How much of [`StoreCtx::fuel`] is lent, while a resumable call consumes fuel: see [`credit`](super::credit).
@@ -155,14 +157,30 @@ pub(crate) struct StoreRecord {
     pub stopped: Vec<Stopped>,
 }
 
-/// The fuel at which a guest is suspended.
+/// Amounts of fuel at which something is done.
 #[derive(Clone, Copy)]
-pub(crate) struct FuelYield {
-    /// Units from one suspension to the next; not 0.
-    pub interval: i64,
-    /// The next one is at the first poll with this much fuel or less.
-    #[cfg_attr(not(feature = "async"), allow(dead_code, reason = "there are no asynchronous calls"))]
-    pub next: i64,
+pub(crate) struct FuelMarks {
+    /// Units from one to the next; not 0.
+    interval: i64,
+    /// The next one: it is at the first poll with this much fuel or less.
+    next: i64,
+}
+
+impl FuelMarks {
+    /// Marks after each `interval`, from this much fuel on.
+    fn new(interval: i64, fuel: i64) -> FuelMarks {
+        FuelMarks { interval, next: fuel.saturating_sub(interval) }
+    }
+
+    /// Returns whether a mark has been passed with this much fuel, and sets the next one.
+    fn pass(&mut self, fuel: i64) -> bool {
+        let FuelMarks { interval, next } = *self;
+        let passed = fuel <= next;
+        if passed {
+            self.next = next.saturating_sub((next - fuel) / interval * interval + interval);
+        }
+        passed
+    }
 }
 
 /// In [`StoreRecord::invocations`]: synchronous invocations are refused. It makes the number negative.
@@ -234,15 +252,43 @@ impl StoreRecord {
     }
 
     /// Suspends guests after each `interval` of fuel, or never.
+    #[cfg(feature = "async")]
     pub fn set_fuel_yield(&mut self, interval: Option<i64>) {
-        self.fuel_yield = interval.map(|interval| FuelYield { interval, next: self.ctx.fuel.saturating_sub(interval) });
+        self.fuel_yield = interval.map(|interval| FuelMarks::new(interval, self.ctx.fuel));
         self.set_poll();
     }
 
-    /// Sets the deadline that polls see. Where fuel may suspend or stop the guest, each poll asks.
+    /// Calls the deadline's callback after each `interval` of fuel, too, or not.
+    pub fn set_fuel_calls(&mut self, interval: Option<i64>) {
+        self.fuel_calls = interval.map(|interval| FuelMarks::new(interval, self.ctx.fuel));
+        self.set_poll();
+    }
+
+    /// Begins the intervals of fuel with the fuel that there is now.
+    pub fn restart_fuel_marks(&mut self) {
+        for marks in [&mut self.fuel_yield, &mut self.fuel_calls].into_iter().flatten() {
+            *marks = FuelMarks::new(marks.interval, self.ctx.fuel);
+        }
+        self.set_poll();
+    }
+
+    /// Adds to the amounts of fuel at which something is done.
+    #[cfg(feature = "async")]
+    pub fn shift_fuel_marks(&mut self, fuel: i64) {
+        for marks in [&mut self.fuel_yield, &mut self.fuel_calls].into_iter().flatten() {
+            marks.next = marks.next.saturating_add(fuel);
+        }
+        self.set_poll();
+    }
+
+    /// Sets the deadline that polls see, and the fuel. Where fuel suspends or stops the guest, or calls the embedder, the stub of polls
+    /// compares it.
     pub fn set_poll(&mut self) {
-        let asks = self.fuel_yield.is_some() || self.credit.is_some();
-        self.ctx.deadline = if asks { 0 } else { self.deadline };
+        let marks = [&self.fuel_yield, &self.fuel_calls].into_iter().flatten().map(|marks| marks.next);
+        let overdrawn = self.credit.map(|credit| credit.saturating_sub(1));
+        let mark = marks.chain(overdrawn).max();
+        self.ctx.deadline = if mark.is_some() { 0 } else { self.deadline };
+        (self.ctx.wake_fuel, self.ctx.wake_epoch) = (mark.unwrap_or(i64::MAX), self.deadline);
     }
 
     /// Returns whether the deadline is reached.
@@ -253,12 +299,20 @@ impl StoreRecord {
     /// Returns whether a guest is to be suspended at this poll because of the fuel that it has consumed, and sets the next time.
     #[cfg(feature = "async")]
     pub fn fuel_yield_is_due(&mut self) -> bool {
-        let fuel = self.ctx.fuel;
-        let Some(FuelYield { interval, next }) = self.fuel_yield.as_mut().filter(|fuel_yield| fuel <= fuel_yield.next) else {
-            return false;
-        };
-        *next = next.saturating_sub((*next - fuel) / *interval * *interval + *interval);
-        true
+        let due = self.fuel_yield.as_mut().is_some_and(|marks| marks.pass(self.ctx.fuel));
+        if due {
+            self.set_poll();
+        }
+        due
+    }
+
+    /// Returns whether the deadline's callback is to be called at this poll because of the fuel that was consumed, and sets the next time.
+    pub fn fuel_call_is_due(&mut self) -> bool {
+        let due = self.fuel_calls.as_mut().is_some_and(|marks| marks.pass(self.ctx.fuel));
+        if due {
+            self.set_poll();
+        }
+        due
     }
 
     /// From now on, synchronous invocations are refused.

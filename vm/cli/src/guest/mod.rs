@@ -1,7 +1,7 @@
 //! `--profile guest`: samples of the program's stack.
 //!
-//! By time, a thread advances the epoch at the interval, and the guest samples itself at its next poll. By fuel, each poll asks whether
-//! enough has been consumed. Time that passes in a host function counts for that function: hooks of the store look at the clock
+//! By time, a thread advances the epoch at the interval, and the guest samples itself at its next poll. By fuel, it does so
+//! at its first poll after each interval. Time that passes in a host function counts for that function: hooks of the store look at the clock
 //! before and after each call.
 
 mod flame;
@@ -119,20 +119,19 @@ impl Profiling {
 
     /// Samples the guest of this store from now on. A set `expired` interrupts it.
     pub fn attach<T: 'static>(&self, store: &mut Store<T>, expired: Arc<AtomicBool>) -> Result<(), Failure> {
-        // Where fuel is counted, each poll asks.
-        let ticks = u64::from(!self.guest.by_fuel);
-        store.set_epoch_deadline(ticks);
+        store.set_epoch_deadline(1);
         let sampler = self.sampler.clone();
         store.epoch_deadline_callback(move |store| {
             if expired.load(Ordering::Relaxed) {
                 return Ok(UpdateDeadline::Interrupt);
             }
             lock(&sampler).sample(&store, false);
-            Ok(UpdateDeadline::Continue(ticks))
+            Ok(UpdateDeadline::Continue(1))
         });
         match self.interval {
-            Interval::Fuel(_) => {
+            Interval::Fuel(interval) => {
                 lock(&self.sampler).fuel = store.get_fuel().map_err(Failure::Module)?;
+                store.fuel_callback_interval(Some(interval)).map_err(Failure::Module)?;
             }
             Interval::Time(interval) => {
                 let sampler = self.sampler.clone();

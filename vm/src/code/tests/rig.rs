@@ -80,6 +80,8 @@ impl World {
             trap: 0,
             osr_ticks: 0,
             operand: 0,
+            wake_fuel: i64::MAX,
+            wake_epoch: 0,
         });
         let mut stack = Box::new(StackCtx {
             native_limit: 0,
