@@ -2,6 +2,7 @@
 //! native code, [`signals`] turns faults into traps. [`CodeSpace`] is an engine's native code, and [`ModuleCode`] is a
 //! module's part of it.
 
+mod counting;
 mod crossings;
 mod info;
 mod map;
@@ -118,7 +119,7 @@ impl CodeSpace {
         let common = stubs::common(&arena, hooks)?;
         let crossings = count.then(|| -> Result<_, CodeError> {
             let crossings = Box::new(Crossings::new(arena.clone()));
-            let stub = stubs::counting(&arena, &crossings)?;
+            let stub = counting::stub(&arena, &crossings)?;
             Ok((crossings, stub))
         });
         let crossings = crossings.transpose()?;
@@ -464,14 +465,14 @@ impl ModuleCode {
     /// # Errors
     /// [`CodeError::Full`]: there is not room for all.
     pub fn install(&self, all: Vec<Unplaced<'_>>) -> Result<Vec<*const u8>, CodeError> {
-        let counting = |entry: Entry| self.space.crossings.as_ref().filter(|_| entry == Entry::Call).map(|&(_, stub)| stub);
+        let counted = |entry: Entry| self.space.crossings.as_ref().filter(|_| entry == Entry::Call).map(|&(_, stub)| stub);
         let mut tables = Vec::with_capacity(all.iter().map(|unplaced| unplaced.code.tables.len()).sum());
         let starts: Vec<usize> = all.iter().map(|unplaced| add(&mut tables, unplaced.code.tables)).collect();
         let tables = Arc::new(tables);
         let (mut infos, mut bodies) = (Vec::with_capacity(all.len()), Vec::with_capacity(all.len()));
         for (Unplaced { func, entry, counters, code }, start) in all.into_iter().zip(starts) {
             let UnplacedCode { backend, code, relocs, landings, frame, inlining, counters: _, tables: _ } = code;
-            let before = if counting(entry).is_some() { COUNTING_ENTRY } else { 0 };
+            let before = if counted(entry).is_some() { COUNTING_ENTRY } else { 0 };
             infos.push(Box::new(CodeInfo {
                 module: self.key,
                 func,
@@ -492,8 +493,8 @@ impl ModuleCode {
         let placed = self.space.arena.publish_all(&regions, |index, bytes, address| {
             let (info, (code, relocs, counters)) = (&mut infos[index], &bodies[index]);
             let (entry, bytes) = bytes.split_at_mut(info.before);
-            if let Some(stub) = counting(info.entry) {
-                stubs::write_counting_entry(entry, address, regions[index].1, stub);
+            if let Some(stub) = counted(info.entry) {
+                counting::write_entry(entry, address, regions[index].1, stub);
                 info.counting_entry = address;
             }
             let address = address + info.before;

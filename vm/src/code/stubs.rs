@@ -12,7 +12,6 @@
 
 #![allow(clippy::useless_conversion, reason = "dynasm! converts register numbers")]
 
-use super::crossings::{Crossings, entered};
 pub(super) use super::info::STUB;
 use super::map::{CodeArena, CodeError};
 pub(super) use super::slots::Shape;
@@ -348,41 +347,8 @@ fn preserving_body(asm: &mut Asm, hook: usize) {
     dynasm!(asm; .arch x64; pop rbp; ret);
 }
 
-/// Makes the stub that counting entries call, with their [`CodeInfo`](super::info::CodeInfo) in `r11`. It preserves every
-/// register but `rax`.
-pub(super) fn counting(arena: &CodeArena, crossings: &Crossings) -> Result<NonNull<u8>, CodeError> {
-    let mut asm = Asm::new(0);
-    let (crossings, hook) = (std::ptr::from_ref(crossings) as i64, entered as *const () as i64);
-    dynasm!(asm; .arch x64; push rbp; mov rbp, rsp);
-    save_registers(&mut asm);
-    dynasm!(asm
-        ; .arch x64
-        ; mov rdi, QWORD crossings
-        ; mov rsi, r11
-        ; lea rdx, [rbp + 16]
-        ; mov rcx, rax
-        ; mov r8, r15
-        ; mov rax, QWORD hook
-        ; call rax
-    );
-    restore_registers(&mut asm);
-    dynasm!(asm; .arch x64; pop rbp; ret);
-    publish(arena, asm, &[])
-}
-
-/// Writes the counting entry of the code with the record at `info`, to run at `address`. It calls `stub` and runs into the
-/// code after it.
-pub(super) fn write_counting_entry(bytes: &mut [u8], address: usize, info: usize, stub: NonNull<u8>) {
-    const NOP: u8 = 0x90;
-    bytes.fill(NOP);
-    bytes[..2].copy_from_slice(&[0x49, 0xbb]);
-    bytes[2..10].copy_from_slice(&info.to_le_bytes());
-    bytes[10] = 0xe8;
-    bytes[11..15].copy_from_slice(&(stub.as_ptr().addr().wrapping_sub(address + 15) as i32).to_le_bytes());
-}
-
 /// Pushes the caller-saved registers except `rax`, and aligns the stack. `rbp` was copied from `rsp` just before.
-fn save_registers(asm: &mut Asm) {
+pub(super) fn save_registers(asm: &mut Asm) {
     for register in CALLER_SAVED {
         dynasm!(asm; .arch x64; push Rq(register));
     }
@@ -393,7 +359,7 @@ fn save_registers(asm: &mut Asm) {
 }
 
 /// Restores what [`save_registers`] saved, and `rsp`.
-fn restore_registers(asm: &mut Asm) {
+pub(super) fn restore_registers(asm: &mut Asm) {
     for i in 0..VECTORS {
         dynasm!(asm; .arch x64; movaps Rx(i as u8), [rsp + 16 * i]);
     }
@@ -804,7 +770,7 @@ pub(super) fn write_func_stubs(bytes: &mut [u8], address: usize, cell: usize, fu
 }
 
 /// Publishes stubs. The words at their beginning are the addresses of `named`.
-fn publish(arena: &CodeArena, asm: Asm, named: &[AssemblyOffset]) -> Result<NonNull<u8>, CodeError> {
+pub(super) fn publish(arena: &CodeArena, asm: Asm, named: &[AssemblyOffset]) -> Result<NonNull<u8>, CodeError> {
     let code = asm.finalize().expect("stubs have no labels out of reach");
     arena.publish(code.len(), STUB, |bytes, address| {
         bytes.copy_from_slice(&code);
