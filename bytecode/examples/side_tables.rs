@@ -32,7 +32,7 @@ fn check(file: &str) -> Result<(usize, usize), String> {
     let bytes = std::fs::read(file).map_err(|error| error.to_string())?;
     let module = validate::parse(bytes.into()).map_err(|error| error.to_string())?;
     for (func, body) in (module.imported_funcs..).zip(&module.bodies) {
-        verify::side_table(&module, func, body).map_err(|fault| format!("function {func}, {fault}"))?;
+        verify::side_table(&module, func, body, None).map_err(|fault| format!("function {func}, {fault}"))?;
     }
     Ok((module.bodies.len(), module.bodies.iter().map(|body| body.branches.len()).sum()))
 }

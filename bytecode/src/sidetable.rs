@@ -33,7 +33,8 @@ pub struct BranchEntry {
     /// body's final `end` for the function's own label. A back edge leads to the `loop` opcode *itself*, whose handler in the
     /// interpreter counts the iteration.
     pub pc: u32,
-    /// The target's `stp`.
+    /// The target's `stp`; 0 for the function's own label, where none is needed. So it is greater than the entry's index if, and only if,
+    /// the branch leads forward to another label, where a fuel segment may begin.
     pub stp: u32,
     /// Number of values that the label takes: the top `keep` operands move down over the next `drop`.
     pub keep: u32,
@@ -131,16 +132,19 @@ pub fn region_at(regions: &[TryRegion], pc: u32) -> Option<&TryRegion> {
 
 /// A straight-line run of instructions: fuel is charged for the whole of it at its head.
 ///
-/// Segments begin at the body's first instruction, at a `loop` opcode, and after `if`, `else`, the `end` of a block or `if`, every
-/// conditional branch, and every call. They end where the next begins, or after an instruction that never falls through. A back edge lands on the `loop` opcode and so charges the segment at its head again.
-/// They also begin after `catch`, `catch_all` and `delegate`.
+/// Segments begin at the body's first instruction, after a `loop` opcode, and after `if`, `else`, the `end` of a block or `if`, every
+/// conditional branch, every call, `catch`, `catch_all` and `delegate`. They end where the next begins, or after an instruction that never
+/// falls through. A `loop` itself is the last instruction of the segment before it. The segment of a loop begins at the *second byte* of the
+/// `loop` instruction: a back edge lands on the opcode and charges the segment after it again, but not one that begins with the opcode.
+///
 /// The cost is the number of instructions in it other than `nop`, `block`, `loop`, `else`, `end`, `try`, `try_table`, `catch`,
-/// `catch_all` and `delegate`
-/// (`drop` counts); a segment of cost 0 has no entry. Dead code is in no segment; code after a loop that never falls through
-/// begins one, though it is unreachable.
+/// `catch_all` and `delegate` (`drop` counts). With a [table](crate::validate::Options::costs) it is instead the sum of their costs
+/// there, and of [`Costs::CALL`](crate::cost::Costs::CALL) for the body's first segment. It saturates. A segment of cost 0 has no entry. A
+/// branch to the function's label does not execute its `end`, and charges no segment that begins there. Dead code is in no segment; code
+/// after a loop that never falls through begins one, though it is unreachable.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Segment {
-    /// Offset of the first instruction.
+    /// Offset of the first instruction or, for that of a loop, after the `loop` opcode.
     pub pc: u32,
     /// Units of fuel.
     pub cost: u32,

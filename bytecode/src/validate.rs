@@ -76,7 +76,8 @@ pub fn parse_with(bytes: Bytes, options: Options) -> Result<Module, InvalidModul
         return Err(InvalidModule::new(IS_COMPONENT, 0));
     }
     if !options.lazy {
-        return threads::validate_all(bytes.len(), options, |start| sections(bytes, options, start));
+        let threads = options.threads;
+        return threads::validate_all(bytes.len(), threads, |start| sections(bytes, options, start));
     }
     let Unfinished { mut module, unvalidated, bodies } = sections(bytes, options, &mut |_| ())?;
     module.bodies = bodies.into_iter().map(Body::unvalidated).collect();

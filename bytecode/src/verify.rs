@@ -9,6 +9,7 @@
 //! The time is that of a walk over the body, and for each write of a local a step for each loop around it.
 
 use crate::body::FuncBody;
+use crate::cost::Costs;
 use crate::instrs::{Instr, Instrs};
 use crate::module::Module;
 use crate::opcodes::{Control, Effect, StackType};
@@ -37,15 +38,16 @@ pub struct Fault {
     pub found: String,
 }
 
-/// Verifies the side table in `body`, the body of the function with index `func` of `module`.
+/// Verifies the side table in `body`, the body of the function with index `func` of `module`, which was validated with these
+/// [`costs`](crate::validate::Options::costs).
 ///
 /// # Errors
 /// The first part that is wrong.
 ///
 /// # Panics
 /// The bytes of the body are not validated code of the module.
-pub fn side_table(module: &Module, func: u32, body: &FuncBody) -> Result<(), Fault> {
-    let mut verifier = Verifier::new(module, module.func_type(func), body);
+pub fn side_table(module: &Module, func: u32, body: &FuncBody, costs: Option<&Costs>) -> Result<(), Fault> {
+    let mut verifier = Verifier::new(module, module.func_type(func), body, costs);
     Instrs::new(module, body.entry, body.end).try_for_each(|instr| verifier.instruction(instr))?;
     verifier.finish()
 }
@@ -137,7 +139,7 @@ struct Verifier<'m> {
     tries: Tries,
     /// The first local for an exception that `rethrow` needs, or the number of locals.
     first_saved: u32,
-    segments: Segments,
+    segments: Segments<'m>,
     max_operands: usize,
     /// Whether a local, a result or a live operand is a vector.
     vectors: bool,
@@ -170,8 +172,8 @@ struct Tries {
 }
 
 /// The fuel segments so far.
-#[derive(Default)]
-struct Segments {
+struct Segments<'m> {
+    costs: Option<&'m Costs>,
     done: Vec<Segment>,
     current: Option<Segment>,
     /// Whether the next instruction begins a segment.
@@ -179,7 +181,8 @@ struct Segments {
 }
 
 impl<'m> Verifier<'m> {
-    fn new(module: &'m Module, ty: &'m FuncType, body: &'m FuncBody) -> Verifier<'m> {
+    fn new(module: &'m Module, ty: &'m FuncType, body: &'m FuncBody, costs: Option<&'m Costs>) -> Verifier<'m> {
+        let first = Segment { pc: body.entry, cost: costs.map_or(0, |_| Costs::CALL) };
         Verifier {
             module,
             body,
@@ -192,7 +195,7 @@ impl<'m> Verifier<'m> {
             loops: Loops::default(),
             tries: Tries::default(),
             first_saved: (body.locals.len() as u32).wrapping_sub(saved_locals(module, body)),
-            segments: Segments { starts: true, ..Segments::default() },
+            segments: Segments { costs, done: Vec::new(), current: Some(first), starts: false },
             max_operands: 0,
             vectors: has_vector(&body.locals) || has_vector(&ty.results),
         }
@@ -379,7 +382,7 @@ impl<'m> Verifier<'m> {
         let (label, places) = (self.walk.blocks[at], self.blocks[self.open[at]]);
         let (params, results) = label.ty.arity(self.module);
         let (target, keep) = match label.kind {
-            BlockKind::Function => (places.end, self.ty.results.len()),
+            BlockKind::Function => (Place { stp: 0, ..places.end }, self.ty.results.len()),
             BlockKind::Loop { .. } => (places.start, params),
             BlockKind::Block | BlockKind::If | BlockKind::Try { .. } | BlockKind::Catch { .. } => (places.end, results),
         };
@@ -534,17 +537,22 @@ impl Tries {
     }
 }
 
-impl Segments {
-    /// Adds an instruction to its segment. A `live` one costs a unit of fuel, unless it is free.
+impl Segments<'_> {
+    /// Adds an instruction to its segment. A `live` one costs what the table has for it or, without a table, a unit unless it is free.
     fn before(&mut self, instr: &Instr<'_>, control: Option<Control>, live: bool) {
-        if self.starts || control == Some(Control::Loop) {
+        if self.starts {
             self.end();
             self.current = Some(Segment { pc: instr.pc, cost: 0 });
         }
         let is_free = matches!(control, Some(Control::Nop | Control::Block | Control::Loop | Control::Else | Control::End))
             || matches!(control, Some(Control::TryTable | Control::Try | Control::Catch | Control::CatchAll | Control::Delegate));
-        if let Some(segment) = &mut self.current {
-            segment.cost += u32::from(live && !is_free);
+        let cost = self.costs.map_or(u32::from(!is_free), |costs| costs.of(instr.op));
+        if let (Some(segment), true) = (&mut self.current, live) {
+            segment.cost = segment.cost.saturating_add(cost);
+        }
+        if control == Some(Control::Loop) {
+            self.end();
+            self.current = Some(Segment { pc: instr.pc + 1, cost: 0 });
         }
     }
 

@@ -8,7 +8,7 @@ fn module(text: &str) -> Module {
     let options = Options { proposals: Proposals::all(), ..Options::default() };
     let module = parse_with(wat::parse_str(text).unwrap().into(), options).unwrap();
     for func in module.imported_funcs..module.funcs.len() as u32 {
-        verify::side_table(&module, func, module.body(func).unwrap()).unwrap_or_else(|fault| panic!("{func}: {fault}"));
+        verify::side_table(&module, func, module.body(func).unwrap(), None).unwrap_or_else(|fault| panic!("{func}: {fault}"));
     }
     module
 }

@@ -1,12 +1,15 @@
 //! Compares the two ways to validate a body: with the acceptor of common instructions, and with wasmparser alone. They must
 //! accept the same bodies, with the same side tables, and refuse the others with the same messages.
 
+use crate::costs;
 use crate::generate::{Program, generate, throwing};
 use crate::rng::Rng;
 use std::collections::HashMap;
 use std::fmt::{Display, Formatter};
 use std::ops::{AddAssign, Range};
+use std::sync::Arc;
 use wasm_encoder::{CodeSection, Encode, RawSection};
+use weir_bytecode::cost::Costs;
 use weir_bytecode::instrs::Reader;
 use weir_bytecode::opcodes::Immediates;
 use weir_bytecode::validate::{InvalidModule, Options, Proposals, parse_with};
@@ -21,9 +24,11 @@ pub struct Accepted {
     pub of: u64,
 }
 
-/// The options with which both ways validate: every proposal, the legacy instructions of exception handling included.
-fn options(accept: bool) -> Options {
-    Options { accept, proposals: Proposals::all(), ..Options::default() }
+/// The options with which both ways validate: every proposal, the legacy instructions of exception handling included. With `costs`, they
+/// have a random table of costs.
+fn options(accept: bool, costs: bool) -> Options {
+    let costs = costs.then(|| Arc::new(Costs::from(&costs::random(1))));
+    Options { accept, costs, proposals: Proposals::all(), ..Options::default() }
 }
 
 impl AddAssign for Accepted {
@@ -33,12 +38,16 @@ impl AddAssign for Accepted {
     }
 }
 
-/// Validates a module in both ways.
+/// Validates a module in both ways, without a table of costs and with one.
 ///
 /// # Errors
 /// A difference.
 pub fn compare(wasm: &[u8]) -> Result<Accepted, String> {
-    let parse = |accept| parse_with(wasm.into(), options(accept));
+    compare_with(wasm, true).and_then(|_| compare_with(wasm, false))
+}
+
+fn compare_with(wasm: &[u8], costs: bool) -> Result<Accepted, String> {
+    let parse = |accept| parse_with(wasm.into(), options(accept, costs));
     let (fast, slow) = match (parse(true), parse(false)) {
         (Ok(fast), Ok(slow)) => (fast, slow),
         (Err(fast), Err(slow)) => return same_error(&fast, &slow).map(|()| Accepted::default()),
@@ -98,7 +107,7 @@ impl Tally {
     /// # Errors
     /// A difference.
     pub fn compare(&mut self, wasm: &[u8], rng: &mut Rng) -> Result<(), String> {
-        let module = parse_with(wasm.into(), options(true)).map_err(|error| error.to_string())?;
+        let module = parse_with(wasm.into(), options(true, false)).map_err(|error| error.to_string())?;
         let bodies = Bodies::of(wasm);
         for (index, body) in module.bodies.iter().enumerate() {
             let func = module.imported_funcs + index as u32;
@@ -117,7 +126,7 @@ impl Tally {
 
     /// Compares one body; returns whether it is valid. `known` is whether the acceptor knows its instructions, as far as can be seen.
     fn body(&mut self, wasm: &[u8], func: u32, known: bool) -> Result<bool, String> {
-        let parse = |accept| parse_with(wasm.into(), Options { lazy: true, ..options(accept) });
+        let parse = |accept| parse_with(wasm.into(), Options { lazy: true, ..options(accept, func % 2 == 1) });
         let (fast, slow) = match (parse(true), parse(false)) {
             (Ok(fast), Ok(slow)) => (fast, slow),
             // An edit of a body's length may damage what follows.
@@ -432,7 +441,7 @@ mod tests {
             let wasm = wat::parse_str(format!("(module (tag $t (param i32 i64)) (tag $u) {func})"));
             let wasm = wasm.unwrap_or_else(|error| panic!("{func}: {error}"));
             assert_eq!(compare(&wasm), Ok(Accepted::default()), "{func}");
-            assert!(parse_with(wasm.into(), options(true)).is_err(), "{func}");
+            assert!(parse_with(wasm.into(), options(true, false)).is_err(), "{func}");
         }
     }
 

@@ -1,6 +1,7 @@
 //! Runs one program on several engines and compares everything that a host can observe: results, traps, globals, memory
 //! and, where it is counted, fuel.
 
+use crate::costs;
 use crate::crossings;
 use crate::engines::engine;
 use crate::failure::reasons;
@@ -217,7 +218,7 @@ impl fmt::Display for Mismatch {
 /// The size of a comparison in which all subjects agreed.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Agreement {
-    /// Instructions executed, counted by fuel.
+    /// The fuel that the calls used. That is the number of instructions, unless the program runs with a [table of costs](costs::seed).
     pub executed: u64,
     /// The number of calls.
     pub calls: usize,
@@ -246,7 +247,8 @@ impl std::ops::AddAssign for Agreement {
 }
 
 /// Verifies a program's side tables, and compares the first tier with wasmi and with all other `tiers`: without fuel,
-/// with ample fuel and, if the program uses any, with `share` / 256 of the fuel of its longest call.
+/// with ample fuel and, if the program uses any, with `share` / 256 of the fuel of its longest call. A third of all programs has a random
+/// [table of costs](costs::seed).
 ///
 /// A program beyond wasmi is compared on the tiers alone. The meaning of its special operations is then Weir's own
 /// definition in every tier; the specification suite has independent expectations for those.
@@ -299,6 +301,9 @@ impl Metered<'_> {
         let mut config = config.clone();
         // Code that polls is compared in `suspended`.
         config.consume_fuel(true).async_support(false);
+        if let Some(seed) = costs::seed(&program.wasm) {
+            config.operator_cost(costs::random(seed));
+        }
         let module = weir_module(program, &config, tier.profile).map_err(|error| failed(&tier.name, error))?;
         Ok(Metered { tier: &tier.name, module })
     }

@@ -17,7 +17,7 @@ fn verify_all(modules: impl Iterator<Item = (String, Vec<u8>)>) -> (Verified, Ac
     for (place, bytes) in modules {
         accepted += acceptance::compare(&bytes).unwrap_or_else(|error| panic!("{place}: {error}"));
         let Ok(module) = validate::parse(bytes.into()) else { continue };
-        sum += verify(&module).unwrap_or_else(|error| panic!("{place}: {error}"));
+        sum += verify(&module, None).unwrap_or_else(|error| panic!("{place}: {error}"));
     }
     println!("{sum:?}, {accepted:?}");
     (sum, accepted)
@@ -170,7 +170,7 @@ fn damage_is_found() {
     owners.sort_unstable();
     owners.dedup();
     assert_eq!(owners, ["br", "br_if", "br_on_non_null", "br_on_null", "br_table", "else", "if", "loop"]);
-    verify(&module).unwrap();
+    verify(&module, None).unwrap();
     let mut tried: BTreeMap<&str, usize> = BTreeMap::new();
     for (func, body) in (module.imported_funcs..).zip(&module.bodies) {
         for (name, damage) in DAMAGES {
@@ -179,7 +179,7 @@ fn damage_is_found() {
                 let Some(is_damaged) = damage(&mut damaged, index) else { break };
                 if is_damaged {
                     *tried.entry(name).or_default() += 1;
-                    let found = side_table(&module, func, &damaged);
+                    let found = side_table(&module, func, &damaged, None);
                     assert!(found.is_err(), "function {func}, part {index}: nothing finds {name}");
                 }
             }
@@ -198,7 +198,7 @@ fn heights_of_loops_are_verified() {
     assert_eq!(damaged.loops.iter().map(|info| info.height).collect::<Vec<_>>(), [1, 1]);
     for index in 0..2 {
         damaged.loops[index].height += 1;
-        assert!(side_table(&module, module.imported_funcs + 1, &damaged).is_err(), "loop {index}");
+        assert!(side_table(&module, module.imported_funcs + 1, &damaged, None).is_err(), "loop {index}");
         damaged.loops[index].height -= 1;
     }
 }
@@ -208,7 +208,7 @@ fn heights_of_loops_are_verified() {
 fn tables_without_work() {
     let bytes = wat::parse_str(BRANCHES).unwrap();
     let module = parse_with(bytes.into(), Options { work: false, ..Options::default() }).unwrap();
-    verify(&module).unwrap();
+    verify(&module, None).unwrap();
     assert!(module.bodies.iter().all(|body| body.work == 1));
 }
 

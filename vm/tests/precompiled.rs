@@ -8,8 +8,8 @@ use std::fs::{self, File};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use weir::{
-    Caller, Config, Engine, ExternRef, Inlining, Linker, Module, ModuleVersionStrategy, OptLevel, Precompiled, Rooted, Store,
-    Tier, Trap, Unavailable,
+    Caller, Config, Engine, ExternRef, Inlining, Linker, Module, ModuleVersionStrategy, OperatorCost, OptLevel, Precompiled,
+    Rooted, Store, Tier, Trap, Unavailable,
 };
 
 /// A module whose code has an entry in every table: cells, signatures, traps, calls, landings, handlers, roots, loops, vectors, data,
@@ -214,10 +214,12 @@ fn a_file_that_changes_while_it_is_used_changes_no_result() {
 #[test]
 fn the_settings_that_change_code_are_part_of_the_identity() {
     type Set = fn(&mut Config);
-    let settings: [(&str, Set); 11] = [
+    let settings: [(&str, Set); 13] = [
         ("signals", |config| _ = config.signals_based_traps(false)),
         ("guards", |config| _ = config.memory_reservation(0)),
         ("fuel", |config| _ = config.consume_fuel(true)),
+        ("costs", |config| _ = config.consume_fuel(true).operator_cost(OperatorCost::new())),
+        ("other costs", |config| _ = config.consume_fuel(true).operator_cost(OperatorCost { Nop: 1, ..OperatorCost::new() })),
         ("epochs", |config| _ = config.epoch_interruption(true)),
         ("NaNs", |config| _ = config.cranelift_nan_canonicalization(true)),
         ("passes", |config| _ = config.passes_off(&["gvn"])),

@@ -100,7 +100,10 @@ impl Acceptor {
         self.len = 0;
         self.blocks.clear();
         self.open(signatures, BlockKind::Block, signature.without_params());
-        self.instructions(code, signatures, at, builder)?;
+        match &code.unvalidated.options.costs {
+            None => self.instructions::<false>(code, signatures, at, builder, &[0; 0x100])?,
+            Some(costs) => self.instructions::<true>(code, signatures, at, builder, costs.of_bytes())?,
+        }
         Some(entry)
     }
 
@@ -118,14 +121,23 @@ impl Acceptor {
         Some(())
     }
 
-    /// Validates the instructions from `at` up to the end of its bytes.
-    fn instructions(&mut self, code: &Code<'_>, signatures: &Signatures, at: Cursor<'_>, builder: &mut Builder) -> Option<()> {
+    /// Validates the instructions from `at` up to the end of its bytes. If they are `PRICED`, `costs` has the costs of those without a
+    /// prefix; otherwise each in a straight line costs 1.
+    fn instructions<const PRICED: bool>(
+        &mut self,
+        code: &Code<'_>,
+        signatures: &Signatures,
+        at: Cursor<'_>,
+        builder: &mut Builder,
+        costs: &[u8; 0x100],
+    ) -> Option<()> {
         let mut run = Straight::enter(self, builder, at);
         loop {
             let pc = run.at.at as u32;
             let opcode = run.at.byte()?;
             let row = &ROWS[opcode as usize];
-            run.cost += 1;
+            let cost = if PRICED { u64::from(costs[opcode as usize]) } else { 1 };
+            run.cost += cost;
             match row.kind {
                 Kind::Unary => {
                     run.pop(self, row.operands[0])?;
@@ -242,7 +254,7 @@ impl Acceptor {
                 Kind::Prefix => {
                     let (class, rows) = if opcode == 0xFC { (Class::Plain, 0x100..0x200) } else { (Class::Vector, 0x200..0x400) };
                     let row = ROWS[rows].get(run.at.u32()? as usize)?;
-                    let mut at = run.leave(self, builder);
+                    let mut at = run.leave(self, builder, cost);
                     let before = self.height();
                     self.prefixed(signatures, &mut at, row)?;
                     builder.instruction(code, Step { class, pc, next: at.at as u32, before });
@@ -250,7 +262,7 @@ impl Acceptor {
                     run = Straight::enter(self, builder, at);
                 }
                 Kind::Control => {
-                    let mut at = run.leave(self, builder);
+                    let mut at = run.leave(self, builder, cost);
                     let before = self.height();
                     let class = self.control(code, signatures, &mut at, CONTROLS[opcode as usize])?;
                     builder.instruction(code, Step { class, pc, next: at.at as u32, before });
@@ -547,8 +559,8 @@ struct Straight<'a> {
     len: usize,
     /// The length beyond which the stack has more operands than ever before in this body.
     highest: usize,
-    /// Instructions since its beginning.
-    cost: u32,
+    /// The cost of the instructions since its beginning. 64 bits hold that of any module, so that the sum saturates as the builder's does.
+    cost: u64,
 }
 
 impl<'a> Straight<'a> {
@@ -558,11 +570,11 @@ impl<'a> Straight<'a> {
         Straight { at, len: stacks.len, highest: builder.max_operands() as usize + stacks.blocks.len(), cost: 0 }
     }
 
-    /// Ends before the instruction whose opcode has been read; returns the place after the opcode.
+    /// Ends before the instruction whose opcode has been read, and whose `cost` has been added; returns the place after the opcode.
     #[inline(always)]
-    fn leave(self, stacks: &mut Acceptor, builder: &mut Builder) -> Cursor<'a> {
+    fn leave(self, stacks: &mut Acceptor, builder: &mut Builder, cost: u64) -> Cursor<'a> {
         stacks.len = self.len;
-        builder.plain(self.cost - 1);
+        builder.plain(u32::try_from(self.cost - cost).unwrap_or(u32::MAX));
         self.at
     }
 

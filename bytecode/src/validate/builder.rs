@@ -14,6 +14,7 @@ mod exceptions;
 use super::code::Code;
 use super::tables::{Placed, Tables, add};
 use super::work::{Around, Weights, Work};
+use crate::cost::Costs;
 use crate::opcodes::{CallKind, Control, Effect, Opcode, StackType};
 use crate::reader::{Labels, Reader};
 use crate::sidetable::{BranchEntry, Handler, LocalSet, LoopInfo, NO_REGION, Segment, TryRegion};
@@ -22,7 +23,7 @@ use crate::types::{FuncType, ValType, has_vector};
 /// The class of an instruction, as far as the side table depends on it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Class {
-    /// Costs one unit of fuel and has no other effect on the side table.
+    /// Costs fuel and has no other effect on the side table.
     Plain,
     Nop,
     Block,
@@ -60,6 +61,18 @@ pub(super) enum Class {
 }
 
 impl Class {
+    /// What an instruction costs in an engine without a table of costs.
+    #[inline]
+    const fn cost(self) -> u32 {
+        match self {
+            Class::Nop | Class::Block | Class::Loop | Class::Else | Class::End => 0,
+            Class::TryTable | Class::Try | Class::Catch | Class::CatchAll | Class::Delegate => 0,
+            Class::Plain | Class::If | Class::Br | Class::BrIf | Class::BrTable | Class::BrOnNull | Class::BrOnNonNull => 1,
+            Class::Call | Class::CallIndirect | Class::ReturnCall | Class::ReturnCallIndirect | Class::Stop => 1,
+            Class::Throw | Class::ThrowRef | Class::Rethrow | Class::Write | Class::Global | Class::Vector => 1,
+        }
+    }
+
     /// The class of the instructions that begin with `byte`, or `None` if TABLE 1 has none.
     #[inline]
     pub fn of(byte: u8) -> Option<Class> {
@@ -275,7 +288,8 @@ impl Builder {
         self.labels.clear();
         self.locals = locals.len() as u32;
         self.live = true;
-        (self.segment_pc, self.segment_cost) = (entry, 0);
+        self.segment_pc = entry;
+        self.segment_cost = if code.unvalidated.options.costs.is_some() { Costs::CALL } else { 0 };
         self.work = Work::begin(entry);
         self.open_loops.clear();
         self.writes.clear();
@@ -291,16 +305,16 @@ impl Builder {
     #[inline]
     pub fn instruction(&mut self, code: &Code<'_>, step: Step) {
         if step.class == Class::Plain {
-            self.charge();
+            self.charge(code, step);
         } else {
             self.special(code, step);
         }
     }
 
-    /// Processes this many instructions of class [`Class::Plain`], or that [write a local](Self::local_write).
+    /// Processes instructions of class [`Class::Plain`], or that [write a local](Self::local_write), which cost this much together.
     #[inline]
-    pub fn plain(&mut self, count: u32) {
-        self.segment_cost += if self.live { count } else { 0 };
+    pub fn plain(&mut self, cost: u32) {
+        self.segment_cost = self.segment_cost.saturating_add(if self.live { cost } else { 0 });
     }
 
     /// Records that an instruction writes a local.
@@ -367,22 +381,15 @@ impl Builder {
     fn special(&mut self, code: &Code<'_>, step: Step) {
         let Step { class, pc, next, before, .. } = step;
         let mut immediates = Reader { bytes: code.bytes, at: pc as usize + 1 };
-        // `else` and `end` cost nothing and are as live as their block, `nop`, `block` and `loop` cost nothing; all others count.
+        // A `loop` belongs to the segment before it: it is executed when control enters it, and not by back edges.
+        self.charge(code, step);
         match class {
-            Class::Plain | Class::Nop => return,
-            Class::Block => return self.open(LabelKind::Block, before, immediates.block_type().arity_in(code.types)),
-            Class::Loop => return self.open_loop(pc, before, immediates.block_type().arity_in(code.types)),
-            Class::Else => return self.begin_else(pc, next, before),
-            Class::End => return self.end(pc, next),
-            Class::TryTable | Class::Try | Class::Catch | Class::CatchAll | Class::Delegate => {
-                return self.exception_block(code, step);
-            }
-            Class::Throw | Class::ThrowRef | Class::Rethrow => self.charge(),
-            Class::If | Class::Br | Class::BrIf | Class::BrTable | Class::BrOnNull | Class::BrOnNonNull => self.charge(),
-            Class::Call | Class::CallIndirect | Class::ReturnCall | Class::ReturnCallIndirect | Class::Stop => self.charge(),
-            Class::Write | Class::Global | Class::Vector => self.charge(),
-        }
-        match class {
+            Class::Plain | Class::Nop => {}
+            Class::Block => self.open(LabelKind::Block, before, immediates.block_type().arity_in(code.types)),
+            Class::Loop => self.open_loop(pc, before, immediates.block_type().arity_in(code.types)),
+            Class::Else => self.begin_else(pc, next, before),
+            Class::End => self.end(pc, next),
+            Class::TryTable | Class::Try | Class::Catch | Class::CatchAll | Class::Delegate => self.exception_block(code, step),
             Class::Write if self.live => self.write(|| immediates.u32()),
             Class::Write => {}
             Class::Vector => self.wide = true,
@@ -434,15 +441,19 @@ impl Builder {
                 self.work.stop(next);
                 self.live = false;
             }
-            // Handled above.
-            Class::Plain | Class::Nop | Class::Block | Class::Loop | Class::Else | Class::End => {}
-            Class::TryTable | Class::Try | Class::Catch | Class::CatchAll | Class::Delegate => {}
         }
     }
 
+    /// Adds the cost of an instruction to the current segment, unless it is dead.
     #[inline]
-    fn charge(&mut self) {
-        self.segment_cost += u32::from(self.live);
+    fn charge(&mut self, code: &Code<'_>, step: Step) {
+        if self.live {
+            let cost = match &code.unvalidated.options.costs {
+                None => step.class.cost(),
+                Some(costs) => costs.at(code.bytes, step.pc),
+            };
+            self.segment_cost = self.segment_cost.saturating_add(cost);
+        }
     }
 
     /// Ends the current segment; the next one begins at `pc`.
@@ -492,7 +503,7 @@ impl Builder {
     }
 
     fn open_loop(&mut self, pc: u32, operands: u32, arity: (usize, usize)) {
-        self.begin_segment(pc);
+        self.begin_segment(pc + 1);
         let around = self.work.open_loop(pc);
         let index = self.loops.len() as u32;
         let parent = self.open_loops.last().map(|open| open.index);
@@ -508,8 +519,7 @@ impl Builder {
     fn end(&mut self, pc: u32, next: u32) {
         let Some(label) = self.labels.pop() else { return };
         // The function's own label is its final `end`, which returns.
-        let target = if self.labels.is_empty() { pc } else { next };
-        let stp = self.branches.len() as u32;
+        let (target, stp) = if self.labels.is_empty() { (pc, 0) } else { (next, self.branches.len() as u32) };
         let mut open = label.open_entries;
         while open != NO_ENTRY {
             let entry = &mut self.branches[open as usize];

@@ -1,5 +1,7 @@
 //! Options of validation.
 
+use crate::cost::Costs;
+use std::sync::Arc;
 pub use wasmparser::WasmFeatures;
 
 /// The proposals whose instructions are all in TABLE 1 and whose types are all in [`crate::types`], without the legacy instructions of
@@ -108,7 +110,7 @@ impl Proposals {
 }
 
 /// Options of validation.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Options {
     /// Maximum number of threads that validate function bodies, including this one; small modules use fewer.
     pub threads: usize,
@@ -122,24 +124,27 @@ pub struct Options {
     pub work: bool,
     /// Whether to find the [fuel segments](crate::sidetable::Segment), which only engines that meter fuel need.
     pub segments: bool,
+    /// What segments cost, if each instruction does not cost what [`Segment`](crate::sidetable::Segment) states.
+    pub costs: Option<Arc<Costs>>,
     /// What modules may use.
     pub proposals: Proposals,
 }
 
 impl Options {
     /// The proposals that are on.
-    pub(super) fn features(self) -> WasmFeatures {
+    pub(super) fn features(&self) -> WasmFeatures {
         self.proposals.0
     }
 
     /// Whether the acceptor validates bodies. It knows the instructions of every proposal.
-    pub(super) fn accepts(self) -> bool {
+    pub(super) fn accepts(&self) -> bool {
         self.accept && self.proposals.0.contains(FEATURES)
     }
 }
 
 impl Default for Options {
     fn default() -> Options {
-        Options { threads: 1, lazy: false, accept: true, work: true, segments: true, proposals: Proposals::default() }
+        let proposals = Proposals::default();
+        Options { threads: 1, lazy: false, accept: true, work: true, segments: true, costs: None, proposals }
     }
 }

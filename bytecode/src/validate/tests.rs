@@ -35,11 +35,17 @@ fn entry(pc: u32, stp: u32, keep: u32, drop: u32) -> BranchEntry {
     BranchEntry { pc, stp, keep, drop }
 }
 
-/// The segments of function 0 as (index of the instruction at the head, cost).
+/// The segments of function 0 as (index of the instruction at the head, cost). That of a loop begins within the `loop` instruction.
 fn segments(module: &Module) -> Vec<(usize, u32)> {
     let body = &module.bodies[0];
     let pcs: Vec<u32> = Instrs::new(module, body.entry, body.end).map(|instr| instr.pc).collect();
-    body.segments.iter().map(|s| (pcs.binary_search(&s.pc).expect("a segment begins at an instruction"), s.cost)).collect()
+    let place = |pc: u32| {
+        pcs.binary_search(&pc).unwrap_or_else(|after| {
+            assert!(body.loop_at(pc - 1).is_some(), "a segment begins at an instruction, or after the opcode of a loop");
+            after - 1
+        })
+    };
+    body.segments.iter().map(|s| (place(s.pc), s.cost)).collect()
 }
 
 fn assigned(module: &Module) -> Vec<LocalSet> {
@@ -81,7 +87,7 @@ fn branches_out_of_nested_blocks_drop_what_lies_between() {
 fn the_functions_own_label_is_its_final_end() {
     let m = function("(param i32) (result i64 i64) i32.const 0 i64.const 1 i64.const 2 local.get 0 br_if 0 br 0");
     let end = *pcs(&m, "end").last().unwrap();
-    assert_eq!(&*m.bodies[0].branches, [entry(end, 2, 2, 1), entry(end, 2, 2, 1)]);
+    assert_eq!(&*m.bodies[0].branches, [entry(end, 0, 2, 1), entry(end, 0, 2, 1)]);
     assert_eq!(end + 1, m.bodies[0].end);
 }
 
@@ -156,7 +162,7 @@ fn br_table_owns_an_entry_per_label_and_one_for_the_default() {
             entry(head, 0, 0, 0),
             entry(ends[2] + 1, 6, 0, 0),
             entry(ends[0] + 1, 6, 0, 0),
-            entry(ends[3], 6, 0, 0),
+            entry(ends[3], 0, 0, 0),
         ]
     );
 }
@@ -190,7 +196,7 @@ fn dead_branches_own_entries_that_lead_to_themselves() {
             entry(br_table[0], 7, 0, 0),
             entry(br_table[0], 7, 0, 0),
             entry(br_table[0], 7, 0, 0),
-            entry(ends[3], 11, 0, 0),
+            entry(ends[3], 0, 0, 0),
         ]
     );
     assert_eq!(assigned(&m), [only(&[])], "dead code writes nothing");
@@ -219,7 +225,7 @@ fn code_is_live_again_after_else_and_end() {
             // The first arm's end is dead, and so is its jump over the second.
             entry(else_pc, 1, 0, 0),
             entry(ends[0] + 1, 3, 1, 0),
-            entry(ends[1], 4, 1, 0),
+            entry(ends[1], 0, 1, 0),
         ]
     );
 }
@@ -684,7 +690,8 @@ fn check_consistent(m: &Module) {
             }
         }
         assert!(body.segments.is_sorted_by(|a, b| a.pc < b.pc));
-        assert!(body.segments.iter().all(|segment| at_instr(segment.pc) && segment.cost > 0));
+        let begins = |pc: u32| at_instr(pc) || body.loop_at(pc - 1).is_some();
+        assert!(body.segments.iter().all(|segment| begins(segment.pc) && segment.cost > 0));
         assert!(body.loops.is_sorted_by(|a, b| a.pc < b.pc));
         assert_eq!(entries_owned(m, body), body.branches.len());
     }

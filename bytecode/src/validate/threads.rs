@@ -3,7 +3,6 @@
 use super::bodies::Worker;
 use super::code::Unvalidated;
 use super::invalid::InvalidModule;
-use super::options::Options;
 use super::tables::Placed;
 use crate::body::Body;
 use crate::module::Module;
@@ -28,7 +27,7 @@ pub(super) struct Unfinished {
     pub bodies: Vec<Range<u32>>,
 }
 
-/// A module of at most `len` bytes that `sections` returns without its bodies, with its bodies, validated as the options say. As soon as
+/// A module of at most `len` bytes that `sections` returns without its bodies, with its bodies, validated by at most `most` threads. As soon as
 /// `sections` has found the code section, it calls its argument with the section's bytes, so that the threads that will help start
 /// while it reads on: that takes 0.2 ms.
 ///
@@ -36,10 +35,10 @@ pub(super) struct Unfinished {
 /// Those of `sections`, and the first body that is invalid.
 pub(super) fn validate_all(
     len: usize,
-    options: Options,
+    most: usize,
     sections: impl FnOnce(&mut dyn FnMut(usize)) -> Result<Unfinished, InvalidModule>,
 ) -> Result<Module, InvalidModule> {
-    let threads = |bytes: usize| options.threads.min(bytes / BYTES_PER_THREAD);
+    let threads = |bytes: usize| most.min(bytes / BYTES_PER_THREAD);
     if threads(len) <= 1 {
         let batches = Batches::new(sections(&mut |_| ())?, 1);
         let validated = batches.validate();

@@ -160,8 +160,8 @@
 //!
 //! With fuel on, the head of each segment (see `weir_bytecode::sidetable::Segment`) does
 //! `fuel -= cost; if fuel < 0 { trap OutOfFuel }`, before any effect of the segment. Nothing is refunded, and the
-//! counter stays negative. A bulk operation (`memory.copy` …, `memory.grow` excepted) charges `length / 64` more
-//! in its helper, before its effect. With fuel off, no code is emitted for it.
+//! counter stays negative. A bulk operation (`memory.copy` …; `memory.grow` and `table.grow` too, if the embedder has a table of costs)
+//! charges more for its length in its helper, before its effect. With fuel off, no code is emitted for it.
 //!
 //! # Polls
 //!

@@ -186,20 +186,21 @@ impl Compiler<'_> {
         self.unlock();
     }
 
-    /// Charges the fuel segment that begins at the current instruction, if one does and if code charges fuel.
+    /// Charges the fuel segment that begins at `pc`, which is the current instruction, or after the current `loop` opcode; if one does and
+    /// if code charges fuel.
     #[inline]
-    pub fn charge(&mut self) {
+    pub fn charge(&mut self, pc: u32) {
         if self.request.options.fuel {
-            self.charge_segment();
+            self.charge_segment(pc);
         }
     }
 
-    fn charge_segment(&mut self) {
+    fn charge_segment(&mut self, pc: u32) {
         // Segments of unreachable code have been skipped.
-        while self.body.segments.get(self.segment).is_some_and(|segment| segment.pc < self.pc) {
+        while self.body.segments.get(self.segment).is_some_and(|segment| segment.pc < pc) {
             self.segment += 1;
         }
-        let Some(segment) = self.body.segments.get(self.segment).filter(|segment| segment.pc == self.pc) else { return };
+        let Some(segment) = self.body.segments.get(self.segment).filter(|segment| segment.pc == pc) else { return };
         self.segment += 1;
         let store = Mem::at(abi::INSTANCE, offset_of!(InstanceCtx, store) as i32);
         self.emit(&Inst::new(Asm::Mov, Width::Q).dst(SCRATCH).mem(store));

@@ -40,9 +40,7 @@ impl<'c> Compiler<'c> {
                 self.skip(op);
                 continue;
             }
-            if op != Opcode::Loop {
-                self.charge();
-            }
+            self.charge(self.pc);
             // The most frequent instructions emit nothing and lock no register: calling `instruction` would cost more than they do.
             if op == Opcode::LocalGet {
                 let local = self.reader.u32();
@@ -196,7 +194,7 @@ impl<'c> Compiler<'c> {
             self.tick(index as u32);
         }
         self.poll();
-        self.charge();
+        self.charge(self.pc + 1);
     }
 
     /// Compiles an `if` on the flags.

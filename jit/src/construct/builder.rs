@@ -209,15 +209,15 @@ impl<'a, 'm> Builder<'a, 'm> {
         value
     }
 
-    /// Charges the fuel segment that starts with the current instruction, if one does.
-    pub(super) fn charge(&mut self) {
+    /// Charges the fuel segment that begins at `pc`, which is the current instruction, or after the current `loop` opcode; if one does.
+    pub(super) fn charge(&mut self, pc: u32) {
         if !self.options.fuel {
             return;
         }
         let rest = &self.body.segments[self.segment..];
-        self.segment += rest.iter().take_while(|segment| segment.pc < self.pc).count();
+        self.segment += rest.iter().take_while(|segment| segment.pc < pc).count();
         if let Some(segment) = self.body.segments.get(self.segment)
-            && segment.pc == self.pc
+            && segment.pc == pc
         {
             self.emit(Op::Fuel, Type::Void, 0, u64::from(segment.cost), &[]);
         }

@@ -65,7 +65,7 @@ impl Builder<'_, '_> {
             self.emit(Op::Poll, Type::Void, 0, 0, &[]);
         }
         if self.options.fuel {
-            self.charge();
+            self.charge(self.pc + 1);
         }
     }
 

@@ -137,8 +137,8 @@ impl<'a, 'm> Builder<'a, 'm> {
         reason = "TABLE 2, `vector` and `is_other` have the others, which is checked below"
     )]
     fn step(&mut self, op: Opcode, code: &mut Reader<'_>) -> Result<(), Refusal> {
-        if self.options.fuel && op != Opcode::Loop {
-            self.charge();
+        if self.options.fuel {
+            self.charge(self.pc);
         }
         match op {
             Opcode::Block => self.open_block(code.block_type()),

@@ -36,6 +36,7 @@ pub const PARTS: &[Part] = &[
     ("a custom limiter", |_| (), custom_limiter),
     ("threads", |_| (), threads),
     ("fuel", |config| _ = config.consume_fuel(true), fuel),
+    ("costs of instructions", |config| _ = config.consume_fuel(true).operator_cost(COSTS), costs_of_instructions),
     ("errors of anyhow", |_| (), settings::errors_of_anyhow),
     ("proposals", |_| (), settings::proposals),
     ("settings", settings::settings, |_| Ok(())),
@@ -696,6 +697,20 @@ fn fuel(engine: &Engine) -> Result<()> {
     store.set_fuel(1_000)?;
     let error = spin.call(&mut store, i64::MAX).unwrap_err();
     assert_eq!((error.downcast_ref::<Trap>(), store.get_fuel()?), (Some(&Trap::OutOfFuel), 0));
+    Ok(())
+}
+
+const COSTS: OperatorCost = OperatorCost { I64Sub: 7, Loop: 5, End: 2, ..OperatorCost::new() };
+
+fn costs_of_instructions(engine: &Engine) -> Result<()> {
+    let (mut store, instance) = instance(engine, (), SPIN)?;
+    let spin = instance.get_typed_func::<i64, ()>(&mut store, "spin")?;
+    for rounds in [1, 10, 1_000] {
+        store.set_fuel(100_000)?;
+        spin.call(&mut store, rounds as i64)?;
+        // A unit for the call, the loop and two ends; and in each round a subtraction and seven instructions of a unit.
+        assert_eq!(100_000 - store.get_fuel()?, 1 + 5 + 2 * 2 + rounds * (7 + 7));
+    }
     Ok(())
 }
 

@@ -1,6 +1,8 @@
 //! Compares modules of wasm-smith that throw and catch, on the crate wasmtime and on each tier of Weir: results, traps, exceptions that
 //! nothing catches with their tags and payloads, and the final globals, tables and memories.
 //!
+//! With `--fuel` they also compare the fuel of each call, with a random table of costs for each module.
+//!
 //! Modules have everything that both support, and wasm-smith makes: tail calls, reference types, several results, vectors, 64-bit
 //! memories and tables, several memories, wide arithmetic. The output counts the modules that threw and caught, and the program
 //! fails if these are too few for a comparison of exceptions.
@@ -11,6 +13,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use weir::Tier;
 
+mod costs;
 #[path = "../../src/engines.rs"]
 #[allow(dead_code, reason = "the tests of the workspace use all of it")]
 mod engines;
@@ -54,6 +57,9 @@ struct Options {
     /// The seed of the first module; the next ones follow
     #[arg(long, value_name = "SEED", default_value_t = 0)]
     seed: u64,
+    /// Compare fuel, with a random table of costs for each module
+    #[arg(long)]
+    fuel: bool,
     /// Only tiers whose name contains this
     #[arg(long = "tier", value_name = "NAME", default_value = "")]
     tier: String,
@@ -74,14 +80,18 @@ fn main() -> ExitCode {
     }
 }
 
-fn wasmtime_engine() -> wasmtime::Engine {
+/// An engine, which counts fuel with the costs of this seed if there is one.
+fn wasmtime_engine(costs: Option<u64>) -> wasmtime::Engine {
     let mut config = wasmtime::Config::new();
     config.wasm_wide_arithmetic(true).wasm_custom_page_sizes(true).max_wasm_stack(STACK).async_stack_size(THREAD_STACK);
+    if let Some(seed) = costs {
+        config.consume_fuel(true).operator_cost(costs::wasmtimes(seed));
+    }
     wasmtime::Engine::new(&config).expect("a valid configuration")
 }
 
 /// Each tier by its name. All but the first move every object at every safepoint for every second seed.
-fn tiers(asked: &str, seed: u64) -> Vec<(&'static str, weir::Engine)> {
+fn tiers(asked: &str, seed: u64, costs: Option<u64>) -> Vec<(&'static str, weir::Engine)> {
     let tiers = [
         ("interpreter", Tier::Interpreter),
         ("native", Tier::Native),
@@ -91,13 +101,16 @@ fn tiers(asked: &str, seed: u64) -> Vec<(&'static str, weir::Engine)> {
         ("auto", Tier::Auto),
     ];
     let asked = tiers.into_iter().filter(|(name, _)| name.contains(asked));
-    asked.map(|(name, tier)| (name, weir_engine(tier, tier != Tier::Interpreter && seed % 2 == 1))).collect()
+    asked.map(|(name, tier)| (name, weir_engine(tier, tier != Tier::Interpreter && seed % 2 == 1, costs))).collect()
 }
 
-fn weir_engine(tier: Tier, gc_stress: bool) -> weir::Engine {
+fn weir_engine(tier: Tier, gc_stress: bool, costs: Option<u64>) -> weir::Engine {
     let mut config = weir::Config::new();
     config.wasm_wide_arithmetic(true).wasm_custom_page_sizes(true).max_wasm_stack(STACK).value_stack_size(STACK);
     config.tier(tier).synchronous_compilation(true).gc_stress(gc_stress);
+    if let Some(seed) = costs {
+        config.consume_fuel(true).operator_cost(costs::weirs(seed));
+    }
     if tier == Tier::Auto {
         config.tier_up_threshold(Some(3));
     }
@@ -118,6 +131,8 @@ struct Totals {
     /// The calls that returned, trapped, threw, and failed otherwise.
     ends: [u64; 4],
     compared: u64,
+    /// The calls whose fuel was compared.
+    fuel: u64,
 }
 
 impl Totals {
@@ -146,14 +161,17 @@ impl Totals {
 }
 
 fn compare(options: &Options) -> ExitCode {
-    let wasmtime = wasmtime_engine();
-    let interpreter = weir_engine(Tier::Interpreter, false);
+    let mut wasmtime = wasmtime_engine(None);
+    let interpreter = weir_engine(Tier::Interpreter, false, None);
     let mut totals = Totals::default();
     for seed in options.seed..options.seed + options.count {
         if options.trace {
             eprintln!("seed {seed}");
         }
         let Some(wasm) = module::module(seed) else { continue };
+        if options.fuel {
+            wasmtime = wasmtime_engine(Some(seed));
+        }
         let found = compare_one(options, seed, &wasm, &wasmtime, &interpreter, &mut totals);
         if let Err(difference) = found {
             totals.differences += 1;
@@ -167,12 +185,15 @@ fn compare(options: &Options) -> ExitCode {
             }
         }
     }
-    let Totals { modules, differences, threw, caught, throws, ends, compared } = totals;
+    let Totals { modules, differences, threw, caught, throws, ends, compared, fuel } = totals;
     let percent = |part: u64| part as f64 * 100.0 / modules.max(1) as f64;
     println!("{modules} modules, {compared} runs on Weir compared with wasmtime, {differences} differences");
     println!("{threw} modules threw ({:.1} %), {caught} caught ({:.1} %)", percent(threw), percent(caught));
     println!("{} exceptions thrown, at least {} of them caught", throws[0], throws[1]);
     println!("calls: {} returned, {} trapped, {} threw, {} failed otherwise", ends[0], ends[1], ends[2], ends[3]);
+    if options.fuel {
+        println!("the fuel of {fuel} calls was compared, on each tier");
+    }
     if totals.pass() {
         return ExitCode::SUCCESS;
     }
@@ -190,18 +211,22 @@ fn compare_one(
     interpreter: &weir::Engine,
     totals: &mut Totals,
 ) -> Result<(), String> {
+    let counting = module::counting(wasm)?;
+    // Only where throws are counted is it known in which calls nothing was thrown.
+    let wasm = if options.fuel { &counting } else { wasm };
     let expected = theirs::run::run(wasmtime, wasm, seed).map_err(|error| format!("wasmtime: {error:?}"))?;
-    for (name, engine) in tiers(&options.tier, seed) {
+    totals.fuel += expected.fuel.iter().flatten().count() as u64;
+    for (name, engine) in tiers(&options.tier, seed, options.fuel.then_some(seed)) {
         let found = ours::run::run(&engine, wasm, seed).map_err(|error| format!("{name}: {error:?}"))?;
         if let Some(difference) = expected.difference(&found) {
             return Err(format!("{name} (second): {difference}"));
         }
         totals.compared += 1;
     }
-    let counting = module::counting(wasm)?;
     let counted = ours::run::run(interpreter, &counting, seed).map_err(|error| format!("the module that counts: {error:?}"))?;
     totals.add(&counted);
-    if counted.calls != expected.calls {
+    // Without fuel, growth that costs more than any call has succeeds.
+    if !options.fuel && counted.calls != expected.calls {
         return Err("the module that counts ends calls in other ways".into());
     }
     Ok(())

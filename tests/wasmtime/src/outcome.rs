@@ -50,6 +50,8 @@ pub struct Outcome {
     pub elements: Vec<Value>,
     pub memories: Vec<Vec<u8>>,
     pub throws: Throws,
+    /// The fuel of each call that returned and in which nothing was thrown, if fuel is counted.
+    pub fuel: Vec<Option<u64>>,
 }
 
 impl Outcome {
@@ -62,6 +64,11 @@ impl Outcome {
         }
         if self.calls.len() != other.calls.len() {
             return Some(format!("{} calls, {} calls", self.calls.len(), other.calls.len()));
+        }
+        for (index, (a, b)) in self.fuel.iter().zip(&other.fuel).enumerate() {
+            if a != b {
+                return Some(format!("the fuel of call {index}: {a:?}, {b:?}"));
+            }
         }
         if self.globals != other.globals {
             return Some(format!("globals: {:x?}, {:x?}", self.globals, other.globals));

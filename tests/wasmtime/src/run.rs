@@ -14,6 +14,8 @@ use std::slice::from_ref;
 /// The limit of each memory, and of the collected heap.
 const MAX_MEMORY_BYTES: usize = 16 << 20;
 const MAX_TABLE_ELEMENTS: usize = 1000;
+/// More fuel than a call takes, unless it grows a memory or a table by most of the possible pages or elements.
+const FUEL: u64 = 1 << 60;
 /// The depth to which references in payloads are compared.
 const DEPTH: u32 = 4;
 
@@ -49,6 +51,7 @@ pub fn run(engine: &Engine, wasm: &[u8], seed: u64) -> Result<Outcome> {
         imports.push(import_of(&mut store, import.name())?);
     }
     let mut outcome = Outcome::default();
+    _ = store.set_fuel(FUEL);
     let mut instance = match Instance::new(&mut store, &module, &imports) {
         Ok(instance) => instance,
         Err(error) => {
@@ -62,15 +65,33 @@ pub fn run(engine: &Engine, wasm: &[u8], seed: u64) -> Result<Outcome> {
     for name in names.iter().filter(|&name| name != THROWS) {
         if outcome.calls.last().is_some_and(CallEnd::out_of_fuel) {
             state(&mut store, instance, &names, &mut outcome)?;
+            _ = store.set_fuel(FUEL);
             instance = Instance::new(&mut store, &module, &imports)?;
         }
         let Some(Extern::Func(func)) = instance.get_export(&mut store, name) else { continue };
+        let throws = throws(&mut store, instance);
+        let counts = store.set_fuel(FUEL).is_ok();
         let end = call(&mut store, instance, &names, func, &mut rng)?;
+        if counts {
+            let left = store.get_fuel()?;
+            let is_counted = matches!(end, CallEnd::Values(_)) && self::throws(&mut store, instance) == throws;
+            outcome.fuel.push(is_counted.then(|| FUEL - left));
+        }
         outcome.calls.push(end);
     }
     state(&mut store, instance, &names, &mut outcome)?;
     outcome.throws.by_host = store.data().throws;
     Ok(outcome)
+}
+
+/// The number of throws so far, as far as they are counted.
+fn throws(store: &mut Store<Host>, instance: Instance) -> u64 {
+    let by_guest = match instance.get_global(&mut *store, THROWS).map(|global| global.get(&mut *store)) {
+        Some(Val::I32(count)) => count as u64,
+        Some(Val::I64(count)) => count as u64,
+        _ => 0,
+    };
+    store.data().throws + by_guest
 }
 
 fn call(store: &mut Store<Host>, instance: Instance, names: &BTreeSet<String>, func: Func, rng: &mut Rng) -> Result<CallEnd> {

@@ -6,8 +6,8 @@ use crate::records::scope::Scope;
 use crate::records::store::charge;
 use std::ptr;
 use std::sync::atomic::Ordering;
+use weir_bytecode::Trap;
 use weir_bytecode::sidetable::BranchEntry;
-use weir_bytecode::{Opcode, Trap};
 use weir_contract::StoreCtx;
 
 /// Takes the branch that owns the entry at `stp`. Returns pc, `stp` and `sp` at its target.
@@ -77,21 +77,12 @@ impl Meter {
     }
 
     /// Charges the segment that begins at `pc`, if one does. `pc` has been reached in another way than from the
-    /// preceding instruction of the same segment. A `loop` charges for itself, because it is reached both from before
-    /// and by back edges.
+    /// preceding instruction of the same segment, and neither by a back edge nor by a branch to the function's label. The
+    /// segment of a loop begins after the `loop` opcode, which charges it.
     ///
     /// # Safety
-    /// `pc` is that of an instruction of `body`, in the module with these bytes.
+    /// `pc` is that of an instruction of `body`, or that after a `loop` opcode, in the module with these bytes.
     pub unsafe fn enter(self, bytes: *const u8, body: *const Body, pc: *const u8) -> Result<(), Trap> {
-        // SAFETY: the caller's promise.
-        unsafe { if *pc == Opcode::Loop as u8 { Ok(()) } else { self.charge(bytes, body, pc) } }
-    }
-
-    /// Charges the segment that begins at `pc`, also if it begins with a `loop`.
-    ///
-    /// # Safety
-    /// As for [`Meter::enter`].
-    pub unsafe fn charge(self, bytes: *const u8, body: *const Body, pc: *const u8) -> Result<(), Trap> {
         if !self.fuel {
             return Ok(());
         }

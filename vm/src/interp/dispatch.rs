@@ -76,8 +76,12 @@ pub(super) unsafe fn run<const METERED: bool, const PROFILED: bool, const WORDS:
             }
             macro_rules! branch {
                 () => {{
+                    let entry = state.stp;
                     (state.pc, state.stp, state.sp) = control::branch(WORDS, state.stp, state.sp, state.scope, state.body);
-                    enter_segment!();
+                    // Otherwise it is a back edge, or leads to the function's label.
+                    if state.stp > entry {
+                        enter_segment!();
+                    }
                 }};
             }
             // A conditional branch is taken.
@@ -213,7 +217,7 @@ pub(super) unsafe fn run<const METERED: bool, const PROFILED: bool, const WORDS:
                                 }
                                 if METERED {
                                     poll!();
-                                    check!(meter.charge((*state.scope).bytes, state.body, state.pc));
+                                    check!(meter.enter((*state.scope).bytes, state.body, at));
                                 }
                                 state.stp = state.stp.add(1);
                                 state.pc = decode::skip_block_type(at);

@@ -24,7 +24,7 @@ pub(super) unsafe fn failed(state: &State) -> End {
         failure.capture(store);
         if let (Failure::Thrown, Some(landing)) = (&failure, (*store).landing) {
             match land(store, (*(*state.scope).ctx).stack, &landing) {
-                Ok(Some(state)) => return End::Switch(state),
+                Ok(Some(end)) => return end,
                 Ok(None) => {}
                 Err(other) => failure = other,
             }

@@ -61,7 +61,7 @@ pub(crate) unsafe fn resume(instance: *mut InstanceCtx, func: u32, index: u32, f
         let body = (*scope).bodies.add((func - (*scope).imported_funcs) as usize);
         // Code of an earlier process may have run from the first call on.
         lazy::prepare(instance_of(instance).module.record(), func);
-        execute(instance, State::at_loop(scope, body, fp, index), Start::Segment, (*(*instance).stack).value_sp)
+        execute(instance, State::at_loop(scope, body, fp, index), Start::Instruction, (*(*instance).stack).value_sp)
     }
 }
 
@@ -134,6 +134,7 @@ unsafe fn alternate<const METERED: bool, const PROFILED: bool>(
         match end {
             End::Exit(exit) => return exit,
             End::Switch(next) => (state, start) = (next, Start::Segment),
+            End::Repeat(next) => (state, start) = (next, Start::Instruction),
         }
     }
 }

@@ -46,7 +46,8 @@ const _: () = assert!(
 pub(super) enum Start {
     /// At the entry of a function, or at the head of another segment, which is still to be charged.
     Segment,
-    /// Within a segment that has been charged.
+    /// Within a segment that has been charged, or at a place that no segment begins with if it is reached in this way: a `loop` opcode by a
+    /// back edge, the function's label by a branch.
     Instruction,
 }
 
@@ -65,6 +66,8 @@ pub(super) enum End {
     /// The loop for the other width of slots continues with this state, at a function's entry or at the head of a
     /// segment.
     Switch(State),
+    /// The loop for a width of slots continues with this state, at a `loop` opcode to which a back edge has led, or at the function's label.
+    Repeat(State),
 }
 
 impl State {

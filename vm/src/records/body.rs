@@ -119,9 +119,10 @@ impl Body {
 #[derive(Debug)]
 pub(crate) struct Bodies {
     bodies: Box<[UnsafeCell<Body>]>,
-    /// The cost of entering each segment, at the offset of the segment's first byte: 255 for 255 or more, 0 at other
-    /// offsets. A `loop` opcode charges for itself, so the cost of its segment is at its second byte. Empty unless the
-    /// interpreter's assembly runs and the engine consumes fuel.
+    /// The cost of entering each segment, at the offset at which it begins: 255 for 255 or more, 0 at other offsets. It is
+    /// also 255 at a `loop` opcode and at the body's last `end`, where a segment begins with them, so that the portable
+    /// loop executes the branches that lead there: only it tells those that enter the segment from back edges, and from
+    /// branches to the function's label. Empty unless the interpreter's assembly runs and the engine consumes fuel.
     costs: Box<[UnsafeCell<u8>]>,
     /// The code of the functions that are ready, with superinstructions, at the offsets that it has in the module. Empty
     /// if the interpreter executes none. Only pages of functions that were called take memory.
@@ -190,10 +191,12 @@ impl Bodies {
             return;
         }
         for segment in &source.segments {
-            let is_loop = module.bytes[segment.pc as usize] == Opcode::Loop as u8;
-            let cost = self.costs[segment.pc as usize + usize::from(is_loop)].get();
+            // The second byte of a `loop` may be equal to its first.
+            let is_loop = module.bytes[segment.pc as usize] == Opcode::Loop as u8 && source.loop_at(segment.pc).is_some();
+            let is_last = segment.pc == source.end - 1;
+            let cost = if is_loop || is_last { u8::MAX } else { u8::try_from(segment.cost).unwrap_or(u8::MAX) };
             // SAFETY: the caller's promise.
-            unsafe { *cost = u8::try_from(segment.cost).unwrap_or(u8::MAX) };
+            unsafe { *self.costs[segment.pc as usize].get() = cost };
         }
     }
 

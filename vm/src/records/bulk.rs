@@ -1,8 +1,8 @@
 //! Instructions that the engines leave to the runtime: they grow, fill, copy and initialise memories and tables. The
 //! interpreter and the helpers of compiled code call these functions.
 //!
-//! Bounds are checked first, then length / 64 units of fuel are charged, then the instruction has its effect: a trap
-//! changes nothing.
+//! Bounds are checked first, then fuel is charged, then the instruction has its effect: a trap changes nothing. Without a
+//! [table of costs](crate::Config::operator_cost), length / 64 units are charged, and nothing for growing.
 //!
 //! # Safety
 //! All functions are unsafe for one reason: the instance must belong to a live store that no other thread uses, and no
@@ -16,6 +16,10 @@ use crate::records::store::{self, StoreRecord, store_of};
 use std::cell::Cell;
 use std::ptr;
 use weir_bytecode::Trap;
+use weir_bytecode::cost::VariableOperatorCost;
+
+/// The most that an instruction costs: what compiled code subtracts from the rest, without a test, does not let it overflow.
+const MAX_COST: i64 = 1 << 62;
 
 /// The result of a failed `grow`: -1 in either index type.
 pub(crate) const GROW_FAILED: u64 = u64::MAX;
@@ -26,6 +30,7 @@ pub(crate) unsafe fn memory_grow(instance: &InstanceRecord, memory: u32, delta: 
     // SAFETY: see the head of this file; a limiter cannot reach the store.
     unsafe {
         let store = store_of(instance.ctx);
+        charge_growth(instance, delta, |costs| costs.memory_grow_per_page)?;
         let memory = &mut *instance.memory(memory);
         let grown = memory.grow(delta, StoreRecord::asked(store, (*store).fiber));
         grow_result(store, grown)
@@ -49,7 +54,7 @@ pub(crate) unsafe fn memory_fill(instance: &InstanceRecord, memory: u32, to: u64
     // SAFETY: see the head of this file; the range has been checked.
     unsafe {
         let to = bytes(instance.memory(memory), to, len)?;
-        charge(instance, len)?;
+        charge(instance, len, |costs| costs.memory_fill_per_byte)?;
         ptr::write_bytes(to, byte, len as usize);
     }
     Ok(())
@@ -68,7 +73,7 @@ pub(crate) unsafe fn memory_copy(
     unsafe {
         let to = bytes(instance.memory(dst), to, len)?;
         let from = bytes(instance.memory(src), from, len)?;
-        charge(instance, len)?;
+        charge(instance, len, |costs| costs.memory_copy_per_byte)?;
         ptr::copy(from, to, len as usize);
     }
     Ok(())
@@ -86,7 +91,7 @@ pub(crate) unsafe fn memory_init(
     // SAFETY: see the head of this file; the ranges have been checked, and no memory overlaps the module.
     unsafe {
         let (to, from) = data_ranges(instance, memory, segment, to, from, len)?;
-        charge(instance, u64::from(len))?;
+        charge(instance, u64::from(len), |costs| costs.memory_init_per_byte)?;
         ptr::copy_nonoverlapping(from.as_ptr(), to, from.len());
     }
     Ok(())
@@ -142,6 +147,7 @@ pub(crate) unsafe fn table_grow(instance: &InstanceRecord, table: u32, reference
     // SAFETY: see the head of this file; a limiter cannot reach the store.
     unsafe {
         let store = store_of(instance.ctx);
+        charge_growth(instance, delta, |costs| costs.table_grow_per_element)?;
         let table = &mut *instance.table(table);
         let grown = table.grow(delta, reference, StoreRecord::asked(store, (*store).fiber));
         grow_result(store, grown)
@@ -154,7 +160,7 @@ pub(crate) unsafe fn table_fill(instance: &InstanceRecord, table: u32, index: u6
     unsafe {
         let table = &mut *instance.table(table);
         table.range(index, len)?;
-        charge(instance, len)?;
+        charge(instance, len, |costs| costs.table_fill_per_element)?;
         table.fill(index, reference, len)
     }
 }
@@ -166,7 +172,7 @@ pub(crate) unsafe fn table_copy(instance: &InstanceRecord, dst: u32, src: u32, t
     unsafe {
         let to = (*instance.table(dst)).range(to, len)?;
         let from = (*instance.table(src)).range(from, len)?;
-        charge(instance, len)?;
+        charge(instance, len, |costs| costs.table_copy_per_element)?;
         ptr::copy(from, to, len as usize);
     }
     Ok(())
@@ -186,7 +192,7 @@ pub(crate) unsafe fn table_init(
         let elems = sub_slice(elems(instance, segment), from, len).ok_or(Trap::TableOutOfBounds)?;
         let table = &mut *instance.table(table);
         table.range(to, u64::from(len))?;
-        charge(instance, u64::from(len))?;
+        charge(instance, u64::from(len), |costs| costs.table_init_per_element)?;
         table.write(to, elems.iter().map(Cell::get))
     }
 }
@@ -224,13 +230,35 @@ fn sub_slice<T>(slice: &[T], from: u32, len: u32) -> Option<&[T]> {
     slice.get(from as usize..(from as usize).checked_add(len as usize)?)
 }
 
-/// Charges for an operation on `len` bytes or elements. It may take long, so credit for it is small.
-unsafe fn charge(instance: &InstanceRecord, len: u64) -> Result<(), Trap> {
+/// Charges for an operation on `len` bytes or elements, of which each costs what the embedder's table has for it. It may take long, so credit
+/// for it is small.
+unsafe fn charge(instance: &InstanceRecord, len: u64, each: fn(&VariableOperatorCost) -> u8) -> Result<(), Trap> {
     // SAFETY: see the head of this file.
     let record = unsafe { &mut *store_of(instance.ctx) };
-    if !record.engine.config().consume_fuel {
+    let config = record.engine.config();
+    if !config.consume_fuel {
         return Ok(());
     }
-    store::charge(&mut record.ctx.fuel, (len / 64) as i64)?;
+    let cost = match &config.costs {
+        None => len / 64,
+        Some(costs) => len.saturating_mul(each(&costs.variable).into()),
+    };
+    store::charge(&mut record.ctx.fuel, i64::try_from(cost).unwrap_or(i64::MAX).min(MAX_COST))?;
     if record.is_overdrawn_much() { Err(Trap::OutOfFuel) } else { Ok(()) }
+}
+
+/// Charges for growing by `delta` pages or elements, if the embedder has a table of costs. `None` if there is not enough fuel, which is then
+/// the reason in the store.
+unsafe fn charge_growth(instance: &InstanceRecord, delta: u64, each: fn(&VariableOperatorCost) -> u8) -> Option<()> {
+    // SAFETY: see the head of this file.
+    unsafe {
+        let store = store_of(instance.ctx);
+        if (*store).engine.config().costs.is_some()
+            && let Err(trap) = charge(instance, delta, each)
+        {
+            (*store).failure = Some(Failure::trap(trap));
+            return None;
+        }
+    }
+    Some(())
 }

@@ -8,6 +8,7 @@ use std::borrow::Cow;
 use std::path::PathBuf;
 use std::sync::Arc;
 use weir_bytecode::Module as Bytecode;
+use weir_bytecode::cost::Costs;
 use weir_bytecode::shape::EnforcedLimits;
 use weir_bytecode::validate::{self, Proposals, WasmFeatures};
 #[cfg(feature = "async")]
@@ -103,6 +104,8 @@ pub enum RoundTrip {
 pub struct Config {
     pub(crate) tier: Tier,
     pub(crate) consume_fuel: bool,
+    /// The embedder's costs of instructions.
+    pub(crate) costs: Option<Arc<Costs>>,
     pub(crate) epoch_interruption: bool,
     pub(crate) max_wasm_stack: usize,
     pub(crate) async_support: bool,
@@ -241,6 +244,7 @@ impl Default for Config {
         Config {
             tier: Tier::Auto,
             consume_fuel: false,
+            costs: None,
             epoch_interruption: false,
             max_wasm_stack: DEFAULT_MAX_WASM_STACK,
             async_support: true,
@@ -302,7 +306,8 @@ impl Config {
     pub(crate) fn validation(&self, lazy: bool) -> validate::Options {
         let threads = if self.parallel_validation { crate::sys::thread::parallelism().unwrap_or(1) } else { 1 };
         let work = self.tier_up_threshold.is_none() && self.stress.is_none();
-        validate::Options { threads, lazy, accept: true, work, segments: self.consume_fuel, proposals: self.proposals }
+        let (segments, costs) = (self.consume_fuel, self.costs.clone().filter(|_| self.consume_fuel));
+        validate::Options { threads, lazy, accept: true, work, segments, costs, proposals: self.proposals }
     }
 
     /// Checks the shape of a module that is to be loaded.

@@ -10,7 +10,7 @@ use weir_bytecode::Trap;
 
 /// What is lent, in units of fuel, unless the store has so much that the sum does not fit.
 const CREDIT: i64 = 1 << 62;
-/// What bulk operations may overdraw: 64 MiB.
+/// What bulk operations may overdraw, in units of fuel: the cost of 64 MiB, unless the embedder has a table of costs.
 const BULK_CREDIT: i64 = 1 << 20;
 
 impl StoreRecord {

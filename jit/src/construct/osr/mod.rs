@@ -36,10 +36,17 @@ impl<'m> Builder<'_, 'm> {
         self.frames = before.blocks.iter().map(|block| frame_of(self.module, self.body, block)).collect();
         self.stack = before.operands.into_iter().map(|ty| Operand::Slot(ty.into())).collect();
         let mut instrs = Instrs::new(self.module, first, self.body.end);
+        self.segment = self.segments_before_loop(first);
         if !peeled {
             self.open_merged(loops, &mut instrs);
         }
         Ok(instrs)
+    }
+
+    /// Returns the number of fuel segments that begin before that of the loop at `pc`. One of them may begin with the `loop` opcode: it is
+    /// charged where control enters the loop, and so before the opcode is translated in a body that begins with it.
+    fn segments_before_loop(&self, pc: u32) -> usize {
+        self.body.segments.partition_point(|segment| segment.pc <= pc)
     }
 
     /// Returns whether the loops, each of which contains the next, may be peeled: the amount of code translated again

@@ -22,7 +22,7 @@ impl Builder<'_, '_> {
         self.join_operands(block, edges, params);
         self.peeling.next_loop = Some(pc);
         self.peeling.retranslated += self.pc - pc;
-        self.segment = 0;
+        self.segment = self.segments_before_loop(pc);
     }
 
     /// Returns the exit of the first iteration of the loop that ends here.

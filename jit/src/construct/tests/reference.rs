@@ -60,7 +60,8 @@ impl<'m, W: World<Failure = Trap>> Reference<'m, W> {
             arrive(Arrival { pc: self.pc, locals: &self.locals, operands: &self.stack, world: self.world });
             self.world.poll()?;
         }
-        if let Ok(i) = self.body.segments.binary_search_by_key(&self.pc, |segment| segment.pc) {
+        let head = self.pc + u32::from(instr.op == Opcode::Loop);
+        if let Ok(i) = self.body.segments.binary_search_by_key(&head, |segment| segment.pc) {
             self.world.fuel(self.body.segments[i].cost.into())?;
         }
         self.pc = instrs.pc();

@@ -9,7 +9,8 @@ use crate::records::events::ProfilingStrategy;
 use std::fmt;
 use std::num::NonZeroUsize;
 use std::str::FromStr;
-use weir_bytecode::cost::OperatorCost;
+use std::sync::Arc;
+use weir_bytecode::cost::{Costs, OperatorCost};
 use weir_bytecode::shape::EnforcedLimits;
 
 /// The compiler that a host asks for: see [`Config::strategy`].
@@ -111,11 +112,18 @@ impl Config {
         self
     }
 
-    /// Charges these costs of instructions. An error of [`Engine::new`](crate::Engine::new) unless it is the default: the costs of
-    /// [`Config::consume_fuel`] are the same in every engine, because validation counts them.
+    /// Charges these costs of instructions in place of those of [`Config::consume_fuel`], if fuel is consumed: a call that returns costs
+    /// what it costs in wasmtime with the same table. A call of a function of the guest costs a unit besides its instructions; a `loop` costs
+    /// what the table has for it when control enters it, and nothing in later iterations. Bulk instructions cost the product of their
+    /// length and of what [`OperatorCost::variable`] has for a byte or an element, and growing the product with the pages or elements that
+    /// are asked for, also if it fails. Sums saturate. Segments are charged as they are without a table, and so is the search for the handler
+    /// of an exception, which costs nothing in wasmtime.
+    ///
+    /// The default table, [`OperatorCost::new`], has wasmtime's costs and not those of an engine without a table.
+    /// [`Module::deserialize`](crate::Module::deserialize) refuses modules that were serialised with other costs.
     pub fn operator_cost(&mut self, cost: OperatorCost) -> &mut Config {
-        let message = "Weir charges its own costs of instructions, and no others (`Config::operator_cost`)";
-        self.demand(message, cost != OperatorCost::default())
+        self.costs = Some(Arc::new(Costs::from(&cost)));
+        self
     }
 
     /// Compiles for this target, which must be the host's: `x86_64-unknown-linux-gnu` where this library is built for that.

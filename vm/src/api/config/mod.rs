@@ -23,7 +23,7 @@ impl Config {
     }
 
     /// Charges fuel for every instruction; a store out of fuel traps. The amount is the same in every tier. Default:
-    /// off.
+    /// off. [`Config::operator_cost`] sets other costs than these.
     ///
     /// | instruction | units |
     /// |---|---|
