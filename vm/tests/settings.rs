@@ -4,10 +4,9 @@
 
 mod common;
 
-use std::sync::Arc;
 use weir::{
-    Config, ExternRef, LinearMemory, MemoryCreator, MemoryType, Module, ModuleVersionStrategy, OperatorCost,
-    PoolConcurrencyLimitError, PoolingAllocationConfig, Store, Unavailable, WasmFeatures,
+    Config, ExternRef, Module, ModuleVersionStrategy, OperatorCost, PoolConcurrencyLimitError, PoolingAllocationConfig, Store,
+    Unavailable, WasmFeatures,
 };
 
 /// The message with which an engine is refused.
@@ -105,28 +104,6 @@ fn a_table_of_costs_is_wasmtimes() {
     assert_eq!(taken(config.consume_fuel(true)), Some(1 + 2 + 3));
     assert_eq!(taken(config.operator_cost(OperatorCost::default())), Some(1 + 3));
     assert_eq!(taken(Config::new().consume_fuel(true)), Some(5));
-}
-
-/// A creator of memories that must not be called.
-struct Creator;
-
-// SAFETY: it makes none.
-unsafe impl MemoryCreator for Creator {
-    fn new_memory(
-        &self,
-        _: MemoryType,
-        _: usize,
-        _: Option<usize>,
-        _: Option<usize>,
-        _: usize,
-    ) -> Result<Box<dyn LinearMemory>, String> {
-        unreachable!("no engine has it")
-    }
-}
-
-#[test]
-fn memories_of_the_host_are_refused() {
-    assert!(refused(Config::new().with_host_memory(Arc::new(Creator))).unwrap().contains("with_host_memory"));
 }
 
 #[test]

@@ -43,8 +43,8 @@
 ;;     0: 0x00001e stp 0 height 0 assigns locals [0, 2]
 ;;     1: 0x00002c stp 3 height 0 in loop 0 assigns locals [2]
 ;; segments
-;;   0x00001e costs 4
+;;   0x00001f costs 4
 ;;   0x000027 costs 2
-;;   0x00002c costs 7
+;;   0x00002d costs 7
 ;;   0x00003a costs 6
 ;;   0x00004b costs 1

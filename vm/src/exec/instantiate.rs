@@ -310,13 +310,14 @@ unsafe fn write_elems(instance: &InstanceRecord) -> Result<()> {
 
 unsafe fn write_data(instance: &InstanceRecord) -> Result<()> {
     let bytecode = instance.module.bytecode();
-    let image = instance.module.record().images.for_instance(bytecode);
+    let is_own = instance.module.engine().config().host_memory.is_none();
+    let image = is_own.then(|| instance.module.record().images.for_instance(bytecode)).flatten();
     if let Some(image) = image {
         // SAFETY: memories that were made for this instance, of the minimal size or more.
         unsafe { image.map(|memory| (*instance.memory(memory)).ctx.base)? };
     }
     let is_mapped = |memory: u32| image.is_some_and(|image| image.has(memory));
-    if !is_mapped(0) {
+    if is_own && !is_mapped(0) {
         // SAFETY: as `instantiate`.
         unsafe { populate(instance) };
     }

@@ -2,6 +2,7 @@
 
 use crate::records::error::{Error, Result};
 use crate::records::events::{Callback, ProfilingStrategy};
+use crate::records::host_memory::Creator;
 use crate::records::pooling::InstanceAllocationStrategy;
 use crate::records::precompiled::cache::Directory;
 use std::borrow::Cow;
@@ -158,6 +159,7 @@ pub struct Config {
     pub(crate) memory_reservation: Option<u64>,
     pub(crate) memory_reservation_for_growth: Option<u64>,
     pub(crate) has_guards: bool,
+    pub(crate) host_memory: Option<Creator>,
     pub(crate) allocation_strategy: InstanceAllocationStrategy,
     pub(crate) profiler: ProfilingStrategy,
     pub(crate) tier_events: Option<Callback>,
@@ -293,6 +295,7 @@ impl Default for Config {
             memory_reservation: None,
             memory_reservation_for_growth: None,
             has_guards: true,
+            host_memory: None,
             allocation_strategy: InstanceAllocationStrategy::OnDemand,
             profiler: ProfilingStrategy::None,
             tier_events: None,

@@ -1,6 +1,7 @@
-//! Linear memories: reserved address space, committed from its start as the memory grows. A memory never moves.
+//! Linear memories: reserved address space, committed from its start as the memory grows; or memories of the host. A memory never moves.
 
 use super::pool::Pool;
+use crate::records::host_memory::{Creator, Demand, HostMemory};
 use crate::records::limiter::Asked;
 use crate::sys::mapping::{Access, Mapping, page_size};
 use crate::{Error, Result};
@@ -10,7 +11,7 @@ use weir_contract::{Bounds, GUARDED_RESERVATION, MemoryCtx};
 
 /// How an engine makes memories.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Plan {
+pub(crate) struct Plan<'a> {
     /// Whether 32-bit memories have guard regions.
     pub guard_regions: bool,
     /// A memory without guard regions reserves its maximum, but not more than this (or its minimum, if that is more), and
@@ -18,6 +19,8 @@ pub(crate) struct Plan {
     pub unguarded: usize,
     /// The maximum size in bytes of any memory.
     pub max: usize,
+    /// By whom they are made, if not by Weir.
+    pub host: Option<&'a Creator>,
 }
 
 /// A linear memory.
@@ -25,9 +28,15 @@ pub(crate) struct Plan {
 pub(crate) struct MemoryRecord {
     pub ctx: MemoryCtx,
     pub ty: MemoryType,
-    reservation: Reservation,
+    space: Space,
     /// The maximum length in bytes that fits both the type and the reservation.
     max_len: usize,
+}
+
+/// The bytes of a memory.
+enum Space {
+    Own(Reservation),
+    Host(HostMemory),
 }
 
 impl MemoryRecord {
@@ -35,7 +44,7 @@ impl MemoryRecord {
     ///
     /// # Errors
     /// The size exceeds a limit, or the memory or address space of the host.
-    pub fn new(ty: MemoryType, plan: Plan, kept: &Reservations, limiter: Option<Asked<'_>>) -> Result<MemoryRecord> {
+    pub fn new(ty: MemoryType, plan: Plan<'_>, kept: &Reservations, limiter: Option<Asked<'_>>) -> Result<MemoryRecord> {
         let too_large = || {
             let pages = ty.limits.min;
             let details = match byte_len(&ty, pages) {
@@ -64,13 +73,23 @@ impl MemoryRecord {
                 (reserved, reserved)
             }
         };
+        if let Some(creator) = plan.host {
+            let (reserved, guard) = match guarded {
+                true => (MAX_GUARDED, GUARDED_RESERVATION - MAX_GUARDED),
+                false => (reserved.checked_next_multiple_of(page_size()).ok_or_else(too_large)?, 0),
+            };
+            let memory = HostMemory::new(creator, ty, Demand { min, max: maximum(&ty), reserved, guard })?;
+            let (base, max_len) = (memory.base(), max_len.min(memory.capacity()).max(min));
+            let ctx = MemoryCtx { base, len: min as u64 };
+            return Ok(MemoryRecord { ctx, ty, space: Space::Host(memory), max_len });
+        }
         let (reservation, max_len) = match kept.take(reserved, min).map_or_else(|| reserve(reserved), Ok) {
             Ok(reservation) => (reservation, max_len),
             Err(_) if !guarded => (reserve(min)?, min),
             Err(error) => return Err(Error::from(error).context(format!("reserving {reserved} bytes for a memory"))),
         };
-        let mut memory =
-            MemoryRecord { ctx: MemoryCtx { base: reservation.space.as_mut_ptr(), len: 0 }, ty, reservation, max_len };
+        let ctx = MemoryCtx { base: reservation.space.as_mut_ptr(), len: 0 };
+        let mut memory = MemoryRecord { ctx, ty, space: Space::Own(reservation), max_len };
         memory.commit(min)?;
         Ok(memory)
     }
@@ -121,7 +140,11 @@ impl MemoryRecord {
 
     /// Makes the first `len` bytes accessible; `len` is not less than the current size.
     fn commit(&mut self, len: usize) -> Result<()> {
-        self.reservation.expose(len)?;
+        match &mut self.space {
+            Space::Own(reservation) => reservation.expose(len)?,
+            Space::Host(memory) if len as u64 > self.ctx.len => memory.expose(len)?,
+            Space::Host(_) => (),
+        }
         self.ctx.len = len as u64;
         Ok(())
     }
@@ -151,9 +174,9 @@ impl Reservations {
         Some(reservation)
     }
 
-    /// Keeps the reservation of a memory to which no pointers are left, or unmaps it.
+    /// Keeps the reservation of a memory to which no pointers are left, or unmaps it. A memory of the host is dropped.
     pub fn put(&self, memory: MemoryRecord) {
-        let reservation = memory.reservation;
+        let Space::Own(reservation) = memory.space else { return };
         if reservation.space.len() == GUARDED_RESERVATION.next_multiple_of(PAGE_TABLE) && reservation.clear().is_ok() {
             drop(self.0.put(reservation));
         }
@@ -185,6 +208,9 @@ impl Reservation {
         unsafe { self.space.zero(0..self.exposed) }
     }
 }
+
+/// The greatest size of a memory with guard regions, all that 32-bit addresses reach.
+const MAX_GUARDED: usize = 4 << 30;
 
 /// Bytes that one page table maps. Linux aligns a reservation that is a multiple of this to such a boundary, so that it
 /// shares no page table with its neighbours, which unmapping it would have to scan.
@@ -230,8 +256,8 @@ mod tests {
         MemoryType { limits: Limits { min, max }, memory64: false, shared: false, page_size_log2: 16 }
     }
 
-    fn plan(guard_regions: bool) -> Plan {
-        Plan { guard_regions, unguarded: 8 << 30, max: usize::MAX }
+    fn plan(guard_regions: bool) -> Plan<'static> {
+        Plan { guard_regions, unguarded: 8 << 30, max: usize::MAX, host: None }
     }
 
     fn new(ty: MemoryType, guard_regions: bool) -> Result<MemoryRecord> {
@@ -252,7 +278,8 @@ mod tests {
         assert_eq!(kept.0.len(), 1, "the other is of another size");
         assert_ne!(new(1, false).ctx.base, base);
         let mut again = new(1, true);
-        assert_eq!((again.ctx.base, again.reservation.exposed), (base, 65536), "the rest is guarded again");
+        let Space::Own(reservation) = &again.space else { panic!("a memory of Weir's") };
+        assert_eq!((again.ctx.base, reservation.exposed), (base, 65536), "the rest is guarded again");
         again.grow(2, None).unwrap();
         // SAFETY: as above.
         assert_eq!(unsafe { base.add(2 * 65536).read() }, 0);

@@ -367,7 +367,7 @@ impl StoreRecord {
             let engine = &(*store).engine;
             let (config, engine) = (engine.config(), engine.record());
             let (guard_regions, unguarded) = (config.guards_memory(), config.unguarded_reservation());
-            let plan = Plan { guard_regions, unguarded, max: engine.quota.memory_size() };
+            let plan = Plan { guard_regions, unguarded, max: engine.quota.memory_size(), host: config.host_memory.as_ref() };
             let memory = MemoryRecord::new(ty, plan, &engine.reservations, StoreRecord::asked(store, fiber))?;
             let memory = Box::into_raw(Box::new(memory));
             (*store).owned.memories.push(memory);

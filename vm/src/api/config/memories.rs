@@ -1,7 +1,7 @@
 //! The settings of memories and of the limits on instances.
 
 use crate::records::config::Config;
-use crate::records::host_memory::MemoryCreator;
+use crate::records::host_memory::{Creator, MemoryCreator};
 use crate::records::pooling::InstanceAllocationStrategy;
 use std::sync::Arc;
 
@@ -37,9 +37,15 @@ impl Config {
         self
     }
 
-    /// Has memories made by the host. An error of [`Engine::new`](crate::Engine::new): Weir maps, reuses and takes images of memories itself.
-    pub fn with_host_memory(&mut self, _creator: Arc<dyn MemoryCreator>) -> &mut Config {
-        self.demand("Weir makes memories itself, and none of the host's (`Config::with_host_memory`)", true)
+    /// Has every memory made by the host: those of instances and those of [`Memory::new`](crate::Memory::new), whatever the
+    /// [`allocation_strategy`](Config::allocation_strategy). The creator is asked for a reservation of 4 GiB and the guard on which code
+    /// relies, if the memory has [`guard_regions`](Config::guard_regions); otherwise for the reservation that Weir would make, and no
+    /// guard. A memory does not grow beyond its [`byte_capacity`](crate::LinearMemory::byte_capacity), because memories do not move;
+    /// wasmtime lets them move. Such memories are not kept for the next store, and data is copied to each. The heap of references is not
+    /// made by the creator. Default: none.
+    pub fn with_host_memory(&mut self, creator: Arc<dyn MemoryCreator>) -> &mut Config {
+        self.host_memory = Some(Creator(creator));
+        self
     }
 
     /// Limits what the stores of an engine hold together, and the size of instances. Default:
