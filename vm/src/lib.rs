@@ -94,7 +94,8 @@ pub use sys::fault_injection;
 
 #[cfg(feature = "anyhow")]
 pub use anyhow;
-pub use api::cache::{Cache, CacheConfig, CacheEntry};
+pub use api::cache::{Cache, CacheEntry};
+pub use api::cache_config::CacheConfig;
 #[cfg(feature = "async")]
 pub use api::call_hook::CallHookHandler;
 pub use api::caller::Caller;

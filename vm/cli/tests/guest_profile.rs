@@ -225,19 +225,29 @@ fn a_table_says_where_the_fuel_went() {
     assert!(lines[3].ends_with("(interpreter)") && start.is_none_or(|line| line.contains("100.0 %")), "{lines:?}");
     let none =
         weir(["--profile", "guest,fuel", "--invoke", "f", file("short.wat", "(module (func (export \"f\")))").to_str().unwrap()]);
-    assert_eq!(stderr(&none), "weir: no sample was taken: the program ended before the first one\n");
+    let nothing = "weir: no sample was taken: the program ended before the first one\n";
+    assert_eq!(stderr(&none), nothing);
+    let none = sample(
+        "guest,fuel",
+        &output("none.folded"),
+        &["--invoke", "f"],
+        &file("short.wat", "(module (func (export \"f\")))"),
+        &[],
+    );
+    assert_eq!(stderr(&none), nothing);
 }
+
+/// Waits for 0.2 s.
+const WAITS: &str = r#"(module
+    (import "wasi_snapshot_preview1" "poll_oneoff" (func $poll (param i32 i32 i32 i32) (result i32)))
+    (memory (export "memory") 1)
+    (data (i32.const 24) "\00\c2\eb\0b")
+    (func (export "_start") (drop (call $poll (i32.const 0) (i32.const 64) (i32.const 1) (i32.const 128)))))"#;
 
 #[test]
 fn time_in_host_functions_is_theirs() {
-    let wait = r#"(module
-        (import "wasi_snapshot_preview1" "poll_oneoff" (func $poll (param i32 i32 i32 i32) (result i32)))
-        (memory (export "memory") 1)
-        (data (i32.const 24) "\00\c2\eb\0b")
-        (func (export "_start") (drop (call $poll (i32.const 0) (i32.const 64) (i32.const 1) (i32.const 128)))))"#;
     let to = output("wait.folded");
-    // A timer of 0.2 s.
-    let run = sample("guest", &to, &[], &file("wait.wat", wait), &[]);
+    let run = sample("guest", &to, &[], &file("wait.wat", WAITS), &[]);
     assert_eq!(run.status.code(), Some(0), "{run:?}");
     let text = fs::read_to_string(to).unwrap();
     let line = text.lines().find(|line| line.starts_with("_start;wasi_snapshot_preview1.poll_oneoff "));
@@ -319,6 +329,8 @@ fn the_page_of_a_module_has_calls_samples_events_and_stages() {
     assert!(data["samples"]["total"].as_u64() > Some(0) && !data["samples"]["events"].as_array().unwrap().is_empty());
     let own: u64 = funcs.iter().filter_map(|func| func["s"]["o"].as_u64()).sum();
     assert_eq!(data["samples"]["total"], own);
+    let [over_time, by_functions] = by_tier(&data);
+    assert!(over_time == by_functions && over_time.iter().sum::<u64>() == own, "{over_time:?} {by_functions:?}");
     let hottest = data["order"][0].as_u64().unwrap();
     let stages = text.split_once(&format!("id=\"stages-{hottest}\">")).unwrap().1.split_once("</script>").unwrap().0;
     let stages: Value = serde_json::from_str(stages).expect("JSON");
@@ -327,6 +339,38 @@ fn the_page_of_a_module_has_calls_samples_events_and_stages() {
     let lines = stages["lines"].as_array().unwrap().len() as u64;
     let codes = stages["stages"].as_array().unwrap().iter().flat_map(|stage| stage["lines"].as_array().unwrap());
     assert!(codes.into_iter().all(|code| code.as_u64().is_some_and(|code| code / 3 < lines)));
+}
+
+/// Sums of the weights of each tier: over time, and over the functions' own time.
+fn by_tier(data: &Value) -> [Vec<u64>; 2] {
+    let sum = |rows: Vec<&Value>| -> Vec<u64> {
+        let weight = |row: &&Value, tier: usize| row[tier].as_u64().unwrap();
+        let tiers = data["tiers"].as_array().unwrap().len();
+        (0..tiers).map(|tier| rows.iter().map(|row| weight(row, tier)).sum()).collect()
+    };
+    let funcs = data["funcs"].as_array().unwrap().iter();
+    [
+        sum(data["samples"]["parts"].as_array().unwrap().iter().collect()),
+        sum(funcs.map(|func| &func["s"]["r"]).filter(|row| !row.is_null()).collect()),
+    ]
+}
+
+#[test]
+fn the_page_of_a_module_shows_time_in_host_functions() {
+    let (module, json, page) = (file("waits.wat", WAITS), output("waits.json"), output("waits.html"));
+    let run = sample("guest", &json, &[], &module, &[]);
+    assert_eq!(run.status.code(), Some(0), "{run:?}");
+    let path = |path: &Path| path.to_str().expect("UTF-8").to_string();
+    let run = weir(["explore".into(), path(&module), "--html".into(), path(&page), "--guest-profile".into(), path(&json)]);
+    assert_eq!(run.status.code(), Some(0), "{run:?}");
+    let text = fs::read_to_string(&page).unwrap();
+    let data = text.split_once("id=\"data\">").unwrap().1.split_once("</script>").unwrap().0;
+    let data: Value = serde_json::from_str(data).expect("JSON");
+    let host = data["tiers"].as_array().unwrap().iter().position(|tier| tier == "host").expect("a tier");
+    let [over_time, own] = by_tier(&data);
+    assert_eq!(over_time, own);
+    let total = data["samples"]["total"].as_u64().unwrap();
+    assert!(own.iter().sum::<u64>() == total && own[host] * 10 >= total * 9, "{own:?} of {total}");
 }
 
 #[test]

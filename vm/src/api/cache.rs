@@ -1,5 +1,6 @@
 //! The cache of modules: what a later process need not validate and compile again.
 
+use crate::api::cache_config::CacheConfig;
 use crate::api::precompiled::identity_of;
 use crate::records::config::{Config, Unavailable};
 use crate::records::engine::Engine;
@@ -18,70 +19,28 @@ use std::sync::Arc;
 use std::time::Duration;
 use weir_bytecode::{Bytes, file};
 
-/// Default of [`CacheConfig::with_files_total_size_soft_limit`].
-const LIMIT: u64 = 512 << 20;
-
 /// The bytes from which a module is hashed by a thread of its own, beside its instantiation.
 const LARGE: usize = 256 << 10;
 
-/// The settings of a [`Cache`].
-#[derive(Clone, Debug)]
-pub struct CacheConfig {
-    directory: Option<PathBuf>,
-    limit: u64,
-}
-
-impl Default for CacheConfig {
-    fn default() -> CacheConfig {
-        CacheConfig { directory: None, limit: LIMIT }
-    }
-}
-
-impl CacheConfig {
-    /// Creates the default settings.
-    pub fn new() -> CacheConfig {
-        CacheConfig::default()
-    }
-
-    /// Sets the directory, which must be the user's own with mode 0700, and no link; it is created if it does not exist. Default:
-    /// `weir` in `$XDG_CACHE_HOME` or, without that variable, in `.cache` in the home directory.
-    pub fn with_directory(&mut self, directory: impl Into<PathBuf>) -> &mut CacheConfig {
-        self.directory = Some(directory.into());
-        self
-    }
-
-    /// Returns the directory that was set.
-    pub fn directory(&self) -> Option<&PathBuf> {
-        self.directory.as_ref()
-    }
-
-    /// Limits the bytes of all files. When there are more, the modules that were not used for the longest time are removed. Default:
-    /// 512 MiB.
-    pub fn with_files_total_size_soft_limit(&mut self, limit: u64) -> &mut CacheConfig {
-        self.limit = limit;
-        self
-    }
-
-    /// Returns the limit.
-    pub fn files_total_size_soft_limit(&self) -> u64 {
-        self.limit
-    }
-}
-
 /// A directory in which engines keep what they have validated and compiled: see [`Config::cache`]. Clones refer to the same cache.
 #[derive(Clone, Debug)]
-pub struct Cache(Arc<Directory>);
+pub struct Cache {
+    directory: Arc<Directory>,
+    config: CacheConfig,
+}
 
 impl Cache {
     /// Creates a cache. The directory is not touched before a module is loaded.
     ///
     /// # Errors
-    /// No directory is set, and the environment has none.
+    /// No directory is set, and the environment has none; a percentage is above 100.
     pub fn new(config: CacheConfig) -> Result<Cache> {
-        let directory = config.directory.or_else(default_directory);
+        let limits = config.limits()?;
+        let directory = config.directory().cloned().or_else(default_directory);
         let directory =
             directory.ok_or_else(|| Error::new(Unavailable::new("there is no directory for the cache: HOME is not set")))?;
-        Ok(Cache(Arc::new(Directory::new(std::path::absolute(directory)?, config.limit))))
+        let directory = Arc::new(Directory::new(std::path::absolute(directory)?, limits));
+        Ok(Cache { directory, config })
     }
 
     /// Creates a cache with the default settings. Weir reads no file of settings.
@@ -89,25 +48,22 @@ impl Cache {
     /// # Errors
     /// A file is given; as [`Cache::new`].
     pub fn from_file(path: Option<&Path>) -> Result<Cache> {
-        match path {
-            None => Cache::new(CacheConfig::new()),
-            Some(_) => Err(Error::new(Unavailable::new("the settings of the cache are not read from a file"))),
-        }
+        Cache::new(CacheConfig::from_file(path)?)
     }
 
     /// Returns the directory.
     pub fn directory(&self) -> &PathBuf {
-        self.0.path()
+        self.directory.path()
     }
 
     /// Returns how many modules were found.
     pub fn cache_hits(&self) -> usize {
-        self.0.counts().0 as usize
+        self.directory.counts().0 as usize
     }
 
     /// Returns how many modules were looked for in vain.
     pub fn cache_misses(&self) -> usize {
-        self.0.counts().1 as usize
+        self.directory.counts().1 as usize
     }
 
     /// Returns the modules in the cache: their names, which are hashes, their bytes, and when they were last used.
@@ -120,7 +76,7 @@ impl Cache {
             size: file.len,
             last_use: std::time::UNIX_EPOCH + Duration::from_nanos(u64::try_from(file.used).unwrap_or_default()),
         };
-        Ok(self.0.list()?.into_iter().map(entry).collect())
+        Ok(self.directory.list()?.into_iter().map(entry).collect())
     }
 
     /// Removes all modules. Returns their number and their bytes.
@@ -128,8 +84,36 @@ impl Cache {
     /// # Errors
     /// The directory cannot be changed, or is not the user's alone.
     pub fn clear(&self) -> Result<(usize, u64)> {
-        Ok(self.0.clear()?)
+        Ok(self.directory.clear()?)
     }
+}
+
+/// Settings of a cache.
+macro_rules! getters {
+    ($($get:ident: $ty:ty)*) => {
+        impl Cache {
+            $(
+                #[doc = concat!("Returns [`CacheConfig::", stringify!($get), "`] of its settings.")]
+                pub fn $get(&self) -> $ty {
+                    self.config.$get()
+                }
+            )*
+        }
+    };
+}
+
+getters! {
+    files_total_size_soft_limit: u64
+    file_count_soft_limit: u64
+    file_count_limit_percent_if_deleting: u8
+    files_total_size_limit_percent_if_deleting: u8
+    worker_event_queue_size: u64
+    baseline_compression_level: i32
+    optimized_compression_level: i32
+    optimized_compression_usage_counter_threshold: u64
+    cleanup_interval: Duration
+    optimizing_compression_task_timeout: Duration
+    allowed_clock_drift_for_files_from_future: Duration
 }
 
 /// A module in a [`Cache`].
@@ -163,7 +147,7 @@ impl Config {
     /// [`deterministic`](Config::deterministic), [`keep_profiles`](Config::keep_profiles), [`profile`](Config::profile),
     /// [`lazy_validation`](Config::lazy_validation) or [`stress`](Config::stress), and in engines that compile nothing but with Cranelift.
     pub fn cache(&mut self, cache: Option<Cache>) -> &mut Config {
-        self.cache = cache.map(|cache| cache.0);
+        self.cache = cache.map(|cache| cache.directory);
         self
     }
 }

@@ -8,6 +8,7 @@ mod async_host;
 mod async_store;
 mod backtrace;
 pub(crate) mod cache;
+pub(crate) mod cache_config;
 pub(crate) mod call_hook;
 pub(crate) mod caller;
 mod calls;

@@ -57,8 +57,8 @@ const GUEST: &str = r#"(module
         (drop (call $poll (i32.const 0) (i32.const 1200) (i32.const 2) (i32.const 128)))
         (i32.load8_u (i32.const 1210)))
     (data (i32.const 200) "\00\04\00\00\01\00\00\00")
+    (func (export "yield") (param i64) (result i32) (call $yield))
     (func (export "sleep") (param i64) (result i32)
-        (drop (call $yield))
         (i32.store (i32.const 16) (i32.const 1))
         (i64.store (i32.const 24) (i64.mul (local.get 0) (i64.const 1000000)))
         (call $poll (i32.const 0) (i32.const 64) (i32.const 1) (i32.const 128)))
@@ -228,6 +228,10 @@ fn guests_sleep_at_the_same_time() {
     assert!(rounds < 200, "{rounds} rounds");
     // None sleeps on the thread that polls it. These would for days.
     all_wait(&mut sleepers(|| WasiCtx::builder().build(), |_| 1 << 30));
+    let yielding = || start(&linker, &module, WasiCtx::builder().build(), "yield", 0);
+    let mut guests: Vec<Guest> = (0..50).map(|_| yielding()).collect();
+    all_wait(&mut guests);
+    assert_eq!(run_all(guests).0, [0; 50]);
     // Virtual time does not wait.
     assert_eq!(run_all(sleepers(|| WasiCtx::builder().deterministic(1).build(), |_| 1 << 30)).0, [0; 50]);
 }

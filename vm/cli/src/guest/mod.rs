@@ -159,6 +159,9 @@ impl Profiling {
             Some((path, format)) => {
                 let bytes = self.bytes(&profile, *format);
                 bytes.and_then(|bytes| output::write(path, &bytes)).and_then(|()| {
+                    if profile.total() == 0 {
+                        return writeln!(std::io::stderr(), "weir: {}", summary::NOTHING);
+                    }
                     let lost = profile.lost.to_string();
                     if lost.is_empty() { Ok(()) } else { writeln!(std::io::stderr(), "weir: {}: {lost}", path.display()) }
                 })

@@ -102,12 +102,15 @@ pub(super) fn percent(part: u64, total: u64) -> f64 {
     100.0 * part as f64 / total.max(1) as f64
 }
 
+/// What is said of a profile without samples.
+pub(super) const NOTHING: &str = "no sample was taken: the program ended before the first one";
+
 /// Prints a table on standard error.
 pub(super) fn print(profile: &GuestProfile, interval: Interval) -> io::Result<()> {
     let mut out = BufWriter::new(io::stderr().lock());
     let total = profile.total();
     if total == 0 {
-        writeln!(out, "weir: no sample was taken: the program ended before the first one")?;
+        writeln!(out, "weir: {NOTHING}")?;
         return out.flush();
     }
     writeln!(out, "weir: {}", measure(profile, interval))?;

@@ -43,9 +43,15 @@ pub(super) struct FuncSamples {
 
 /// A frame of the file.
 struct Frame {
+    tier: usize,
+    /// `None` for a host function.
+    place: Option<Place>,
+}
+
+/// A place in the module.
+struct Place {
     func: u32,
     pc: u32,
-    tier: usize,
     source: Option<String>,
 }
 
@@ -89,31 +95,35 @@ impl Samples {
     fn add(&mut self, frames: &[Option<Frame>], stacks: &[(Option<usize>, usize)], stack: usize, weight: u64) {
         let mut seen = HashSet::new();
         let mut inner: Option<u32> = None;
+        // Of the innermost frame, which may be a host function's.
+        let mut tier = None;
         let mut calls = HashSet::new();
         let mut next = Some(stack);
         while let Some(stack) = next {
             let (parent, frame) = stacks[stack];
             next = parent;
             let Some(frame) = frame_of(frames, frame) else { continue };
-            // The frame of a host function is that of its caller, for the function's own time.
-            let func = self.funcs.entry(frame.func).or_default();
+            let tier = *tier.get_or_insert(frame.tier);
+            // Time in a host function is its caller's own.
+            let Some(place) = &frame.place else { continue };
+            let func = self.funcs.entry(place.func).or_default();
             if seen.is_empty() {
                 func.own += weight;
-                func.by_tier[frame.tier] += weight;
-                *func.by_pc.entry(frame.pc).or_default() += weight;
+                func.by_tier[tier] += weight;
+                *func.by_pc.entry(place.pc).or_default() += weight;
             }
-            if seen.insert(frame.func) {
+            if seen.insert(place.func) {
                 func.total += weight;
             }
-            if let Some(source) = &frame.source {
-                func.sources.entry(frame.pc).or_insert_with(|| source.clone());
+            if let Some(source) = &place.source {
+                func.sources.entry(place.pc).or_insert_with(|| source.clone());
             }
-            if let Some(callee) = inner.filter(|&callee| callee != frame.func)
-                && calls.insert((frame.func, callee))
+            if let Some(callee) = inner.filter(|&callee| callee != place.func)
+                && calls.insert((place.func, callee))
             {
                 *func.callees.entry(callee).or_default() += weight;
             }
-            inner = Some(frame.func);
+            inner = Some(place.func);
         }
     }
 
@@ -158,7 +168,7 @@ fn stacks(thread: &Value, frames: usize) -> Result<Vec<(Option<usize>, usize)>, 
     columns.map(stack).collect()
 }
 
-/// Returns the frames of functions of the module with index `lib`; others are `None`.
+/// Returns the frames of host functions, and of functions of the module with index `lib`; others are `None`.
 fn frames(thread: &Value, categories: &[Value], module: &Bytecode, lib: u64) -> Result<Vec<Option<Frame>>, String> {
     let tiers: HashMap<u64, usize> = (categories.iter().enumerate())
         .filter_map(|(i, category)| {
@@ -171,14 +181,17 @@ fn frames(thread: &Value, categories: &[Value], module: &Bytecode, lib: u64) -> 
         ["address", "func", "category", "line"].map(|key| list(table, key).map_or(&[][..], Vec::as_slice));
     let frame = |i: usize| {
         let func = func_of[i].as_u64()? as usize;
+        let tier = *tiers.get(&category_of.get(i)?.as_u64()?)?;
+        if FrameTier::ALL[tier] == FrameTier::Host {
+            return Some(Frame { tier, place: None });
+        }
         if funcs["resource"][func].as_u64() != Some(lib) {
             return None;
         }
         let pc = u32::try_from(addresses.get(i)?.as_u64()?).ok()?;
         let file = funcs["fileName"][func].as_u64().and_then(|file| thread["stringArray"][file as usize].as_str());
         let source = file.zip(lines.get(i)?.as_u64()).map(|(file, line)| format!("{file}:{line}"));
-        let tier = *tiers.get(&category_of.get(i)?.as_u64()?)?;
-        Some(Frame { func: module.func_at(pc)?, pc, tier, source })
+        Some(Frame { tier, place: Some(Place { func: module.func_at(pc)?, pc, source }) })
     };
     Ok((0..func_of.len()).map(frame).collect())
 }

@@ -152,7 +152,7 @@ impl Config {
         self.demand("Weir does not have components (`Config::concurrency_support`)", enable)
     }
 
-    /// Reads branch hints. They change no result, and Weir ignores them: it counts branches. Default: off.
+    /// Has no effect: branch hints change no result, and Weir uses those of any module until it has counted the branches.
     pub fn wasm_branch_hinting(&mut self, _enable: bool) -> &mut Config {
         self
     }

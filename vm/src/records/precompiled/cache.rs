@@ -28,15 +28,30 @@ const PATIENCE: Duration = Duration::from_millis(3);
 /// Bytes that are written at once.
 const BUFFER: usize = 64 << 10;
 
-/// The share of the limit to which a cache shrinks that exceeds it.
-const KEEP: f64 = 0.75;
+/// The size of a cache, about at most.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Limits {
+    pub files: u64,
+    pub bytes: u64,
+    /// The share of the first limit to which a cache shrinks that exceeds one.
+    pub files_percent: u8,
+    /// The same of the second one.
+    pub bytes_percent: u8,
+}
+
+impl Limits {
+    /// Returns the files and the bytes that are left of a cache that exceeds a limit.
+    fn left(&self) -> (u64, u64) {
+        let part = |limit: u64, percent: u8| (u128::from(limit) * u128::from(percent) / 100) as u64;
+        (part(self.files, self.files_percent), part(self.bytes, self.bytes_percent))
+    }
+}
 
 /// A directory of entries.
 #[derive(Debug)]
 pub(crate) struct Directory {
     path: PathBuf,
-    /// The bytes of all entries, about at most.
-    limit: u64,
+    limits: Limits,
     hits: AtomicU64,
     misses: AtomicU64,
 }
@@ -127,9 +142,9 @@ impl Addition {
 }
 
 impl Directory {
-    /// The cache in a directory, which need not exist, with about this limit in bytes.
-    pub fn new(path: PathBuf, limit: u64) -> Directory {
-        Directory { path, limit, hits: AtomicU64::new(0), misses: AtomicU64::new(0) }
+    /// The cache in a directory, which need not exist.
+    pub fn new(path: PathBuf, limits: Limits) -> Directory {
+        Directory { path, limits, hits: AtomicU64::new(0), misses: AtomicU64::new(0) }
     }
 
     /// Returns the path.
@@ -205,21 +220,23 @@ impl Directory {
         self.evict(&dir, &locked, &name)
     }
 
-    /// Removes the entries that were not used for the longest time, if all are larger than the limit.
+    /// Removes the entries that were not used for the longest time, if all exceed a limit.
     fn evict(&self, dir: &PrivateDir, locked: &Locked, keep: &str) -> io::Result<()> {
         let mut files = dir.list(locked)?;
-        let mut len: u64 = files.iter().map(|file| file.len).sum();
-        if len <= self.limit {
+        let (mut count, mut bytes) = (files.len() as u64, files.iter().map(|file| file.len).sum::<u64>());
+        if count <= self.limits.files && bytes <= self.limits.bytes {
             return Ok(());
         }
+        let left = self.limits.left();
         files.sort_by_key(|file| file.used);
         for file in files {
-            if len as f64 <= self.limit as f64 * KEEP {
+            if count <= left.0 && bytes <= left.1 {
                 break;
             }
             if *file.name != *keep.as_bytes() {
                 let _ = dir.remove(&file.name);
-                len -= file.len;
+                count -= 1;
+                bytes -= file.len;
             }
         }
         Ok(())

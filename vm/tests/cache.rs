@@ -1,0 +1,65 @@
+//! The settings of the cache, and its limits.
+
+#![cfg(all(target_os = "linux", target_arch = "x86_64", feature = "jit", feature = "wat"))]
+
+mod common;
+
+use common::engine;
+use std::path::Path;
+use std::thread;
+use std::time::Duration;
+use weir::{Cache, CacheConfig, Config, Module};
+
+/// Loads and drops `count` modules that differ, one after another, in a cache with these settings. Returns how many are left, and which: whether
+/// a module is found afterwards.
+fn fill(name: &str, count: usize, configure: impl Fn(&mut CacheConfig)) -> (usize, Vec<bool>) {
+    let directory = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    let _ = std::fs::remove_dir_all(&directory);
+    let mut settings = CacheConfig::new();
+    configure(settings.with_directory(&directory));
+    let cache = Cache::new(settings).unwrap();
+    let engine = engine(Config::new().cache(Some(cache.clone()))).unwrap();
+    let load = |i: usize| {
+        let text = format!("(module (func (export \"f\") (result i32) (i32.const {i})))");
+        Module::new(&engine, text).unwrap();
+    };
+    for i in 0..count {
+        load(i);
+        // Times of files that are changed at once may be equal.
+        thread::sleep(Duration::from_millis(15));
+    }
+    let left = cache.entries().unwrap().len();
+    let found = (0..count).rev().map(|i| {
+        let before = cache.cache_hits();
+        load(i);
+        cache.cache_hits() > before
+    });
+    (left, found.collect())
+}
+
+#[test]
+fn the_modules_that_were_used_last_stay() {
+    let (left, found) = fill("cache-of-four", 6, |config| {
+        config.with_file_count_soft_limit(4).with_file_count_limit_percent_if_deleting(50);
+    });
+    // The fifth leaves two, the sixth is the third.
+    assert_eq!((left, &found[..3]), (3, &[true; 3][..]), "{found:?}");
+    let (left, found) = fill("cache-of-bytes", 3, |config| {
+        config.with_files_total_size_soft_limit(1).with_files_total_size_limit_percent_if_deleting(0);
+    });
+    assert_eq!((left, found[0]), (1, true), "{found:?}");
+    assert_eq!(fill("cache-of-all", 5, |_| ()), (5, vec![true; 5]));
+}
+
+#[test]
+fn settings_are_returned() {
+    let mut config = CacheConfig::new();
+    assert_eq!((config.files_total_size_soft_limit(), config.file_count_soft_limit()), (512 << 20, 0x10000));
+    config.with_directory("/nowhere").with_baseline_compression_level(5).with_cleanup_interval(Duration::from_secs(9));
+    let cache = Cache::new(config.clone()).unwrap();
+    assert_eq!((cache.baseline_compression_level(), cache.cleanup_interval()), (5, Duration::from_secs(9)));
+    assert_eq!((cache.file_count_limit_percent_if_deleting(), cache.directory().to_str()), (70, Some("/nowhere")));
+    let error = Cache::new(config.with_files_total_size_limit_percent_if_deleting(101).clone()).unwrap_err();
+    assert!(error.to_string().contains("101 percent"), "{error}");
+    assert!(CacheConfig::from_file(Some(Path::new("x"))).is_err() && CacheConfig::from_file(None).is_ok());
+}
