@@ -7,7 +7,7 @@ use crate::api::value::Ref;
 use crate::exec::fiber::Run;
 use crate::records::limiter::{Limiter, ResourceLimiterAsync};
 use crate::records::pooling::Share;
-use crate::records::store::{StoreRecord, UpdateDeadline};
+use crate::records::store::{AtFuel, StoreRecord, UpdateDeadline};
 use crate::{Error, ExnRef, ExnRefPre, ExternRef, Memory, MemoryType, Result, Rooted, Table, TableType, Tag, Val};
 use std::any::Any;
 
@@ -96,7 +96,7 @@ impl<T: 'static> StoreContextMut<'_, T> {
         let record = self.record();
         // SAFETY: the store is borrowed.
         unsafe {
-            (*record).set_fuel_yield(interval.map(|interval| i64::try_from(interval).unwrap_or(i64::MAX)));
+            (*record).set_fuel_marks(AtFuel::Yield, interval);
             if interval.is_some() {
                 (*record).require_async();
             }

@@ -1,4 +1,4 @@
-//! The settings of a cache, those of wasmtime's.
+//! The settings of a cache, with wasmtime's names.
 
 use crate::records::config::Unavailable;
 use crate::records::error::{Error, Result};
@@ -57,7 +57,7 @@ settings! {
     with_optimized_compression_level optimized_compression_level: i32 = 20;
     /// Has no effect: files are not compressed.
     with_optimized_compression_usage_counter_threshold optimized_compression_usage_counter_threshold: u64 = 0x100;
-    /// Has no effect: whoever adds to the cache removes what is too much.
+    /// Has no effect: a process removes modules when it adds one, and not at intervals.
     with_cleanup_interval cleanup_interval: Duration = Duration::from_secs(3_600);
     /// Has no effect: files are not compressed.
     with_optimizing_compression_task_timeout optimizing_compression_task_timeout: Duration = Duration::from_secs(30 * 60);
@@ -97,7 +97,7 @@ impl CacheConfig {
     /// Returns the limits.
     ///
     /// # Errors
-    /// More than 100 percent are to be left.
+    /// A percentage is above 100.
     pub(super) fn limits(&self) -> Result<Limits> {
         let (files, bytes) = (self.file_count_limit_percent_if_deleting, self.files_total_size_limit_percent_if_deleting);
         if let Some(percent) = [files, bytes].into_iter().find(|percent| *percent > 100) {

@@ -11,7 +11,7 @@ use crate::records::quiescence::Word;
 use crate::records::root_maps::RootMaps;
 use crate::records::roots::Roots;
 use crate::records::stack::StackRecord;
-use crate::records::store::{Owned, StoreRecord, UpdateDeadline};
+use crate::records::store::{AtFuel, Owned, StoreRecord, UpdateDeadline};
 use crate::records::stripes::Stripe;
 use crate::records::walk::ALL_FRAMES;
 use crate::{Engine, Error, Result};
@@ -132,8 +132,7 @@ impl<T: 'static> Store<T> {
             owned: Owned::default(),
             fiber: ptr::null_mut(),
             deadline,
-            fuel_yield: None,
-            fuel_calls: None,
+            fuel_marks: [None; 2],
             needs_async: false,
             credit: None,
             #[cfg(feature = "async")]
@@ -248,9 +247,7 @@ impl<T: 'static> Store<T> {
             return Err(Error::msg("the deadline's callback is not called without `Config::epoch_interruption`"));
         }
         // SAFETY: the store is borrowed.
-        unsafe {
-            (*self.record.as_ptr()).set_fuel_calls(interval.map(|interval| i64::try_from(interval).unwrap_or(i64::MAX)));
-        }
+        unsafe { (*self.record.as_ptr()).set_fuel_marks(AtFuel::Call, interval) };
         Ok(())
     }
 

@@ -19,13 +19,13 @@ impl StoreRecord {
         self.ctx.fuel.saturating_sub(self.credit.unwrap_or(0))
     }
 
-    /// Sets the fuel, besides what is lent. Intervals of fuel begin anew.
+    /// Sets the guest's own fuel, to which the credit is added, and begins new intervals of fuel.
     pub fn set_fuel(&mut self, fuel: i64) {
         self.set_own(fuel);
         self.restart_fuel_marks();
     }
 
-    /// Sets the fuel without what is lent.
+    /// Sets the guest's own fuel.
     fn set_own(&mut self, fuel: i64) {
         self.ctx.fuel = fuel;
         if let Some(credit) = &mut self.credit {

@@ -6,7 +6,7 @@ use crate::records::credit::stop_overdrawn;
 use crate::records::failure::Failure;
 #[cfg(feature = "async")]
 use crate::records::fiber::{Interrupted, YieldNow, wait_for};
-use crate::records::store::{StoreRecord, UpdateDeadline};
+use crate::records::store::{AtFuel, StoreRecord, UpdateDeadline};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 #[cfg(feature = "async")]
 use std::pin::Pin;
@@ -30,10 +30,10 @@ pub(crate) unsafe fn deadline_reached(store: *mut StoreRecord) -> Result<(), Fai
             stop_overdrawn(store)?;
         }
         #[cfg(feature = "async")]
-        if (*store).fuel_yield_is_due() {
+        if (*store).passes_fuel_mark(AtFuel::Yield) {
             suspend(store, Box::pin(YieldNow::default()))?;
         }
-        if !(*store).fuel_call_is_due() && !(*store).is_due() {
+        if !(*store).passes_fuel_mark(AtFuel::Call) && !(*store).is_due() {
             return Ok(());
         }
         match ask(store)? {

@@ -30,7 +30,7 @@ pub unsafe trait LinearMemory: Send + Sync + 'static {
 /// Makes memories for a host.
 ///
 /// # Safety
-/// The memories have the minimal size and are zero. Behind the accessible bytes, up to the sum of `reserved_size_in_bytes` and
+/// The memories have the minimal size and are zero. After the accessible bytes, up to the sum of `reserved_size_in_bytes` and
 /// `guard_size_in_bytes` from the first byte on, nothing is accessible if `guard_size_in_bytes` is not 0: compiled code relies on the fault,
 /// and does not compare addresses.
 pub unsafe trait MemoryCreator: Send + Sync {

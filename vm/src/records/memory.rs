@@ -19,7 +19,7 @@ pub(crate) struct Plan<'a> {
     pub unguarded: usize,
     /// The maximum size in bytes of any memory.
     pub max: usize,
-    /// By whom they are made, if not by Weir.
+    /// The host's creator, if the host makes memories.
     pub host: Option<&'a Creator>,
 }
 

@@ -144,10 +144,8 @@ pub(crate) struct StoreRecord {
     pub fiber: *mut Fiber,
     /// The deadline that was set. Polls see [`StoreCtx::deadline`], which may be earlier.
     pub deadline: u64,
-    /// At which fuel guests are suspended.
-    pub fuel_yield: Option<FuelMarks>,
-    /// At which fuel the deadline's callback is called, too.
-    pub fuel_calls: Option<FuelMarks>,
+    /// For each [`AtFuel`], the fuel at which it is done.
+    pub fuel_marks: [Option<FuelMarks>; 2],
     /// Whether the store has functions or settings that suspend guests.
     pub needs_async: bool,
     /// How much of [`StoreCtx::fuel`] is lent, while a resumable call consumes fuel: see [`credit`](super::credit).
@@ -155,6 +153,16 @@ pub(crate) struct StoreRecord {
     /// The guests of resumable calls that are stopped.
     #[cfg(feature = "async")]
     pub stopped: Vec<Stopped>,
+}
+
+/// What is done after each interval of fuel.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum AtFuel {
+    /// The guest is suspended.
+    #[cfg(feature = "async")]
+    Yield = 0,
+    /// The deadline's callback is called.
+    Call = 1,
 }
 
 /// Amounts of fuel at which something is done.
@@ -251,22 +259,16 @@ impl StoreRecord {
         }
     }
 
-    /// Suspends guests after each `interval` of fuel, or never.
-    #[cfg(feature = "async")]
-    pub fn set_fuel_yield(&mut self, interval: Option<i64>) {
-        self.fuel_yield = interval.map(|interval| FuelMarks::new(interval, self.ctx.fuel));
-        self.set_poll();
-    }
-
-    /// Calls the deadline's callback after each `interval` of fuel, too, or not.
-    pub fn set_fuel_calls(&mut self, interval: Option<i64>) {
-        self.fuel_calls = interval.map(|interval| FuelMarks::new(interval, self.ctx.fuel));
+    /// Does this after each `interval` of fuel, or never.
+    pub fn set_fuel_marks(&mut self, what: AtFuel, interval: Option<u64>) {
+        let interval = interval.map(|interval| i64::try_from(interval).unwrap_or(i64::MAX));
+        self.fuel_marks[what as usize] = interval.map(|interval| FuelMarks::new(interval, self.ctx.fuel));
         self.set_poll();
     }
 
     /// Begins the intervals of fuel with the fuel that there is now.
     pub fn restart_fuel_marks(&mut self) {
-        for marks in [&mut self.fuel_yield, &mut self.fuel_calls].into_iter().flatten() {
+        for marks in self.fuel_marks.iter_mut().flatten() {
             *marks = FuelMarks::new(marks.interval, self.ctx.fuel);
         }
         self.set_poll();
@@ -275,7 +277,7 @@ impl StoreRecord {
     /// Adds to the amounts of fuel at which something is done.
     #[cfg(feature = "async")]
     pub fn shift_fuel_marks(&mut self, fuel: i64) {
-        for marks in [&mut self.fuel_yield, &mut self.fuel_calls].into_iter().flatten() {
+        for marks in self.fuel_marks.iter_mut().flatten() {
             marks.next = marks.next.saturating_add(fuel);
         }
         self.set_poll();
@@ -284,7 +286,7 @@ impl StoreRecord {
     /// Sets the deadline that polls see, and the fuel. Where fuel suspends or stops the guest, or calls the embedder, the stub of polls
     /// compares it.
     pub fn set_poll(&mut self) {
-        let marks = [&self.fuel_yield, &self.fuel_calls].into_iter().flatten().map(|marks| marks.next);
+        let marks = self.fuel_marks.iter().flatten().map(|marks| marks.next);
         let overdrawn = self.credit.map(|credit| credit.saturating_sub(1));
         let mark = marks.chain(overdrawn).max();
         self.ctx.deadline = if mark.is_some() { 0 } else { self.deadline };
@@ -296,23 +298,13 @@ impl StoreRecord {
         self.engine.record().epoch.load(Ordering::Relaxed) >= self.deadline
     }
 
-    /// Returns whether a guest is to be suspended at this poll because of the fuel that it has consumed, and sets the next time.
-    #[cfg(feature = "async")]
-    pub fn fuel_yield_is_due(&mut self) -> bool {
-        let due = self.fuel_yield.as_mut().is_some_and(|marks| marks.pass(self.ctx.fuel));
-        if due {
+    /// Returns whether this is to be done at this poll because of the fuel that was consumed, and sets the next time.
+    pub fn passes_fuel_mark(&mut self, what: AtFuel) -> bool {
+        let passes = self.fuel_marks[what as usize].as_mut().is_some_and(|marks| marks.pass(self.ctx.fuel));
+        if passes {
             self.set_poll();
         }
-        due
-    }
-
-    /// Returns whether the deadline's callback is to be called at this poll because of the fuel that was consumed, and sets the next time.
-    pub fn fuel_call_is_due(&mut self) -> bool {
-        let due = self.fuel_calls.as_mut().is_some_and(|marks| marks.pass(self.ctx.fuel));
-        if due {
-            self.set_poll();
-        }
-        due
+        passes
     }
 
     /// From now on, synchronous invocations are refused.

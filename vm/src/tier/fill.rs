@@ -58,6 +58,8 @@ impl Candidate {
     fn new(module: &ModuleRecord, func: u32, executed: u64) -> Option<Candidate> {
         // Its result of validation is not read for that.
         let (shelf, bytes) = (module.shelf.as_ref()?, module.body_range(func).len() as u32);
+        // The first call reads a file.
+        let tried = shelf.earlier().get(&func).map_or(0, |work| work.tried);
         let (top, simple, entries) = (Key::top(func, Entry::Call), Key::baseline(func), state_of(module).entries());
         if !entries.is_open(top) {
             return None;
@@ -66,17 +68,12 @@ impl Candidate {
         let is_simple = !prepared && module.engine.config().has_baseline() && entries.is_cold(simple);
         let key = if is_simple { simple } else { top };
         let value = policy::value_later(bytes, key.level, prepared, executed);
-        let tried = shelf.earlier().get(&func).map_or(0, |work| work.tried);
         (value >= 1.0).then_some(Candidate { key, bytes, executed, tried, value })
     }
 
-    /// Returns whether it is compiled before this process probably ends, if that begins now.
-    fn will_end(&self, module: &ModuleRecord) -> bool {
-        let lasted = lasted(module);
-        match state_of(module).running.left() {
-            Some(left) => policy::ends_within(self.bytes, self.key.level, self.tried, left),
-            None => policy::will_end(self.bytes, self.key.level, self.tried, ran(module), lasted),
-        }
+    /// Returns whether compiling it takes no longer than this, if there is a limit.
+    fn ends_within(&self, time: Option<Duration>) -> bool {
+        time.is_none_or(|time| policy::ends_within(self.bytes, self.key.level, self.tried, time))
     }
 }
 
@@ -90,12 +87,19 @@ fn ran(module: &ModuleRecord) -> Duration {
     state_of(module).began.get().map_or(Duration::ZERO, Instant::elapsed)
 }
 
-/// Returns whether an entry of a function with `bytes` of code should be optimised only if this process runs longer than earlier ones did.
-pub(super) fn is_late(module: &ModuleRecord, bytes: u32) -> bool {
-    policy::is_long(bytes, Level::Top) && !policy::will_end(bytes, Level::Top, 0, ran(module), lasted(module))
+/// Returns the time that this process probably has left to compile functions of `module`; `None` if that is not limited.
+fn time_left(module: &ModuleRecord) -> Option<Duration> {
+    state_of(module).running.left().or_else(|| policy::time_left(ran(module), lasted(module)))
 }
 
-/// Waits for code of `module` for later processes that is ready soon. The first process does not. Returns whether some is still being compiled.
+/// Returns whether an entry of a function with `bytes` of code should be optimised only if this process runs longer than earlier ones did.
+pub(super) fn is_late(module: &ModuleRecord, bytes: u32) -> bool {
+    let is_late = |time| !policy::ends_within(bytes, Level::Top, 0, time);
+    policy::is_long(bytes, Level::Top) && policy::time_left(ran(module), lasted(module)).is_some_and(is_late)
+}
+
+/// Waits for code of `module` that is ready soon and that later processes will use. The first process does not wait. Returns whether some code
+/// is still being compiled.
 pub(super) fn wait_for_code(module: &ModuleRecord) -> bool {
     let wait = || state_of(module).running.wait_until(Instant::now() + policy::wait(ran(module)));
     lasted(module).is_some() && wait()
@@ -191,7 +195,8 @@ impl Job for Fill {
         let Some(module) = self.module.upgrade() else { return };
         let mut left = self.left.take().unwrap_or_else(|| self.find(&module));
         let (engine, state) = (engine_of(module.engine.record()), state_of(&module));
-        let Some(next) = left.iter().rposition(|candidate| candidate.will_end(&module)) else {
+        let time = time_left(&module);
+        let Some(next) = left.iter().rposition(|candidate| candidate.ends_within(time)) else {
             state.running.set_more(false);
             // What has baseline code now may be optimised.
             if self.any || self.source == Source::Earlier {

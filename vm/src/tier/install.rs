@@ -61,8 +61,8 @@ pub(super) fn compile_and_install(module: &Arc<ModuleRecord>, key: Key, backend:
         options = &engine.leaving;
     }
     let is_kept = entry == Entry::Call && module.shelf.as_ref().is_some_and(|shelf| shelf.keeps());
-    let end = policy::end_of(module.body(func)?.len(), key.level, Instant::now());
-    let _running = is_kept.then(|| state.running.begin(key, end));
+    let end = || policy::end_of(module.body_range(func).len() as u32, key.level, Instant::now());
+    let _running = is_kept.then(|| state.running.begin(key, end()));
     let attempt = compile(module, key, back_ends(backend), options);
     let packed = attempt.compiled.as_ref().zip(module.body(func)).map(|(compiled, body)| compiled.pack(body));
     if let (Some(compiled), Some(packed)) = (&attempt.compiled, &packed)

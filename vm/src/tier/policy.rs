@@ -174,7 +174,8 @@ pub(crate) fn value_later(bytes: u32, level: Level, prepared: bool, executed: u6
     gain * PROCESSES / price(bytes, level)
 }
 
-/// The most time that a process leaves to later ones to compile, and no more than eight times as long as it ran: what is left is read first.
+/// The most time that a process leaves to later ones to compile. It also leaves no more than eight times as long as it ran, because a
+/// process reads all of it before it compiles.
 const NEXT: Duration = Duration::from_millis(50);
 
 /// Returns whether a process that has run for `ran` leaves a function to the next one to compile, after others that take `before`
@@ -183,7 +184,7 @@ const NEXT: Duration = Duration::from_millis(50);
 pub(crate) fn leaves(bytes: u32, level: Level, tried: u32, before: &mut f64, ran: Duration) -> bool {
     let price = price_after(bytes, level, tried);
     let next = NEXT.min(8 * ran).as_nanos() as f64;
-    let leaves = ends_within(bytes, level, tried, ran + wait(ran)) && *before + price <= next;
+    let leaves = price <= (ran + wait(ran)).as_nanos() as f64 && *before + price <= next;
     if leaves {
         *before += price;
     }
@@ -200,7 +201,7 @@ pub(crate) fn end_of(bytes: u32, level: Level, now: Instant) -> Instant {
     now + Duration::from_nanos(price(bytes, level) as u64)
 }
 
-/// How long the end of a process that has run for `ran` may wait for code for later ones.
+/// Returns how long the end of a process that has run for `ran` may wait for code for later ones.
 pub(crate) fn wait(ran: Duration) -> Duration {
     const MOST: Duration = Duration::from_millis(4);
     MOST.min(ran / 8)
@@ -211,12 +212,12 @@ pub(crate) fn ends_within(bytes: u32, level: Level, tried: u32, time: Duration) 
     price_after(bytes, level, tried) <= time.as_nanos() as f64
 }
 
-/// Returns whether compiling a function, which `tried` processes did not do to the end, is worth beginning in a process that has run for
-/// `ran`, if it ends when earlier ones did: after `lasted`. Otherwise the processor, which may share a core with the guest's, would
-/// only slow the guest down. After that time, it may run for as long again.
-pub(crate) fn will_end(bytes: u32, level: Level, tried: u32, ran: Duration, lasted: Option<Duration>) -> bool {
-    let ends = |lasted: Duration| ends_within(bytes, level, tried, lasted + wait(lasted) - ran);
-    lasted.is_none_or(|lasted| ran >= lasted || ends(lasted))
+/// Returns the time for compiling that is left to a process that has run for `ran`, if it ends when earlier ones did: after `lasted`. `None`
+/// if nothing is known, or if it has run longer. What takes longer than this time is not worth beginning: the processor, which may
+/// share a core with the guest's, would only slow the guest down.
+pub(crate) fn time_left(ran: Duration, lasted: Option<Duration>) -> Option<Duration> {
+    let lasted = lasted.filter(|lasted| ran < *lasted)?;
+    Some(lasted + wait(lasted) - ran)
 }
 
 /// Returns whether a function is compiled because nothing else is to be compiled: other functions of this process may become hot meanwhile.
@@ -589,7 +590,7 @@ mod tests {
         let ran = end_of(bytes, Level::Top, now) - now;
         let mut leaves = |tried, ran| leaves(bytes, Level::Top, tried, &mut before, ran);
         assert!(leaves(0, ran) && !leaves(1, ran) && leaves(1, 2 * ran) && !leaves(40, 2 * ran));
-        let will_end = |tried, at, lasted| will_end(bytes, Level::Top, tried, at, lasted);
+        let will_end = |tried, at, lasted| time_left(at, lasted).is_none_or(|time| ends_within(bytes, Level::Top, tried, time));
         let zero = Duration::ZERO;
         assert!(will_end(0, zero, Some(ran)) && !will_end(1, zero, Some(ran)) && !will_end(0, ran / 2, Some(ran)));
         assert!(will_end(0, zero, None), "no process ran before");

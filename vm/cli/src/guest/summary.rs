@@ -102,7 +102,7 @@ pub(super) fn percent(part: u64, total: u64) -> f64 {
     100.0 * part as f64 / total.max(1) as f64
 }
 
-/// What is said of a profile without samples.
+/// The message for a profile without samples.
 pub(super) const NOTHING: &str = "no sample was taken: the program ended before the first one";
 
 /// Prints a table on standard error.

@@ -319,8 +319,8 @@ impl Cached {
     }
 
     /// Adds to the entry of `module`, which this is, what it lacks: code that was compiled since this was last called, results of validation of
-    /// the bodies that were `called`, and what is `left` to later processes. What is little is not worth writing; that a compilation was
-    /// `cut_off` by the end of the process is not little.
+    /// the bodies that were `called`, and what is `left` to later processes. Nothing is written if there is little to add, unless
+    /// the end of the process `cut_off` a compilation.
     pub fn update(&self, module: &Bytecode, shelf: &Shelf, called: &dyn Fn(u32) -> bool, cut_off: bool, left: &dyn Fn() -> Left) {
         let mut written = self.written.lock().unwrap_or_else(PoisonError::into_inner);
         let found = shelf.artifact();
