@@ -8,6 +8,7 @@
 
 #![deny(clippy::wildcard_enum_match_arm, reason = "a new opcode, class or lane operation must be named by the compiler")]
 
+mod access;
 mod body;
 mod bytes;
 pub mod cost;

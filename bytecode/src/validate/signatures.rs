@@ -173,7 +173,7 @@ const fn row(op: Opcode) -> Row {
                 // wasmparser validates it.
                 _ => Kind::Unknown,
             };
-            let alignment = if matches!(op.immediates(), Immediates::MemArg) { alignment(op) } else { 0 };
+            let alignment = if matches!(op.immediates(), Immediates::MemArg) { op.access_log2() } else { 0 };
             match typed(operands, results) {
                 Some(row) => Row { kind, alignment, ..row },
                 None => Row { kind, ..UNKNOWN },
@@ -204,7 +204,7 @@ const fn prefixed(op: Opcode) -> Row {
         Effect::Fixed { .. } | Effect::Typed { .. } | Effect::Control(_) => return UNKNOWN,
     };
     let accesses = matches!(immediates, Immediates::MemArg | Immediates::MemArgLane);
-    let alignment = if accesses { alignment(op) } else { 0 };
+    let alignment = if accesses { op.access_log2() } else { 0 };
     let lanes = match op.lanes() {
         Some(lanes) => lanes.shape.lanes() as u8,
         // Of an access to one lane.
@@ -255,33 +255,6 @@ const fn operand(ty: StackType) -> Option<u8> {
         StackType::Local | StackType::Global | StackType::Any | StackType::Named | StackType::Reference => None,
         StackType::NonNull | StackType::Null | StackType::Function => None,
     }
-}
-
-/// The binary logarithm of the bytes that an instruction accesses. Its mnemonic has their number of bits after `load` or
-/// `store` (`8`, or `8x8` for eight times eight), unless it is that of its type, with which it begins (`i32`).
-const fn alignment(op: Opcode) -> u8 {
-    let name = op.mnemonic().as_bytes();
-    let (of_type, mut at) = number(name, 1);
-    while at < name.len() && !name[at].is_ascii_digit() && name[at] != b'_' {
-        at += 1;
-    }
-    let (mut bits, after) = number(name, at);
-    if bits == 0 {
-        bits = of_type;
-    } else if after < name.len() && name[after] == b'x' {
-        bits *= number(name, after + 1).0;
-    }
-    (bits / 8).trailing_zeros() as u8
-}
-
-/// The decimal number at `at`, 0 if there is none, and the index after it.
-const fn number(text: &[u8], mut at: usize) -> (u32, usize) {
-    let mut number = 0;
-    while at < text.len() && text[at].is_ascii_digit() {
-        number = 10 * number + (text[at] - b'0') as u32;
-        at += 1;
-    }
-    (number, at)
 }
 
 // A direct, an indirect and a reference's call are different instructions in the acceptor, too.

@@ -236,7 +236,8 @@ pub struct StoreCtx {
     /// The trap that a helper requests, as `Trap as u64`; see [`TrapSite::Stored`].
     pub trap: u64,
     /// Detail of a trap, written just before: for [`BadSignature`](weir_bytecode::Trap::BadSignature) the address of the [`TableEntry`], for
-    /// [`MemoryOutOfBounds`](weir_bytecode::Trap::MemoryOutOfBounds) the native address of an access that page protection has refused.
+    /// [`MemoryOutOfBounds`](weir_bytecode::Trap::MemoryOutOfBounds) the native address of an access that page protection has refused, or the
+    /// address in the memory, modulo 2⁶⁴, after an access that a comparison has refused: see [`Bounds`].
     pub operand: u64,
     /// The ticks that OSR bodies have left: see the crate documentation.
     pub osr_ticks: i64,

@@ -88,6 +88,12 @@ impl Compiler<'_> {
         self.push_cold(field, Case::Trap(site));
     }
 
+    /// Traps on a condition because the access that ends at the address in `r11` is out of bounds.
+    pub fn out_of_bounds_if(&mut self, cond: Cond) {
+        let field = self.jump_if(cond);
+        self.push_cold(field, Case::OutOfBounds);
+    }
+
     /// Traps because a stack has no room for the function's frame.
     pub fn stack_overflow(&mut self) {
         self.raise(TrapSite::Trap(Trap::StackOverflow), self.body.entry);
@@ -248,6 +254,7 @@ impl Compiler<'_> {
                 Case::Trap(site) => self.raise(site, pc),
                 Case::Poll => self.poll_host(back, pc),
                 Case::Tick(index) => self.leave_loop(index, back),
+                Case::OutOfBounds => self.raise_because(Trap::MemoryOutOfBounds, SCRATCH, abi::RAX, pc),
                 Case::Signature(entry) => self.refuse_signature(entry, pc),
                 Case::Target { func, site, foreign } => self.count_other_target(func, site, foreign, back),
                 Case::QuotientByMinusOne(width) => {
@@ -292,10 +299,14 @@ impl Compiler<'_> {
         let other = self.jump_if(Cond::NE);
         self.raise(TrapSite::Trap(Trap::IndirectCallToNull), pc);
         self.bind(other);
-        let store = Mem::at(abi::INSTANCE, offset_of!(InstanceCtx, store) as i32);
-        self.emit(&Inst::new(Asm::Mov, Width::Q).dst(SCRATCH).mem(store));
-        let operand = Mem::at(SCRATCH, offset_of!(StoreCtx, operand) as i32);
-        self.emit(&Inst::new(Asm::MovTo, Width::Q).src(entry).mem(operand));
-        self.raise(TrapSite::Trap(Trap::BadSignature), pc);
+        self.raise_because(Trap::BadSignature, entry, SCRATCH, pc);
+    }
+
+    /// Traps because of the number or address in `operand`.
+    fn raise_because(&mut self, trap: Trap, operand: Reg, scratch: Reg, pc: u32) {
+        self.load_field(scratch, abi::INSTANCE, offset_of!(InstanceCtx, store));
+        let field = Mem::at(scratch, offset_of!(StoreCtx, operand) as i32);
+        self.emit(&Inst::new(Asm::MovTo, Width::Q).src(operand).mem(field));
+        self.raise(TrapSite::Trap(trap), pc);
     }
 }

@@ -158,7 +158,6 @@ impl Compiler<'_> {
     /// Computes `address + offset + bytes` in `r11`, traps if that exceeds the memory's length, and returns the memory operand
     /// that is `bytes` lower.
     fn checked(&mut self, address: &mut Popped, arg: MemArg, bytes: u32, memory64: bool) -> Mem {
-        let trap = Trap::MemoryOutOfBounds;
         let index = self.extended(address);
         let record = self.fresh(Class::Int);
         self.load_field(record, abi::INSTANCE, self.layout.memory(arg.memory) as usize);
@@ -167,7 +166,7 @@ impl Compiler<'_> {
                 // Every address is out of bounds. The store's address, which is never null, makes the condition true.
                 let store = Mem::at(abi::INSTANCE, offset_of!(InstanceCtx, store) as i32);
                 self.emit(&Inst::new(Asm::Cmp, Width::Q).mem(store).imm(0));
-                self.trap_if(Cond::NE, trap);
+                self.trap_if(Cond::NE, Trap::MemoryOutOfBounds);
                 self.out.copy(SCRATCH, index);
             }
             Some(distance) => match i32::try_from(distance) {
@@ -177,14 +176,14 @@ impl Compiler<'_> {
                     self.out.constant(SCRATCH, distance as i64);
                     self.emit(&Inst::new(Asm::Add, Width::Q).dst(SCRATCH).src(SCRATCH).reg(index));
                     if memory64 {
-                        self.trap_if(Cond::B, trap);
+                        self.out_of_bounds_if(Cond::B);
                     }
                 }
             },
         }
         let len = Mem::at(record, offset_of!(MemoryCtx, len) as i32);
         self.emit(&Inst::new(Asm::Cmp, Width::Q).src(SCRATCH).mem(len));
-        self.trap_if(Cond::A, trap);
+        self.out_of_bounds_if(Cond::A);
         self.load_field(record, record, offset_of!(MemoryCtx, base));
         Mem::indexed(record, SCRATCH, 0, -(bytes as i32))
     }

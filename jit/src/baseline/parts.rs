@@ -23,6 +23,8 @@ pub struct Cold {
 pub enum Case {
     /// Traps.
     Trap(TrapSite),
+    /// Traps because the access that ends at the address in `r11` is out of bounds.
+    OutOfBounds,
     /// Asks the host whether to continue.
     Poll,
     /// Requests better code for the loop with this index.

@@ -13,7 +13,7 @@ use cranelift_codegen::isa::CallConv;
 use std::mem::offset_of;
 use weir_bytecode::{FuncType, Trap, ValType};
 use weir_contract::{
-    FuncRef, Helper, InstanceCtx, NULL_SIG, Place, StackCtx, StoreCtx, TableEntry, param_places, result_places, slot_words,
+    FuncRef, Helper, InstanceCtx, NULL_SIG, Place, StackCtx, TableEntry, param_places, result_places, slot_words,
 };
 
 /// The address that a call jumps to, and the instance to put into the pinned register first if it is another one.
@@ -232,9 +232,7 @@ impl<'t> Translator<'t, '_> {
         self.b.switch_to_block(wrong);
         let is_null = self.b.ins().icmp_imm_u(IntCC::Equal, found, i64::from(NULL_SIG));
         self.trap_if(is_null, trap_code(Trap::IndirectCallToNull));
-        let store = self.store_ctx();
-        let flags = self.runtime_flags();
-        self.b.ins().store(flags, entry, store, offset_of!(StoreCtx, operand) as i32);
+        self.note_operand(entry);
         self.trap(trap_code(Trap::BadSignature));
         self.b.switch_to_block(right);
 

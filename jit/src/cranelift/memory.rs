@@ -68,24 +68,25 @@ impl Translator<'_, '_> {
         let len = self.memory_len(memory);
         let outside = match offset.checked_add(width.into()) {
             // No memory is that large.
-            None => self.b.ins().iconst(types::I8, 1),
+            None => {
+                let outside = self.b.ins().iconst(types::I8, 1);
+                self.trap_if(outside, out_of_bounds);
+                outside
+            }
             Some(reach) => {
                 let reach = self.b.ins().iconst(types::I64, reach as i64);
-                let end = match ty.memory64 {
-                    true if self.request.options.signals => self.b.ins().uadd_overflow_trap(index, reach, out_of_bounds),
-                    true => {
-                        let end = self.b.ins().iadd(index, reach);
-                        let wraps = self.b.ins().icmp(IntCC::UnsignedLessThan, end, index);
-                        self.trap_if(wraps, out_of_bounds);
-                        end
-                    }
-                    // Both are well below 2⁶³.
-                    false => self.b.ins().iadd(index, reach),
-                };
-                self.b.ins().icmp(IntCC::UnsignedGreaterThan, end, len)
+                let end = self.b.ins().iadd(index, reach);
+                self.note_operand(end);
+                // Both are well below 2⁶³ if the index has 32 bits.
+                if ty.memory64 {
+                    let wraps = self.b.ins().icmp(IntCC::UnsignedLessThan, end, index);
+                    self.trap_if(wraps, out_of_bounds);
+                }
+                let outside = self.b.ins().icmp(IntCC::UnsignedGreaterThan, end, len);
+                self.trap_if(outside, out_of_bounds);
+                outside
             }
         };
-        self.trap_if(outside, out_of_bounds);
         let address = self.b.ins().iadd(base, index);
         let offset = self.b.ins().iconst(types::I64, offset as i64);
         let address = self.b.ins().iadd(address, offset);

@@ -23,6 +23,13 @@ impl Translator<'_, '_> {
         self.b.ins().trap(code);
     }
 
+    /// Stores the number or address that a trap after it is because of. A block for each trap would cost more than a store for each check: see
+    /// [`MAX_BLOCKS`](super::MAX_BLOCKS).
+    pub(super) fn note_operand(&mut self, operand: clif::Value) {
+        let (store, flags) = (self.store_ctx(), self.runtime_flags());
+        self.b.ins().store(flags, operand, store, offset_of!(StoreCtx, operand) as i32);
+    }
+
     /// Traps if `condition` is not 0.
     pub(super) fn trap_if(&mut self, condition: clif::Value, code: TrapCode) {
         if self.request.options.signals {

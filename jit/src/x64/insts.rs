@@ -220,7 +220,7 @@ macro_rules! for_each_asm {
             SingleToDouble, "vcvtps2pd", Move, flags: keeps, traps: no, clobbers: none, vex(0, 1, 0x5A);
             DoubleToSingle, "vcvtpd2ps", Move, flags: keeps, traps: no, clobbers: none, vex(1, 1, 0x5A);
 
-            // Control. `imm` of a `TrapIf` is a `TrapCode`.
+            // Control. `src` of a `TrapIf` is stored in `StoreCtx::operand` if it traps.
             TrapIf, "trap_if", Trap, flags: reads, traps: yes, clobbers: none, sequence(TrapIf);
             // Traps unless the table entry at `src` has the signature `imm`.
             CheckSignature, "check_signature", OneUse, flags: clobbers, traps: yes, clobbers: none, sequence(CheckSignature);
@@ -297,7 +297,7 @@ pub enum Shape {
     OneUse,
     /// nothing
     Nullary,
-    /// imm, a trap's code or [`STORED`]
+    /// imm, a trap's code or [`STORED`]; src, or none
     Trap,
     /// a [`RegList`]
     List,
@@ -1211,7 +1211,12 @@ impl Inst {
             Shape::Compare | Shape::Store | Shape::StoreLane | Shape::Update | Shape::OneUse => {
                 f(Field::Reg(&mut self.src), InReg, Use, Early);
             }
-            Shape::Nullary | Shape::Trap => {}
+            Shape::Trap => {
+                if !self.src.is_none() {
+                    f(Field::Reg(&mut self.src), InReg, Use, Early);
+                }
+            }
+            Shape::Nullary => {}
         }
         match &mut self.rm {
             Rm::None => {}

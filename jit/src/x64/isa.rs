@@ -282,7 +282,7 @@ impl Form {
             Shape::Set => (true, Never, Never, NoImm),
             Shape::OneUse => (false, Always, Never, WithImm),
             Shape::Nullary | Shape::List => (false, Never, Never, NoImm),
-            Shape::Trap => (false, Never, Never, Trap),
+            Shape::Trap => (false, Optional, Never, Trap),
             // The registers are scratch registers.
             Shape::Table => (true, Always, Always, WithImm),
         };

@@ -29,6 +29,7 @@ const PAIRS: [Pair; 2] = [
             ("wasmtime", "wasmtime"),
             ("wasmtime-environ", "wasmtime_environ"),
             ("wasmtime-internal-core", "wasmtime_internal_core"),
+            ("wasmtime-internal-cache", "wasmtime_internal_cache"),
         ],
         ours: &[("weir-vm", "weir"), ("weir-contract", "weir_contract"), ("weir-bytecode", "weir_bytecode")],
         list: "differences.txt",

@@ -32,7 +32,7 @@
 ;;     50  mov rdx,[r15+30h]
 ;;     54  lea r11,[rax+8]
 ;;     58  cmp r11,[rdx+8]
-;;     5c  ja near 85h
+;;     5c  ja near 8Ch
 ;;     62  mov rdx,[rdx]
 ;;     65  mov [rdx+r11-4],edi
 ;;     6a  mov rax,rcx
@@ -43,12 +43,14 @@
 ;;     7d  mov r14,[rbp-28h]
 ;;     81  leave
 ;;     82  ret
-;;     83  ud2
-;;     85  ud2
-;;     87  ud2
-;;     89  int3
-;;     8a  int3
-;;     8b  int3
-;; trap 83 Trap(MemoryOutOfBounds) @0x2b
-;; trap 85 Trap(MemoryOutOfBounds) @0x32
-;; trap 87 Trap(StackOverflow) @0x29
+;;     83  mov rax,[r15]
+;;     86  mov [rax+30h],r11
+;;     8a  ud2
+;;     8c  mov rax,[r15]
+;;     8f  mov [rax+30h],r11
+;;     93  ud2
+;;     95  ud2
+;;     97  int3
+;; trap 8a Trap(MemoryOutOfBounds) @0x2b
+;; trap 93 Trap(MemoryOutOfBounds) @0x32
+;; trap 95 Trap(StackOverflow) @0x29

@@ -18,11 +18,11 @@
 ;;     v2 = mov.q [r15 + 48]
 ;;     v7 = lea.q [v4 + 4]                      @0x2a
 ;;     cmp.q v7, [v2 + 8]                       @0x2a
-;;     trap_if_a MemoryOutOfBounds              @0x2a
+;;     trap_if_a v7, MemoryOutOfBounds          @0x2a
 ;;     mov_to.d [v3 + v7 * 1 + -4], v6          @0x2a
 ;;     v1 = movzx8.d v6                         @0x2f
 ;;     v5 = lea.q [v4 + 8]                      @0x34
 ;;     cmp.q v5, [v2 + 8]                       @0x34
-;;     trap_if_a MemoryOutOfBounds              @0x34
+;;     trap_if_a v5, MemoryOutOfBounds          @0x34
 ;;     v0 = add.d v1, [v3 + v5 * 1 + -4]        @0x37
 ;;     ret v0:rax                               @0x38

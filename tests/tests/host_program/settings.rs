@@ -103,10 +103,59 @@ pub fn settings(config: &mut Config) {
         .table_lazy_init(true);
 }
 
+const GROWING: &str = r#"(module
+    (memory $small (export "memory") 1)
+    (memory $large 257)
+    (memory $wide i64 1)
+    (func (export "small") (param i32) (result i32) (memory.grow $small (local.get 0)))
+    (func (export "large") (param i32) (result i32) (memory.grow $large (local.get 0)))
+    (func (export "wide") (param i32) (result i32)
+        (i32.wrap_i64 (memory.grow $wide (i64.extend_i32_s (local.get 0)))))
+    (func (export "kept") (result i32)
+        (i32.store (i32.const 65532) (i32.const 42))
+        (drop (memory.grow $small (i32.const 1)))
+        (i32.store (i32.const 131068) (i32.const 1))
+        (i32.add (i32.load (i32.const 65532)) (i32.load (i32.const 131068))))
+    (func (export "nan") (param f32) (result i32) (i32.reinterpret_f32 (f32.add (local.get 0) (local.get 0))))
+    (func $deep (export "deep") (param i32) (result i32)
+        (if (result i32) (local.get 0)
+            (then (i32.add (i32.const 1) (call $deep (i32.sub (local.get 0) (i32.const 1)))))
+            (else unreachable))))"#;
+
+pub fn settings_have_effect(engine: &Engine) -> Result<()> {
+    let (mut store, instance) = instance(engine, (), GROWING)?;
+    let mut call = |name: &str, n: i32| instance.get_typed_func::<i32, i32>(&mut store, name)?.call(&mut store, n);
+    assert_eq!((call("small", 255)?, call("small", 1)?), (1, -1), "as far as the reservation");
+    assert_eq!((call("wide", 255)?, call("wide", 1)?), (1, -1));
+    assert_eq!((call("large", 0)?, call("large", 1)?), (257, -1), "larger than the reservation, with nothing to grow");
+    let error = call("deep", 10).unwrap_err();
+    assert_eq!(error.downcast_ref::<WasmBacktrace>().map(|backtrace| backtrace.frames().len()), Some(5));
+    let nan = instance.get_typed_func::<f32, i32>(&mut store, "nan")?.call(&mut store, f32::from_bits(0xffc0_1234))?;
+    assert_eq!(nan, 0x7fc0_0000, "the canonical one");
+    Ok(())
+}
+
+pub fn small_reservations(config: &mut Config) {
+    config.memory_reservation(1 << 20).memory_reservation_for_growth(0).memory_guard_size(64 << 10);
+}
+
+pub fn memories_outgrow_reservations(engine: &Engine) -> Result<()> {
+    let (mut store, instance) = instance(engine, (), GROWING)?;
+    assert_eq!(instance.get_typed_func::<(), i32>(&mut store, "kept")?.call(&mut store, ())?, 43);
+    let mut call = |name: &str, n: i32| instance.get_typed_func::<i32, i32>(&mut store, name)?.call(&mut store, n);
+    assert_eq!((call("small", 500)?, call("small", 0)?), (2, 502));
+    assert_eq!((call("large", 500)?, call("large", 0)?), (257, 757));
+    assert_eq!((call("wide", 500)?, call("wide", 0)?), (1, 501));
+    let small = instance.get_memory(&mut store, "memory").unwrap();
+    assert_eq!(small.data(&store)[65532..65536], 42u32.to_le_bytes());
+    assert_eq!((small.grow(&mut store, 10)?, small.data_size(&store)), (502, 512 << 16));
+    Ok(())
+}
+
 pub fn pooling(config: &mut Config) {
     let mut limits = PoolingAllocationConfig::new();
     limits.total_core_instances(2).total_memories(1).max_memory_size(1 << 20).table_elements(10).max_tables_per_module(2);
-    limits.total_stacks(2).total_gc_heaps(1);
+    limits.total_stacks(2).total_gc_heaps(1).max_core_instance_size(4 << 10);
     config.allocation_strategy(limits);
 }
 
@@ -119,6 +168,9 @@ pub fn limits_of_an_engine(engine: &Engine) -> Result<()> {
     ] {
         assert!(Module::new(engine, refused).is_err(), "{why}");
     }
+    let globals = format!("(module {})", "(global i64 (i64.const 0))".repeat(1000));
+    let error = Module::new(engine, globals).unwrap_err();
+    assert!(format!("{error:#}").contains("which exceeds the configured maximum of 4096 bytes"), "{error:#}");
     let module = Module::new(
         engine,
         r#"(module (memory (export "memory") 1) (table (export "table") 1 funcref)

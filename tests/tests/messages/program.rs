@@ -31,6 +31,7 @@ const PARTS: &[Part] = &[
     ("Traps of calls", |_| (), traps::calls),
     ("Backtraces", |_| (), traps::backtraces),
     ("No backtraces", |config| _ = config.wasm_backtrace_max_frames(None), traps::without_backtraces),
+    ("Core dumps", |config| _ = config.coredump_on_trap(true), traps::core_dumps),
     ("Recursion", |config| _ = config.max_wasm_stack(256 << 10), traps::recursion),
     ("Fuel", |config| _ = config.consume_fuel(true), traps::fuel),
     ("Epochs", |config| _ = config.epoch_interruption(true), traps::epochs),

@@ -152,7 +152,40 @@ pub fn instructions(engine: &Engine, report: &mut Report) -> Result<()> {
             (memory i64 1)
             (func (export "64 bits") (result i32) (i32.load (i64.const 65536)))
             (func (export "64 bits, far") (result i32) (i32.load (i64.const -1)))
-            (func (export "64 bits, store") (i64.store8 (i64.const 0x100000000) (i64.const 0))))"#,
+            (func (export "64 bits, store") (i64.store8 (i64.const 0x100000000) (i64.const 0)))
+            (func (export "64 bits, across the end") (result i64) (i64.load (i64.const 65533)))
+            (func (export "64 bits, one byte") (result i64) (i64.load8_s (i64.const 65536)))
+            (func (export "64 bits, an offset") (result i32) (i32.load16_u offset=40 (i64.const 65530)))
+            (func (export "64 bits, an address beyond the end") (result i32) (i32.load16_u offset=40 (i64.const 65537)))
+            (func (export "64 bits, a large offset") (result i32) (i32.load offset=0x2000000 (i64.const 0)))
+            (func (export "64 bits, a vector") (drop (v128.load32_splat (i64.const 65535)))))"#,
+    )?;
+    call_all(
+        engine,
+        report,
+        r#"(module $limited-memories
+            (memory $wide i64 1 16)
+            (memory $narrow 1 2)
+            (memory $fixed i64 1 1)
+            (func (export "64 bits and a maximum") (result i32) (i32.load $wide (i64.const 0x200000)))
+            (func (export "64 bits and a maximum, far") (result i32) (i32.load $wide (i64.const 0xfffffffd)))
+            (func (export "64 bits and a maximum, farther") (result i32) (i32.load $wide offset=8 (i64.const -9)))
+            (func (export "64 bits and a maximum, an offset") (result i32) (i32.load $wide offset=0x100000 (i64.const 0)))
+            (func (export "64 bits that cannot grow") (i64.store $fixed offset=7 (i64.const 0x10000) (i64.const 0)))
+            (func (export "an offset beyond the maximum") (result i32) (i32.load $narrow offset=0x20000 (i32.const 0)))
+            (func (export "an offset beyond the memory") (result i32) (i32.load $narrow offset=0x1ff00 (i32.const 0))))"#,
+    )?;
+    call_all(
+        engine,
+        report,
+        r#"(module $offsets
+            (memory 1)
+            (func (export "an offset of 32 MiB") (result i32) (i32.load offset=0x2000000 (i32.const 0)))
+            (func (export "an offset of 32 MiB, to the end") (result i32) (i32.load offset=0x2000000 (i32.const 0xfdfffffc)))
+            (func (export "an offset of 32 MiB, beyond the end") (result i32) (i32.load offset=0x2000000 (i32.const 0xfdfffffd)))
+            (func (export "an offset of 2 GiB") (result i32) (i32.load offset=0x80000000 (i32.const 0)))
+            (func (export "an offset of 4 GiB") (result i32) (i32.load8_u offset=0xffffffff (i32.const 0)))
+            (func (export "an offset of 4 GiB, beyond the end") (result i32) (i32.load8_u offset=0xffffffff (i32.const 1))))"#,
     )
 }
 
@@ -210,7 +243,47 @@ pub fn backtraces(engine: &Engine, report: &mut Report) -> Result<()> {
             (func $trap unreachable)
             (func $through (return_call $trap))
             (func (export "a tail call") (call $through)))"#,
+    )?;
+    call_all(
+        engine,
+        report,
+        r#"(module $debugging
+            (@custom ".debug_info" "none of it is decoded")
+            (func (export "sections of debuggers") unreachable))"#,
     )
+}
+
+/// The texts of core dumps have the store's name, and the handles of instances in the words of each library.
+pub fn core_dumps(engine: &Engine, report: &mut Report) -> Result<()> {
+    let text = format!(
+        r#"(module $dumped (global (mut i32) (i32.const 7)) (func $other (export "other") (drop (ref.as_non_null (ref.null func)))) {DEEP})"#
+    );
+    let module = Module::new(engine, text)?;
+    let mut store = Store::new(engine, ());
+    let instance = Instance::new(&mut store, &module, &[])?;
+    let fails = Func::wrap(&mut store, || -> Result<()> { Err(Error::msg("the host fails").context("outer")) });
+    let (first, other) = (instance.get_func(&mut store, "first").unwrap(), instance.get_func(&mut store, "other").unwrap());
+    for (name, error) in [
+        ("a core dump", first.call(&mut store, &[Val::I32(0)], &mut []).unwrap_err()),
+        ("a core dump of another function", other.call(&mut store, &[], &mut []).unwrap_err()),
+        ("no core dump", fails.call(&mut store, &[], &mut []).unwrap_err()),
+    ] {
+        report.line(&format!("## {name}\n"));
+        for (i, link) in error.chain().enumerate() {
+            match link.to_string().starts_with("wasm coredump generated while executing") {
+                true => report.line(&format!("{i}: the core dump")),
+                false => report.line(&format!("{i}: {link}")),
+            }
+        }
+        let Some(dump) = error.downcast_ref::<WasmCoreDump>() else { continue };
+        for line in dump.to_string().lines().skip(1).filter(|line| !line.contains('{')) {
+            report.line(line);
+        }
+        let counts =
+            [dump.modules().len(), dump.instances().len(), dump.memories().len(), dump.globals().len(), dump.frames().len()];
+        report.line(&format!("{counts:?}\n"));
+    }
+    Ok(())
 }
 
 pub fn without_backtraces(engine: &Engine, report: &mut Report) -> Result<()> {

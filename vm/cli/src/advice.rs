@@ -43,7 +43,9 @@ fn not_a_subcommand(word: &OsStr) -> Option<String> {
 fn misplaced(arguments: &[OsString]) -> Option<String> {
     let run = Run::augment_args(Command::new("run"));
     let name = |argument: &OsString| argument.to_str()?.strip_prefix("--")?.split('=').next().map(String::from);
-    let is_ours = |name: &String| run.get_arguments().any(|option| option.get_long() == Some(name));
+    // The parser adds these two when it runs.
+    let is_ours =
+        |name: &String| name == "help" || name == "version" || run.get_arguments().any(|option| option.get_long() == Some(name));
     let name = arguments.iter().filter_map(name).find(is_ours)?;
     Some(format!(
         "\n`--{name}` comes after the module, so it is an argument of the program: weir's own options go before the module"

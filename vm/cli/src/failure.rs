@@ -98,7 +98,12 @@ fn causes(error: &Error) -> String {
         texts.push(match details {
             Some(details) if link.is::<Trap>() => format!("{}: {details}", text(link)),
             Some(details) => details.into(),
-            None => text(link),
+            None => match error.downcast_ref::<MemoryFault>().filter(|_| link.is::<Trap>()) {
+                Some(fault) => {
+                    format!("{}: address {}, and the memory has {} bytes", text(link), fault.address(), fault.memory_size())
+                }
+                None => text(link),
+            },
         });
         // What follows has the type of the item in other words.
         if let Some(refused) = error.downcast_ref::<LinkError>().filter(|refused| refused.to_string() == link.to_string())

@@ -5,7 +5,7 @@ use crate::failure::{self, Done, Failure};
 use crate::guest::{self, Events, Profiling};
 use crate::limits::MemoryBudget;
 use crate::profile_kind::ProfileKind;
-use crate::{advice, cache, coredump, invoke, limits, load, output, profile, stats, sys, wasi_context};
+use crate::{advice, cache, coredump, invoke, limits, load, output, profile, stats, sys, units, wasi_context};
 use std::ffi::{OsStr, OsString};
 use std::fmt::Write as _;
 use std::io::Write;
@@ -42,7 +42,9 @@ pub(crate) fn run(args: Run) -> Done {
     }
     let guest = std::thread::Builder::new().name("guest".into()).stack_size(stack.saturating_add(HOST_STACK));
     let run = move || std::process::exit(failure::status(run_here(&args, engine, events, started)).into());
-    let thread = guest.spawn(run).map_err(|error| Failure::Module(error.into()))?;
+    let asked =
+        |error| weir::Error::from(error).context(format!("starting a thread with a stack of {}", units::show(stack as u64)));
+    let thread = guest.spawn(run).map_err(|error| Failure::Module(asked(error)))?;
     thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
 }
 

@@ -52,19 +52,29 @@ pub(crate) fn fuel(text: &str) -> Result<u64, String> {
     multiple(number, factor).ok_or_else(error)?.ok_or_else(|| format!("{text} is more than the largest amount, {}", u64::MAX))
 }
 
-/// Parses a positive time, in seconds if it has no unit: `5`, `0.5`, `5s`, `100ms`, `2m`, `1h`.
+/// Parses a positive time, in seconds if it has no unit: `5`, `0.5`, `5s`, `100ms`, `2m`, `1h`, `1m30s`.
 pub(crate) fn time(text: &str) -> Result<Duration, String> {
-    let error = || "expected a time, such as 5, 0.5s, 100ms or 2m".to_string();
-    let (number, unit) = split(text);
-    let (factor, divisor) = match unit {
-        "" | "s" => (1.0, 1.0),
-        "us" => (1.0, 1e6),
-        "ms" => (1.0, 1e3),
-        "m" | "min" => (60.0, 1.0),
-        "h" => (3600.0, 1.0),
-        _ => return Err(error()),
-    };
-    let seconds = number.parse::<f64>().map_err(|_| error())? * factor / divisor;
+    let error = || "expected a time, such as 5, 0.5s, 100ms, 2m or 1m30s".to_string();
+    let (mut seconds, mut rest) = (0.0, text);
+    loop {
+        let (number, after) = split(rest);
+        let (unit, after) = after.split_at(after.find(|c: char| c.is_ascii_digit()).unwrap_or(after.len()));
+        let (factor, divisor) = match unit {
+            // Alone, because 1m30 may be meant as 1h30.
+            "" if rest == text && after.is_empty() => (1.0, 1.0),
+            "s" => (1.0, 1.0),
+            "us" => (1.0, 1e6),
+            "ms" => (1.0, 1e3),
+            "m" | "min" => (60.0, 1.0),
+            "h" => (3600.0, 1.0),
+            _ => return Err(error()),
+        };
+        seconds += number.parse::<f64>().map_err(|_| error())? * factor / divisor;
+        rest = after;
+        if rest.is_empty() {
+            break;
+        }
+    }
     match Duration::try_from_secs_f64(seconds) {
         Ok(Duration::ZERO) => Err("expected a time above zero".into()),
         Ok(time) => Ok(time),
@@ -127,12 +137,21 @@ mod tests {
 
     #[test]
     fn times() {
-        let right =
-            [("5", 5000), ("0.2", 200), ("5s", 5000), ("100ms", 100), ("1500us", 1), ("2m", 120_000), ("1.5h", 5_400_000)];
+        let right = [
+            ("5", 5000),
+            ("0.2", 200),
+            ("5s", 5000),
+            ("100ms", 100),
+            ("1500us", 1),
+            ("2m", 120_000),
+            ("1.5h", 5_400_000),
+            ("1m30s", 90_000),
+            ("1h2min3s4ms", 3_723_004),
+        ];
         for (text, millis) in right {
             assert_eq!(time(text).map(|time| time.as_millis()), Ok(millis), "{text}");
         }
-        for text in ["", "s", "0", "0ms", "-1", "soon", "5 s", "5d", "1.2.3", "1e400", "nan", "inf"] {
+        for text in ["", "s", "0", "0ms", "-1", "soon", "5 s", "5d", "1.2.3", "1m30", "1mm", "1m-1s", "1e400", "nan", "inf"] {
             assert!(time(text).is_err(), "{text}");
         }
         assert!(time("99999999999999999999999h").is_err());

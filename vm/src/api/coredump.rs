@@ -48,13 +48,16 @@ pub struct WasmCoreDump {
     backtrace: WasmBacktrace,
 }
 
-/// Adds a dump of the store, a [`StoreRecord`], to the error of its guest, unless there is one of an inner call.
+/// Adds a dump of the store, a [`StoreRecord`], to the error of its guest, unless there is one of an inner call, or the host has called a
+/// function of its own.
 ///
 /// # Safety
 /// The store is live, nothing else uses it, and its guest has just failed.
 pub(crate) unsafe fn attach(store: *mut (), error: Error) -> Error {
     let store = store.cast::<StoreRecord>();
-    if error.is::<WasmCoreDump>() {
+    // SAFETY: the caller's promise.
+    let has_backtraces = unsafe { (*store).engine.config().max_backtrace > 0 };
+    if error.is::<WasmCoreDump>() || has_backtraces && error.wasm_backtrace().is_none() {
         return error;
     }
     // SAFETY: the caller's promise.

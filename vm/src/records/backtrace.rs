@@ -77,7 +77,8 @@ impl WasmBacktrace {
 }
 
 /// Writes the frames as wasmtime does: each with its offset in the module, the module's name, and the function's name from the name
-/// section, or with the places in the source. The frames that were not kept are not mentioned.
+/// section, or with the places in the source. The frames that were not kept are not mentioned. A note says if an environment variable would
+/// give places: see [`Config::wasm_backtrace_details`](crate::Config::wasm_backtrace_details).
 impl fmt::Display for WasmBacktrace {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("error while executing at wasm backtrace:")?;
@@ -100,6 +101,9 @@ impl fmt::Display for WasmBacktrace {
                     write!(f, "\n                    at {place}")?;
                 }
             }
+        }
+        if self.frames.iter().any(|frame| frame.module.record().hides_symbols()) {
+            f.write_str("\nnote: using the `WEIR_BACKTRACE_DETAILS=1` environment variable may show more debugging information")?;
         }
         Ok(())
     }

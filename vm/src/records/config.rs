@@ -28,9 +28,8 @@ const DEFAULT_ASYNC_STACK: usize = 2 << 20;
 const DEFAULT_VALUE_STACK: usize = 4 << 20;
 /// Default of [`Config::wasm_backtrace_max_frames`](crate::Config::wasm_backtrace_max_frames).
 pub(crate) const DEFAULT_MAX_BACKTRACE: usize = 20;
-/// A memory without guard regions reserves its maximum, but not more than this (or its minimum, if that is more), unless the settings
-/// say otherwise.
-const UNGUARDED_RESERVATION_MAX: u64 = 8 << 30;
+/// A memory without guard regions that may outgrow what the settings reserve for it reserves at least this, or its maximum if that is less.
+const GROWTH_MAX: u64 = 8 << 30;
 
 /// Selects the engines that run functions.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
@@ -158,7 +157,8 @@ pub struct Config {
     pub(crate) backtrace_on_throw: bool,
     pub(crate) memory_reservation: Option<u64>,
     pub(crate) memory_reservation_for_growth: Option<u64>,
-    pub(crate) has_guards: bool,
+    pub(crate) memory_may_move: bool,
+    pub(crate) memory_guard_size: Option<u64>,
     pub(crate) host_memory: Option<Creator>,
     pub(crate) allocation_strategy: InstanceAllocationStrategy,
     pub(crate) profiler: ProfilingStrategy,
@@ -294,7 +294,8 @@ impl Default for Config {
             backtrace_on_throw: false,
             memory_reservation: None,
             memory_reservation_for_growth: None,
-            has_guards: true,
+            memory_may_move: true,
+            memory_guard_size: None,
             host_memory: None,
             allocation_strategy: InstanceAllocationStrategy::OnDemand,
             profiler: ProfilingStrategy::None,
@@ -357,15 +358,27 @@ impl Config {
     /// Returns whether memories have guard regions.
     pub(crate) fn guards_memory(&self) -> bool {
         let reserves = self.memory_reservation.is_none_or(|bytes| bytes >= 1 << 32);
-        self.guard_regions && self.has_guards && reserves && self.signals_based_traps
+        self.guard_regions && self.guard_bytes() > 0 && reserves && self.signals_based_traps
     }
 
-    /// Returns the number of bytes that a memory without guard regions reserves at most, unless its minimum is greater.
-    pub(crate) fn unguarded_reservation(&self) -> usize {
-        let bytes = match (self.memory_reservation, self.memory_reservation_for_growth) {
-            (None, None) => UNGUARDED_RESERVATION_MAX,
-            (first, more) => first.unwrap_or(4 << 30).saturating_add(more.unwrap_or(2 << 30)),
+    /// Returns the number of bytes for which wasmtime reserves address space at once, if that suffices for the memory.
+    pub(crate) fn reserved_bytes(&self) -> u64 {
+        self.memory_reservation.unwrap_or(4 << 30)
+    }
+
+    /// Returns the size of wasmtime's guard regions.
+    pub(crate) fn guard_bytes(&self) -> u64 {
+        self.memory_guard_size.unwrap_or(32 << 20)
+    }
+
+    /// Returns the number of bytes that a memory without guard regions and with a minimum of `min` bytes reserves at most, which is how
+    /// far it can grow. wasmtime moves a memory that outgrows its reservation, unless that is turned off; Weir reserves more beforehand.
+    pub(crate) fn unguarded_reservation(&self, min: usize) -> usize {
+        let reserved = match min as u64 <= self.reserved_bytes() {
+            true => self.reserved_bytes(),
+            false => (min as u64).saturating_add(self.memory_reservation_for_growth.unwrap_or(2 << 30)),
         };
+        let bytes = if self.memory_may_move { reserved.max(GROWTH_MAX) } else { reserved };
         usize::try_from(bytes).unwrap_or(usize::MAX)
     }
 

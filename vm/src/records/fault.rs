@@ -5,9 +5,10 @@ use std::fmt;
 use weir_bytecode::instrs::{Imm, Instrs};
 use weir_contract::Bounds;
 
-/// The address of a load or store that was out of bounds: a context of the error for [`Trap::MemoryOutOfBounds`](crate::Trap), if page
-/// protection decides about the access in compiled code, whichever engine has executed it. Memories of 64 bits, those of an engine with
-/// [`guard_regions`](crate::Config::guard_regions) off, and accesses at constant offsets of 32 MiB and more have none.
+/// The address of a load or store that was out of bounds: a context of the error for [`Trap::MemoryOutOfBounds`](crate::Trap), where page
+/// protection decides about the access in wasmtime's code, whichever engine has executed it. So most accesses to 32-bit memories have one, accesses
+/// to 64-bit memories if the memory has a maximum of 4 GiB at most or the address is not beyond the memory's end, and none without
+/// [`guard_regions`](crate::Config::guard_regions).
 ///
 /// ```
 /// use weir::{Engine, Instance, MemoryFault, Module, Store};
@@ -52,33 +53,91 @@ impl fmt::Display for MemoryFault {
 
 impl std::error::Error for MemoryFault {}
 
-/// The offsets from which on wasmtime's code compares addresses, and so has no fault.
-const COMPARED_OFFSETS: u64 = 32 << 20;
+/// An access of `width` bytes at an address plus a constant `offset`.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Access {
+    pub memory: u32,
+    pub offset: u64,
+    pub width: u64,
+}
 
-/// Describes the access of the instruction at `pc`, if it is one for which page protection decides.
+impl Access {
+    /// Decodes the access of the instruction at `pc`, if it is a load or a store. Returns the number of its operands, too, of which the first is the
+    /// address.
+    fn at(instance: &InstanceRecord, pc: u32) -> Option<(Access, usize)> {
+        let instr = Instrs::new(instance.module.bytecode(), pc, u32::MAX).next()?;
+        let (Imm::Mem(arg) | Imm::MemLane(arg, _)) = instr.imm else { return None };
+        let access = Access { memory: arg.memory, offset: arg.offset, width: 1 << instr.op.access_log2() };
+        Some((access, instr.op.effect().arity()?.0))
+    }
+
+    /// Records for [`describe`] that the access is out of bounds at `start`, the address plus the offset, which may have wrapped around.
+    ///
+    /// # Safety
+    /// The instance is live.
+    pub unsafe fn record(self, instance: &InstanceRecord, start: u64) {
+        // SAFETY: the caller's promise; the memory exists as long as its instance.
+        unsafe {
+            let base = (*instance.memory(self.memory)).ctx.base.addr() as u64;
+            (*(*instance.ctx).store).operand = match self.bounds(instance) {
+                Bounds::Guard => base.wrapping_add(start),
+                Bounds::Explicit => start.wrapping_add(self.width),
+            };
+        }
+    }
+
+    /// How compiled code checks the access.
+    fn bounds(self, instance: &InstanceRecord) -> Bounds {
+        let guard_regions = instance.module.engine().config().guards_memory();
+        Bounds::of(&instance.module.bytecode().memories[self.memory as usize], self.offset, guard_regions)
+    }
+
+    /// Returns whether page protection refuses the access at `start` in wasmtime's code, to a memory of `len` bytes. That code checks as little as the
+    /// settings allow (`bounds_checks.rs` of its crate `wasmtime-internal-cranelift`): nothing; or that the access ends within the reservation, if
+    /// the memory cannot outgrow it; or that the address is in the memory, if the guard region is larger than the rest of the access.
+    fn is_refused_by_pages(self, instance: &InstanceRecord, start: u64, len: u64) -> bool {
+        let (ty, config) = (&instance.module.bytecode().memories[self.memory as usize], instance.module.engine().config());
+        let Some(reach) = self.offset.checked_add(self.width) else { return false };
+        let bytes = |pages: u64| u64::try_from(u128::from(pages) << ty.page_size_log2).unwrap_or(u64::MAX);
+        let (min, max) = (bytes(ty.limits.min), ty.limits.max.map_or(if ty.memory64 { u64::MAX } else { 1 << 32 }, bytes));
+        let has_pages = config.signals_based_traps && config.guard_regions && ty.page_size_log2 >= HOST_PAGE_LOG2;
+        if reach > max || !has_pages {
+            return false;
+        }
+        let (reservation, guard) = (config.reserved_bytes(), config.guard_bytes());
+        let address = start.wrapping_sub(self.offset);
+        let elided = !ty.memory64 && u64::from(u32::MAX) <= reservation.saturating_add(guard).saturating_sub(reach);
+        let stays = !config.memory_may_move || min == max || max <= reservation;
+        if elided {
+            true
+        } else if min <= reservation && stays && reach <= reservation {
+            address <= reservation - reach
+        } else {
+            reach > 1 && reach <= guard && address <= len
+        }
+    }
+}
+
+/// The binary logarithm of the size of the host's pages.
+const HOST_PAGE_LOG2: u8 = 12;
+
+/// Describes the access of the instruction at `pc`, if page protection decides about it in wasmtime.
 ///
 /// # Safety
-/// The instance's code has just trapped there because of the access to the address in the store's `operand`, or to one that its code has
-/// compared.
+/// The instance's code has just trapped there because of the access to which the store's `operand` belongs.
 pub(crate) unsafe fn describe(instance: &InstanceRecord, pc: u32) -> Option<MemoryFault> {
-    let bytecode = instance.module.bytecode();
-    let arg = match Instrs::new(bytecode, pc, u32::MAX).next()?.imm {
-        Imm::Mem(arg) | Imm::MemLane(arg, _) => arg,
-        _ => return None,
-    };
-    let guard_regions = instance.module.engine().config().guards_memory();
-    if Bounds::of(&bytecode.memories[arg.memory as usize], arg.offset, guard_regions) == Bounds::Explicit
-        || arg.offset >= COMPARED_OFFSETS
-    {
-        return None;
-    }
+    let (access, _) = Access::at(instance, pc)?;
     // SAFETY: the caller's promise; the memory exists as long as its instance.
     unsafe {
-        let address = std::mem::take(&mut (*(*instance.ctx).store).operand);
-        let memory = &(*instance.memory(arg.memory)).ctx;
+        let operand = (*(*instance.ctx).store).operand;
+        let memory = &(*instance.memory(access.memory)).ctx;
+        let start = match access.bounds(instance) {
+            Bounds::Guard => operand.checked_sub(memory.base.addr() as u64)?,
+            Bounds::Explicit => operand.wrapping_sub(access.width),
+        };
         // The first byte of an access may be inside.
-        let address = address.checked_sub(memory.base.addr() as u64)?.max(memory.len);
-        Some(MemoryFault { address, size: memory.len })
+        let fault = MemoryFault { address: start.max(memory.len), size: memory.len };
+        access.is_refused_by_pages(instance, start, memory.len).then_some(fault)
     }
 }
 
@@ -88,18 +147,12 @@ pub(crate) unsafe fn describe(instance: &InstanceRecord, pc: u32) -> Option<Memo
 /// # Safety
 /// The instance is live.
 pub(crate) unsafe fn record(instance: &InstanceRecord, pc: u32, operand: impl FnOnce(usize) -> u64) {
-    let bytecode = instance.module.bytecode();
-    let Some(instr) = Instrs::new(bytecode, pc, u32::MAX).next() else { return };
-    let (Imm::Mem(arg) | Imm::MemLane(arg, _)) = instr.imm else { return };
-    let Some((operands, _)) = instr.op.effect().arity() else { return };
-    if bytecode.memories[arg.memory as usize].memory64 {
-        return;
-    }
-    // The address is the first operand; the upper half of its slot is unspecified.
-    let address = u64::from(operand(operands) as u32) + arg.offset;
+    let Some((access, operands)) = Access::at(instance, pc) else { return };
+    let address = match instance.module.bytecode().memories[access.memory as usize].memory64 {
+        true => operand(operands),
+        // The upper half of the slot is unspecified.
+        false => u64::from(operand(operands) as u32),
+    };
     // SAFETY: the caller's promise.
-    unsafe {
-        let base = (*instance.memory(arg.memory)).ctx.base.addr() as u64;
-        (*(*instance.ctx).store).operand = base.wrapping_add(address);
-    }
+    unsafe { access.record(instance, address.wrapping_add(access.offset)) };
 }

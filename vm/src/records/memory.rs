@@ -83,10 +83,11 @@ impl MemoryRecord {
             let ctx = MemoryCtx { base, len: min as u64 };
             return Ok(MemoryRecord { ctx, ty, space: Space::Host(memory), max_len });
         }
-        let (reservation, max_len) = match kept.take(reserved, min).map_or_else(|| reserve(reserved), Ok) {
-            Ok(reservation) => (reservation, max_len),
-            Err(_) if !guarded => (reserve(min)?, min),
-            Err(error) => return Err(Error::from(error).context(format!("reserving {reserved} bytes for a memory"))),
+        let failed = |error| Error::from(error).context(format!("reserving {reserved} bytes for a memory"));
+        let (reservation, max_len) = match kept.take(reserved, min) {
+            Some(reservation) => (reservation, max_len),
+            None if guarded => (reserve(reserved).map_err(failed)?, max_len),
+            None => reserve_most(reserved, min).map_err(failed)?,
         };
         let ctx = MemoryCtx { base: reservation.space.as_mut_ptr(), len: 0 };
         let mut memory = MemoryRecord { ctx, ty, space: Space::Own(reservation), max_len };
@@ -222,6 +223,19 @@ fn reserve(len: usize) -> io::Result<Reservation> {
     // An empty mapping is an error, and a memory of size 0 still needs a base.
     let len = len.max(1).checked_next_multiple_of(unit).ok_or(io::ErrorKind::OutOfMemory)?;
     Ok(Reservation { space: Mapping::reserve(len)?, exposed: 0 })
+}
+
+/// Reserves inaccessible address space: `most` bytes, or half of that, and so on, if there is not as much, but no less than `least` bytes.
+/// Returns the number of bytes, too.
+fn reserve_most(most: usize, least: usize) -> io::Result<(Reservation, usize)> {
+    let mut len = most;
+    loop {
+        match reserve(len) {
+            Ok(reservation) => return Ok((reservation, len)),
+            Err(error) if len <= least => return Err(error),
+            Err(_) => len = (len / 2).max(least),
+        }
+    }
 }
 
 /// Returns `pages` in bytes, if a `usize` holds it.

@@ -2,6 +2,7 @@
 
 use crate::records::body::Bodies;
 use crate::records::census::Counts;
+use crate::records::config::WasmBacktraceDetails;
 use crate::records::engine::Engine;
 use crate::records::func_code::FuncCode;
 use crate::records::hints::ModuleHints;
@@ -128,6 +129,15 @@ impl ModuleRecord {
         }
         let _ = (func, pc);
         Vec::new()
+    }
+
+    /// Returns whether backtraces would have places in the source, or more of them, if the environment variable said so.
+    pub fn hides_symbols(&self) -> bool {
+        let may_have = self.engine.config().backtrace_details == WasmBacktraceDetails::Environment;
+        #[cfg(feature = "addr2line")]
+        let may_have = may_have && !self.engine.config().has_details();
+        let is_debugging = |(name, _): (&str, _)| name.starts_with(".debug_");
+        may_have && cfg!(feature = "addr2line") && self.bytecode.custom_sections().any(is_debugging)
     }
 
     /// Returns the body of function `func`. Code of an earlier process may run before its body is validated, which this does. `None` if the

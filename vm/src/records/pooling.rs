@@ -277,7 +277,7 @@ impl Quota {
         if size > limits.max_core_instance_size {
             let limit = limits.max_core_instance_size;
             return refuse(format!(
-                "an instance of this module requires {size} bytes, which exceeds the maximum of {limit} bytes"
+                "instance allocation for this module requires {size} bytes which exceeds the configured maximum of {limit} bytes"
             ));
         }
         Ok(())

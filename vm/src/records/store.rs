@@ -27,7 +27,7 @@ use crate::records::fiber::Stopped;
 use crate::records::heap::Heap;
 use crate::records::instance::Owner;
 use crate::records::limiter::{Asked, Limiter};
-use crate::records::memory::{MemoryRecord, Plan};
+use crate::records::memory::{self, MemoryRecord, Plan};
 use crate::records::pooling::Share;
 use crate::records::quiescence::Word;
 use crate::records::root_maps::RootMaps;
@@ -358,7 +358,8 @@ impl StoreRecord {
             (*store).check_counts(0, 1, 0)?;
             let engine = &(*store).engine;
             let (config, engine) = (engine.config(), engine.record());
-            let (guard_regions, unguarded) = (config.guards_memory(), config.unguarded_reservation());
+            let min = memory::byte_len(&ty, ty.limits.min).unwrap_or(usize::MAX);
+            let (guard_regions, unguarded) = (config.guards_memory(), config.unguarded_reservation(min));
             let plan = Plan { guard_regions, unguarded, max: engine.quota.memory_size(), host: config.host_memory.as_ref() };
             let memory = MemoryRecord::new(ty, plan, &engine.reservations, StoreRecord::asked(store, fiber))?;
             let memory = Box::into_raw(Box::new(memory));

@@ -111,7 +111,7 @@ impl Emitter<'_> {
                 dynasm!(self.out.asm; .arch x64; test eax, eax; pop rax; jz =>back);
                 self.ud2(STORED, inst.pc);
             }
-            Rare::Trap => self.ud2(inst.imm, inst.pc),
+            Rare::Trap => self.trap_because(inst.imm, inst.src, inst.pc),
             Rare::QuotientByMinusOne => {
                 // A quotient by -1 is the negation, which overflows exactly when the division does.
                 self.out.encode(&Inst::new(Asm::Neg, inst.width).dst(inst.dst));
@@ -144,21 +144,27 @@ impl Emitter<'_> {
         self.out.encode(&Inst::new(Asm::Cmp, Width::D).mem(sig).imm(i64::from(NULL_SIG as i32)));
         self.jump_cold(Cond::NE, mismatch);
         self.ud2(Trap::IndirectCallToNull as i64, inst.pc);
-        // Only the element's address is still needed.
-        let scratch = if inst.src == abi::RAX { abi::RCX } else { abi::RAX }.encoding();
-        dynasm!(self.out.asm
-            ; .arch x64
-            ; =>mismatch
-            ; mov Rq(scratch), [r15 + offset_of!(InstanceCtx, store) as i32]
-            ; mov [Rq(scratch) + offset_of!(StoreCtx, operand) as i32], Rq(inst.src.encoding())
-        );
-        self.ud2(Trap::BadSignature as i64, inst.pc);
+        dynasm!(self.out.asm; .arch x64; =>mismatch);
+        self.trap_because(Trap::BadSignature as i64, inst.src, inst.pc);
+    }
+
+    /// Traps because of the number or address in `operand`, if it is a register.
+    fn trap_because(&mut self, trap: i64, operand: Reg, pc: u32) {
+        if !operand.is_none() {
+            // No other register is needed any more.
+            let scratch = if operand == abi::RAX { abi::RCX } else { abi::RAX };
+            let store = Mem::at(abi::INSTANCE, offset_of!(InstanceCtx, store) as i32);
+            let field = Mem::at(scratch, offset_of!(StoreCtx, operand) as i32);
+            self.out.encode(&Inst::new(Asm::Mov, Width::Q).dst(scratch).mem(store));
+            self.out.encode(&Inst::new(Asm::MovTo, Width::Q).src(operand).mem(field));
+        }
+        self.ud2(trap, pc);
     }
 
     fn divide(&mut self, inst: &Inst) {
         let divisor = inst.rm_reg();
         if self.code.raises {
-            let trap = Inst { op: Asm::TrapIf, imm: Trap::IntegerDivisionByZero as i64, ..*inst };
+            let trap = Inst { op: Asm::TrapIf, src: Reg::NONE, imm: Trap::IntegerDivisionByZero as i64, ..*inst };
             let by_zero = self.push_cold(Rare::Trap, &trap);
             self.out.encode(&Inst::new(Asm::Test, inst.width).src(divisor).reg(divisor));
             self.jump_cold(Cond::E, by_zero);

@@ -109,8 +109,8 @@ impl Lower<'_, '_> {
         }
     }
 
-    /// Computes `address + offset + bytes`, traps if that exceeds the memory's length, and returns the memory operand that is
-    /// `bytes` lower.
+    /// Computes `address + offset + bytes`, traps because of it if that exceeds the memory's length, and returns the memory operand that
+    /// is `bytes` lower.
     fn checked(&mut self, address: Value, memory: u32, offset: u64, bytes: u32, memory64: bool) -> Mem {
         let record = self.record(memory);
         let base = self.base(memory);
@@ -137,11 +137,12 @@ impl Lower<'_, '_> {
             }
         };
         self.push(sum.dst(end));
+        let trap_if = |cond| Inst::new(Asm::TrapIf, Width::Q).cond(cond).src(end).imm(trap as i64);
         if memory64 {
-            self.trap_if(Cond::B, trap);
+            self.push(trap_if(Cond::B));
         }
         self.push(Inst::new(Asm::Cmp, Width::Q).src(end).mem(Mem::at(record, offset_of!(MemoryCtx, len) as i32)));
-        self.trap_if(Cond::A, trap);
+        self.push(trap_if(Cond::A));
         Mem::indexed(base, end, 0, -(bytes as i32))
     }
 

@@ -285,8 +285,6 @@ without_function! {
     memory_guaranteed_dense_image_size(u64);
     /// Tables are filled when they are made.
     table_lazy_init(bool);
-    /// Memories never move.
-    memory_may_move(bool);
     /// No code accesses addresses before a memory: indices are unsigned.
     guard_before_linear_memory(bool);
     /// Relaxed vector instructions are deterministic with and without this setting.

@@ -15,25 +15,33 @@ impl Config {
     }
 
     /// Sets the number of bytes of address space that a memory reserves. Less than 4 GiB turns
-    /// [`guard_regions`](Config::guard_regions) off. A memory then reserves its maximum, but no more than this,
-    /// [`memory_reservation_for_growth`](Config::memory_reservation_for_growth) and its minimum. It cannot grow beyond its
-    /// reservation, because memories do not move; wasmtime moves them, unless that is turned off. Default: 4 GiB.
+    /// [`guard_regions`](Config::guard_regions) off. A memory without them reserves no more than its maximum, and at least its
+    /// minimum. If it [may move](Config::memory_may_move), it reserves 8 GiB or its maximum even if this is less, as far as there is
+    /// address space. Default: 4 GiB.
     pub fn memory_reservation(&mut self, bytes: u64) -> &mut Config {
         self.memory_reservation = Some(bytes);
         self
     }
 
-    /// Sets the number of bytes that a memory without guard regions reserves beyond
+    /// Sets the number of bytes that a memory without guard regions reserves beyond its minimum, if that is more than
     /// [`memory_reservation`](Config::memory_reservation). Default: 2 GiB.
     pub fn memory_reservation_for_growth(&mut self, bytes: u64) -> &mut Config {
         self.memory_reservation_for_growth = Some(bytes);
         self
     }
 
+    /// Lets memories without guard regions grow beyond [`memory_reservation`](Config::memory_reservation). wasmtime moves them to a
+    /// larger reservation. Weir's never move: their first reservation is larger. If off, growth beyond the reservation fails.
+    /// Default: on.
+    pub fn memory_may_move(&mut self, enable: bool) -> &mut Config {
+        self.memory_may_move = enable;
+        self
+    }
+
     /// Sets the size in bytes of the inaccessible address space after a memory. 0 turns [`guard_regions`](Config::guard_regions)
-    /// off; any other size is the same as the default.
+    /// off; any other size decides only which errors have a [`MemoryFault`](crate::MemoryFault). Default: 32 MiB.
     pub fn memory_guard_size(&mut self, bytes: u64) -> &mut Config {
-        self.has_guards = bytes > 0;
+        self.memory_guard_size = Some(bytes);
         self
     }
 

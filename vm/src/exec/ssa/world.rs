@@ -5,6 +5,7 @@ use crate::records::bulk;
 use crate::records::deadline::deadline_reached;
 use crate::records::exceptions::{InFlight, Place, Site};
 use crate::records::failure::Failure;
+use crate::records::fault::Access;
 use crate::records::instance::{InstanceRecord, instance_of};
 use crate::records::stack::{read_slot, write_slot};
 use crate::records::store::{charge, store_of, take_failure};
@@ -66,15 +67,14 @@ impl Guest<'_> {
 
     /// Returns the address of `len` bytes of a memory, all of which exist.
     fn bytes(&self, memory: u32, address: u64, offset: u64, len: u32) -> Result<*mut u8, Trap> {
-        let at = address.checked_add(offset).ok_or(Trap::MemoryOutOfBounds)?;
+        let access = Access { memory, offset, width: len.into() };
+        let bytes = match address.checked_add(offset) {
+            // SAFETY: see the type.
+            Some(at) => unsafe { bulk::bytes(self.record.memory(memory), at, len.into()) },
+            None => Err(Trap::MemoryOutOfBounds),
+        };
         // SAFETY: see the type.
-        unsafe {
-            let memory = self.record.memory(memory);
-            bulk::bytes(memory, at, len.into()).inspect_err(|_| {
-                // For the description of the fault.
-                (*store_of(self.instance)).ctx.operand = ((*memory).ctx.base.addr() as u64).wrapping_add(at);
-            })
-        }
+        bytes.inspect_err(|_| unsafe { access.record(self.record, address.wrapping_add(offset)) })
     }
 }
 
