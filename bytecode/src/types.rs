@@ -49,6 +49,61 @@ impl HeapType {
             HeapType::Func | HeapType::Concrete(_) => false,
         }
     }
+
+    /// Whether it is that of any function.
+    pub fn is_func(&self) -> bool {
+        *self == HeapType::Func
+    }
+
+    /// Whether it is that of any host value.
+    pub fn is_extern(&self) -> bool {
+        *self == HeapType::Extern
+    }
+
+    /// Whether it is that of any exception.
+    pub fn is_exn(&self) -> bool {
+        *self == HeapType::Exn
+    }
+
+    /// Whether it is that of no exception.
+    pub fn is_no_exn(&self) -> bool {
+        *self == HeapType::NoExn
+    }
+
+    /// Whether it is not defined in a module.
+    pub fn is_abstract(&self) -> bool {
+        !self.is_concrete()
+    }
+
+    /// Whether it is a function type that is defined in a module.
+    pub fn is_concrete(&self) -> bool {
+        self.is_concrete_func()
+    }
+
+    /// Whether it is a function type that is defined in a module.
+    pub fn is_concrete_func(&self) -> bool {
+        matches!(self, HeapType::Concrete(_))
+    }
+
+    /// The type of which all that match this one are subtypes.
+    pub fn top(&self) -> HeapType {
+        match self {
+            HeapType::Func | HeapType::Concrete(_) => HeapType::Func,
+            HeapType::Extern => HeapType::Extern,
+            HeapType::Exn | HeapType::NoExn => HeapType::Exn,
+        }
+    }
+
+    /// Whether no other type has all of its values.
+    pub fn is_top(&self) -> bool {
+        *self == self.top()
+    }
+
+    /// Whether every value of this type is one of type `other`. Concrete types are compared by index.
+    pub fn matches(&self, other: &HeapType) -> bool {
+        let is_sub = matches!((self, other), (HeapType::Concrete(_), HeapType::Func) | (HeapType::NoExn, HeapType::Exn));
+        self == other || is_sub
+    }
 }
 
 impl ValType {
@@ -58,6 +113,8 @@ impl ValType {
     pub const EXTERNREF: ValType = ValType::Ref(RefType::EXTERNREF);
     /// `exnref`
     pub const EXNREF: ValType = ValType::Ref(RefType::EXNREF);
+    /// `nullexnref`, of which only null is a value
+    pub const NULLEXNREF: ValType = ValType::Ref(RefType::NULLEXNREF);
 
     /// Whether it is a number: neither vector nor reference.
     pub fn is_num(&self) -> bool {
@@ -146,6 +203,8 @@ impl RefType {
     pub const EXTERNREF: RefType = RefType { nullable: true, heap: HeapType::Extern };
     /// `(ref null exn)`
     pub const EXNREF: RefType = RefType { nullable: true, heap: HeapType::Exn };
+    /// `(ref null noexn)`
+    pub const NULLEXNREF: RefType = RefType { nullable: true, heap: HeapType::NoExn };
 
     /// The type of references, or of references and null, to `heap`.
     pub fn new(nullable: bool, heap: HeapType) -> RefType {
@@ -164,9 +223,7 @@ impl RefType {
 
     /// Whether every reference of this type is one of type `other`. Concrete types are compared by index.
     pub fn matches(&self, other: &RefType) -> bool {
-        let is_sub =
-            matches!((self.heap, other.heap), (HeapType::Concrete(_), HeapType::Func) | (HeapType::NoExn, HeapType::Exn));
-        (self.heap == other.heap || is_sub) && (other.nullable || !self.nullable)
+        self.heap.matches(&other.heap) && (other.nullable || !self.nullable)
     }
 }
 

@@ -157,23 +157,36 @@ impl Drop for Stop<'_> {
     }
 }
 
-/// Guests are suspended and resumed on four threads while code is retired. Their own frames are in code that is retired, too, unless
-/// they are interpreted.
-fn retired_code_is_freed_while_guests_are_suspended(interpreted: bool, yields: bool, stress: Option<u64>) {
+/// What keeps code while guests are suspended.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Keeps {
+    /// Nothing: the guests are interpreted.
+    Nothing,
+    /// Their frames keep code of the module whose code is retired: of several versions, so the guests are few.
+    Own,
+    /// Their frames keep code of their module, and the code of another one is retired.
+    Others,
+}
+
+/// Guests are suspended and resumed on four threads while code is retired.
+fn retired_code_is_freed_while_guests_are_suspended(keeps: Keeps, yields: bool, stress: Option<u64>) {
     const THREADS: usize = 4;
-    // Guests with code of their own keep it from being freed.
-    let guests_each = if interpreted { 250 } else { 12 };
+    let guests_each = if keeps == Keeps::Own { 12 } else { 250 };
     let length = if yields { 10 } else { 40 };
     let mut config = Config::new();
     config.tier(Tier::Auto).epoch_interruption(yields).tier_up_threshold(Some(3)).max_code_size(48 << 10).stress(stress);
-    if interpreted {
+    if keeps == Keeps::Nothing {
         config.interpret_calls(&["a", "b", "c", "d", "e"]);
     }
     let engine = engine(&config).unwrap();
-    let module = Module::new(&engine, guest()).unwrap();
+    let guest = Module::new(&engine, guest()).unwrap();
+    let module = match keeps {
+        Keeps::Nothing | Keeps::Own => guest.clone(),
+        Keeps::Others => Module::new(&engine, format!("(module {})", functions(FUNCTIONS))).unwrap(),
+    };
     let mut linker = Linker::new(&engine);
     linker.func_wrap_async("host", "wait", |_, (): ()| Box::new(Pause(1))).unwrap();
-    let pre = linker.instantiate_pre(&module).unwrap();
+    let pre = linker.instantiate_pre(&guest).unwrap();
     let guests: Vec<Mutex<Vec<Guest>>> = (0..THREADS).map(|_| Mutex::default()).collect();
     let retirer = Retirer(&module);
     let (stop, barrier, finished) = (AtomicBool::new(false), Barrier::new(THREADS + 1), AtomicUsize::new(0));
@@ -217,43 +230,60 @@ fn retired_code_is_freed_while_guests_are_suspended(interpreted: bool, yields: b
         let begun = Instant::now();
         while begun.elapsed() < Duration::from_millis(300) || finished.load(Ordering::Relaxed) < guests_each {
             retirer.round();
+            if keeps == Keeps::Others {
+                retirer.run_own();
+            }
         }
         stop.store(true, Ordering::Relaxed);
         barrier.wait();
         let suspended: usize = guests.iter().map(|guests| guests.lock().unwrap().len()).sum();
         assert!(suspended > 2 * THREADS, "{suspended} guests are suspended");
-        if interpreted {
-            retirer.until_all_is_freed();
-        } else {
-            // They keep their own code, of which each may have another version.
-            (0..20).for_each(|_| retirer.round());
+        match keeps {
+            Keeps::Nothing => retirer.until_all_is_freed(),
+            // Each may have another version.
+            Keeps::Own => (0..20).for_each(|_| retirer.round()),
+            Keeps::Others => {
+                let begun = Instant::now();
+                while retired(&guest) == 0 {
+                    retirer.round();
+                    assert!(begun.elapsed() < Duration::from_secs(20), "the guests' own code is not retired");
+                }
+                retirer.until_all_is_freed();
+                assert!(retired(&guest) > 0, "{suspended} guests keep their code");
+            }
         }
         barrier.wait();
     });
     retirer.until_all_is_freed();
+    Retirer(&guest).until_all_is_freed();
     let stats = module.stats();
     assert!(stats.freed_bytes > 0 && stats.retired > 10, "{} {}", stats.freed_bytes, stats.retired);
 }
 
 #[test]
 fn retired_code_is_freed_while_guests_are_suspended_in_interpreted_code() {
-    retired_code_is_freed_while_guests_are_suspended(true, false, None);
+    retired_code_is_freed_while_guests_are_suspended(Keeps::Nothing, false, None);
 }
 
 #[test]
 fn retired_code_is_freed_while_guests_are_suspended_in_native_code() {
-    retired_code_is_freed_while_guests_are_suspended(false, false, None);
+    retired_code_is_freed_while_guests_are_suspended(Keeps::Own, false, None);
+}
+
+#[test]
+fn retired_code_of_another_module_is_freed_while_guests_are_suspended_in_native_code() {
+    retired_code_is_freed_while_guests_are_suspended(Keeps::Others, false, None);
 }
 
 #[test]
 fn retired_code_is_freed_while_guests_are_suspended_in_code_that_changes() {
-    retired_code_is_freed_while_guests_are_suspended(false, false, Some(1));
+    retired_code_is_freed_while_guests_are_suspended(Keeps::Own, false, Some(1));
 }
 
 #[test]
 fn retired_code_is_freed_while_guests_are_suspended_at_polls() {
-    retired_code_is_freed_while_guests_are_suspended(false, true, None);
-    retired_code_is_freed_while_guests_are_suspended(false, true, Some(2));
+    retired_code_is_freed_while_guests_are_suspended(Keeps::Own, true, None);
+    retired_code_is_freed_while_guests_are_suspended(Keeps::Own, true, Some(2));
 }
 
 /// A guest's mappings and memory, of this process.

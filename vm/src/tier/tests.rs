@@ -191,3 +191,47 @@ fn baseline_code_of_a_large_function_comes_from_the_queue() {
         call(&engine, &module, 3);
     }
 }
+
+/// A suspended stack is walked once for each batch of retired code, and again only while it keeps some of it.
+#[cfg(feature = "async")]
+#[test]
+fn suspended_stacks_are_walked_once_for_each_batch() {
+    use super::reclaim::{Reclaimer, enter, resume, suspend};
+    use crate::records::quiescence::{Domain, Word};
+
+    let domain = Arc::new(Domain::default());
+    let reclaimer = Reclaimer::new(domain.clone());
+    let words: Vec<Word> = (0..3).map(|_| Word::new(&domain)).collect();
+    for (fiber, word) in words.iter().enumerate() {
+        enter(word);
+        suspend(word, fiber, (0, 0), true);
+    }
+    // Code is its address. The last stack returns to 0x10; returns which code was freed, and which stacks were walked.
+    let reclaim = || {
+        let mut walked = Vec::new();
+        let freed = reclaimer.reclaim(
+            || true,
+            |&code| code..code + 1,
+            |stack, visit| {
+                walked.push(stack.fiber);
+                if stack.fiber == 2 {
+                    visit(0x10);
+                }
+            },
+        );
+        walked.sort_unstable();
+        (freed, walked)
+    };
+    let retire = |codes: &[usize]| codes.iter().for_each(|&code| reclaimer.retire(|| Some(code)));
+    assert_eq!(reclaim(), (vec![], vec![]), "nothing is retired");
+    retire(&[0x20, 0x30, 0x40]);
+    assert_eq!(reclaim(), (vec![0x20, 0x30, 0x40], vec![0, 1, 2]));
+    assert_eq!(reclaim(), (vec![], vec![]));
+    retire(&[0x50, 0x10, 0x60]);
+    assert_eq!(reclaim(), (vec![0x50, 0x60], vec![0, 1, 2]));
+    assert_eq!(reclaim(), (vec![], vec![2]), "what it keeps may be freed after it");
+    resume(&words[2], 2);
+    super::reclaim::leave(&words[2]);
+    assert_eq!(reclaim(), (vec![0x10], vec![]));
+    (0..2).for_each(|fiber| resume(&words[fiber], fiber));
+}
