@@ -12,7 +12,7 @@ use crate::profiles;
 use crate::rng::Rng;
 use crate::side_tables;
 use std::fmt;
-use weir::{AsContextMut, Config, Func, Instance, Module, RoundTrip, Store, Tier, Trap, Val};
+use weir::{AsContextMut, Config, Func, Instance, MemoryFault, Module, RoundTrip, Store, Tier, Trap, Val};
 
 /// More fuel than any generated program needs.
 pub const AMPLE_FUEL: u64 = 1 << 40;
@@ -162,6 +162,8 @@ pub enum CallEnd {
 pub struct Outcome {
     /// The end of each call.
     pub calls: Vec<CallEnd>,
+    /// The access out of bounds at which each call ended, where the engine says so.
+    pub faults: Vec<Option<MemoryFault>>,
     /// The fuel that each call used, where it is counted.
     pub fuel: Option<Vec<u64>>,
     /// The exported globals at the end.
@@ -224,6 +226,8 @@ pub struct Agreement {
     pub calls: usize,
     /// The number of calls that trapped.
     pub trapped: usize,
+    /// The number of those that said at which address.
+    pub faulted: usize,
     /// The number of calls that wasmi made too.
     pub on_wasmi: usize,
     /// Runs of the whole program, each compared with another.
@@ -239,6 +243,7 @@ impl std::ops::AddAssign for Agreement {
         self.executed += other.executed;
         self.calls += other.calls;
         self.trapped += other.trapped;
+        self.faulted += other.faulted;
         self.on_wasmi += other.on_wasmi;
         self.compared += other.compared;
         self.host_values += other.host_values;
@@ -260,8 +265,10 @@ pub fn compare(program: &Program, tiers: &[Subject], share: u8) -> Result<Agreem
     side_tables::verify_binary(&program.wasm).map_err(Mismatch)?;
     let reference = outcome(program, first)?;
     let trapped = reference.calls.iter().filter(|ended| matches!(ended, CallEnd::Trap(_))).count();
+    let faulted = reference.faults.iter().flatten().count();
     let Outcome { host_values, tiers_used, .. } = reference;
-    let mut agreement = Agreement { calls: reference.calls.len(), trapped, host_values, tiers_used, ..Agreement::default() };
+    let mut agreement =
+        Agreement { calls: reference.calls.len(), trapped, faulted, host_values, tiers_used, ..Agreement::default() };
     if !program.beyond_wasmi {
         let wasmi = Subject { name: "wasmi".into(), setup: Setup::Wasmi, profile: None };
         let judge = outcome(program, &wasmi)?;
@@ -361,6 +368,12 @@ pub(crate) fn difference(program: &Program, a: (&str, &Outcome), b: (&str, &Outc
             return Err(differ(call_name(program, i), format!("{x:x?}"), format!("{y:x?}")));
         }
     }
+    for (i, (x, y)) in a.1.faults.iter().zip(&b.1.faults).enumerate() {
+        // An engine without guard regions has none.
+        if x.is_some() && y.is_some() && x != y {
+            return Err(differ(call_name(program, i), format!("{x:x?}"), format!("{y:x?}")));
+        }
+    }
     for (i, (x, y)) in a.1.globals.iter().zip(&b.1.globals).enumerate() {
         if !x.same(*y) {
             return Err(differ(format!("global g{i}"), format!("{x:x?}"), format!("{y:x?}")));
@@ -425,7 +438,7 @@ pub(crate) fn weir_outcome(program: &Program, module: &Module, fuel: u64) -> wei
     let missing = || weir::Error::msg("an export is missing");
     let reset = instance.get_func(&store, "reset").ok_or_else(missing)?;
     let counted = store.get_fuel().is_ok();
-    let mut calls = Vec::new();
+    let (mut calls, mut faults) = (Vec::new(), Vec::new());
     let mut taken = Vec::new();
     for call in &program.calls {
         let func = instance.get_func(&store, &format!("f{}", call.func)).ok_or_else(missing)?;
@@ -437,7 +450,9 @@ pub(crate) fn weir_outcome(program: &Program, module: &Module, fuel: u64) -> wei
             store.set_fuel(fuel)?;
         }
         let results = program.funcs[call.func as usize].results.len();
-        calls.push(weir_call(&mut store, func, &call.args, results));
+        let (end, fault) = weir_call(&mut store, func, &call.args, results);
+        calls.push(end);
+        faults.push(fault);
         if counted {
             taken.push(fuel - store.get_fuel()?);
         }
@@ -456,7 +471,7 @@ pub(crate) fn weir_outcome(program: &Program, module: &Module, fuel: u64) -> wei
         recompiled: stats.recompiled,
         freed_bytes: stats.freed_bytes,
     };
-    Ok(Outcome { calls, fuel: counted.then_some(taken), globals, memory, host_values: made, tiers_used })
+    Ok(Outcome { calls, faults, fuel: counted.then_some(taken), globals, memory, host_values: made, tiers_used })
 }
 
 /// Returns the exported globals and the memory of a program's instance.
@@ -468,11 +483,12 @@ pub(crate) fn exports(program: &Program, store: &mut Store<()>, instance: Instan
     Ok((globals, instance.get_memory(&*store, "mem").ok_or_else(missing)?.data(&*store).to_vec()))
 }
 
-fn weir_call(store: impl AsContextMut, func: Func, args: &[Value], results: usize) -> CallEnd {
+fn weir_call(store: impl AsContextMut, func: Func, args: &[Value], results: usize) -> (CallEnd, Option<MemoryFault>) {
     let args: Vec<Val> = args.iter().map(|&arg| to_val(arg)).collect();
     let mut results = vec![Val::I32(0); results];
     let result = func.call(store, &args, &mut results);
-    ended(result, &results)
+    let fault = result.as_ref().err().and_then(|error| error.downcast_ref().copied());
+    (ended(result, &results), fault)
 }
 
 /// Returns the end of a call with this result.
@@ -512,7 +528,7 @@ fn wasmi_outcome(program: &Program) -> Result<Outcome, wasmi::Error> {
         .map(|i| Ok(from_wasmi(&instance.get_global(&store, &format!("g{i}")).ok_or_else(missing)?.get(&store))))
         .collect::<Result<_, wasmi::Error>>()?;
     let memory = instance.get_memory(&store, "mem").ok_or_else(missing)?.data(&store).to_vec();
-    Ok(Outcome { calls, fuel: None, globals, memory, host_values: 0, tiers_used: TierUse::default() })
+    Ok(Outcome { calls, faults: Vec::new(), fuel: None, globals, memory, host_values: 0, tiers_used: TierUse::default() })
 }
 
 fn to_wasmi(value: Value) -> wasmi::Val {

@@ -204,7 +204,7 @@ fn asynchronous(program: &Program, module: &Module, fuel: u64, interval: u64, se
     drop(store);
     let host_values = values.all_dropped()?;
     let tiers_used = TierUse::default();
-    Ok((Outcome { calls, fuel: Some(taken), globals, memory, host_values, tiers_used }, suspended))
+    Ok((Outcome { calls, faults: Vec::new(), fuel: Some(taken), globals, memory, host_values, tiers_used }, suspended))
 }
 
 /// Calls functions of a program, and drops each future at another suspension. The store stays usable, and nothing is left of the guests.
@@ -276,7 +276,10 @@ fn resumable(program: &Program, module: &Module, step: u64) -> Result<(Outcome, 
     let (globals, memory) = exports(program, &mut store, instance)?;
     drop(store);
     let host_values = values.all_dropped()?;
-    Ok((Outcome { calls, fuel: Some(taken), globals, memory, host_values, tiers_used: TierUse::default() }, resumed))
+    Ok((
+        Outcome { calls, faults: Vec::new(), fuel: Some(taken), globals, memory, host_values, tiers_used: TierUse::default() },
+        resumed,
+    ))
 }
 
 /// Stops calls and gives some of them up, others later, in any order. Returns how many.

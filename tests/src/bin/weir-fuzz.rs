@@ -454,8 +454,11 @@ fn fuzz(compare: &Compare) -> ExitCode {
         }
     }
     progress("");
-    let Agreement { executed, calls, trapped, on_wasmi, compared, host_values, tiers_used } = total;
-    println!("{} programs, {differences} differences; {trapped} of {calls} calls trapped", options.count);
+    let Agreement { executed, calls, trapped, faulted, on_wasmi, compared, host_values, tiers_used } = total;
+    println!(
+        "{} programs, {differences} differences; {trapped} of {calls} calls trapped, {faulted} of them at an address",
+        options.count
+    );
     println!("{on_wasmi} calls were made on wasmi too; {compared} runs of programs were compared");
     println!(
         "{long} programs executed 1,000 instructions or more, all together {executed}, and asked for {host_values} host values"
