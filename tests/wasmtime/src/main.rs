@@ -133,6 +133,8 @@ struct Totals {
     compared: u64,
     /// The calls whose fuel was compared.
     fuel: u64,
+    /// The accesses out of bounds, and those of them whose error has the address.
+    faults: [u64; 2],
 }
 
 impl Totals {
@@ -144,6 +146,12 @@ impl Totals {
         self.throws[0] += throws;
         self.throws[1] += caught;
         for end in &counted.calls {
+            if let CallEnd::Trap(text) = end
+                && text.starts_with("MemoryOutOfBounds")
+            {
+                self.faults[0] += 1;
+                self.faults[1] += u64::from(text.contains(','));
+            }
             self.ends[match end {
                 CallEnd::Values(_) => 0,
                 CallEnd::Trap(_) => 1,
@@ -185,12 +193,13 @@ fn compare(options: &Options) -> ExitCode {
             }
         }
     }
-    let Totals { modules, differences, threw, caught, throws, ends, compared, fuel } = totals;
+    let Totals { modules, differences, threw, caught, throws, ends, compared, fuel, faults } = totals;
     let percent = |part: u64| part as f64 * 100.0 / modules.max(1) as f64;
     println!("{modules} modules, {compared} runs on Weir compared with wasmtime, {differences} differences");
     println!("{threw} modules threw ({:.1} %), {caught} caught ({:.1} %)", percent(threw), percent(caught));
     println!("{} exceptions thrown, at least {} of them caught", throws[0], throws[1]);
     println!("calls: {} returned, {} trapped, {} threw, {} failed otherwise", ends[0], ends[1], ends[2], ends[3]);
+    println!("{} accesses out of bounds, {} of them with an address", faults[0], faults[1]);
     if options.fuel {
         println!("the fuel of {fuel} calls was compared, on each tier");
     }

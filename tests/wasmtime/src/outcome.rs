@@ -17,7 +17,7 @@ pub enum Value {
 #[derive(Clone, PartialEq, Debug)]
 pub enum CallEnd {
     Values(Vec<Value>),
-    /// The name of the trap, which both crates have from the same list.
+    /// The name of the trap, which both crates have from the same list, and the address and the size of the memory if the error has them.
     Trap(String),
     /// An exception that nothing has caught.
     Threw(Value),

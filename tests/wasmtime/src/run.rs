@@ -207,9 +207,14 @@ fn exported_tags(mut store: impl AsContextMut, instance: Instance, names: &BTree
     names.iter().filter_map(|name| instance.get_export(&mut store, name)?.into_tag()).collect()
 }
 
+/// What the context of an access out of bounds begins with.
+const FAULT: &str = "memory fault at wasm address";
+
 fn failure(mut store: StoreContextMut<'_, Host>, tags: &[Tag], error: &Error) -> Result<CallEnd> {
     if let Some(trap) = error.downcast_ref::<Trap>() {
-        return Ok(CallEnd::Trap(format!("{trap:?}")));
+        // wasmtime has no other name for this context.
+        let fault = error.chain().map(|link| link.to_string()).find(|link| link.starts_with(FAULT));
+        return Ok(CallEnd::Trap(fault.map_or_else(|| format!("{trap:?}"), |fault| format!("{trap:?}, {fault}"))));
     }
     if error.downcast_ref::<ThrownException>().is_none() {
         return Ok(CallEnd::Failed);
