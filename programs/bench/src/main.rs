@@ -27,6 +27,7 @@ mod ratio;
 mod report;
 mod run;
 mod seeds;
+mod starts;
 mod stores;
 mod table;
 mod throws;
@@ -53,6 +54,7 @@ fn main() -> ExitCode {
         Some(Task::Ratios(options)) => ratios(options),
         Some(Task::Fit(options)) => fit::fit(options),
         Some(Task::Liftoff(options)) => liftoff::liftoff(options),
+        Some(Task::Starts(options)) => starts::starts(options),
         Some(Task::Stores(options)) => stores::stores(options),
         Some(Task::Seeds(options)) => seeds::seeds(options),
         Some(Task::Counts(options)) => counts(options),

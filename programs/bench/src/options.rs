@@ -44,6 +44,7 @@ pub enum Task {
     Ratios(Ratios),
     Fit(Fit),
     Liftoff(Liftoff),
+    Starts(Starts),
     Stores(Stores),
     Seeds(Seeds),
     Compare(Compare),
@@ -202,6 +203,25 @@ pub struct Stores {
     /// In tier auto instead of tier baseline
     #[arg(long)]
     pub auto: bool,
+}
+
+/// Prints the time of each program's small work from an empty cache on, run by run, and that from a full one beside other peers
+#[derive(Debug, Args)]
+pub struct Starts {
+    #[command(flatten)]
+    pub selection: Selection,
+    /// Series, each from an empty cache
+    #[arg(long, value_name = "N", default_value_t = 11, value_parser = clap::value_parser!(u32).range(1..))]
+    pub series: u32,
+    /// Runs of a series
+    #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..))]
+    pub runs: u32,
+    /// Runs after the last series, until the cache has everything
+    #[arg(long, value_name = "N", default_value_t = 60)]
+    pub more: u32,
+    /// Rounds with the full cache
+    #[arg(long, value_name = "N", default_value_t = 25, value_parser = clap::value_parser!(u32).range(1..))]
+    pub rounds: u32,
 }
 
 /// Prints the time of each program under the slowest of several layouts over that under the fastest, and how many addresses modulo 64
