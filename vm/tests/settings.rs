@@ -44,7 +44,7 @@ fn components_are_refused() {
 /// Each feature of the validator is the same setting as the method for its proposal, is refused, or refuses a part of the language.
 #[test]
 fn features_of_the_validator_are_settings() {
-    let lacking = WasmFeatures::GC | WasmFeatures::THREADS | WasmFeatures::MEMORY_CONTROL | WasmFeatures::CM_VALUES;
+    let lacking = WasmFeatures::SHARED_EVERYTHING_THREADS | WasmFeatures::MEMORY_CONTROL | WasmFeatures::CM_VALUES;
     for (name, feature) in lacking.iter_names() {
         let mut config = Config::new();
         assert_eq!(refused(config.wasm_features(feature, false)), None, "{name}");
@@ -55,9 +55,16 @@ fn features_of_the_validator_are_settings() {
     let message = refused(config.wasm_features(WasmFeatures::MEMORY_CONTROL, true)).unwrap();
     assert_eq!(message, "Weir does not have the feature `memory_control` (`Config::wasm_features`)");
     let mut config = Config::new();
-    let by_method = refused(config.wasm_features(WasmFeatures::GC, true));
-    assert_eq!(by_method.as_deref(), Some("Weir does not have garbage-collected objects yet (`Config::wasm_gc`)"));
-    assert_eq!(refused(config.wasm_gc(false)), None, "the method sets the same");
+    let by_method = refused(config.wasm_features(WasmFeatures::SHARED_EVERYTHING_THREADS, true));
+    assert_eq!(by_method.as_deref(), Some("Weir does not have threads yet (`Config::wasm_shared_everything_threads`)"));
+    assert_eq!(refused(config.wasm_shared_everything_threads(false)), None, "the method sets the same");
+    // What wasmtime allows by default may be asked for, and modules that have it are refused.
+    let mut config = Config::new();
+    assert_eq!(refused(config.wasm_gc(true).wasm_threads(true).gc_support(true)), None);
+    let engine = common::engine(&config).unwrap();
+    for text in ["(module (type (struct)))", "(module (memory 1 1 shared))"] {
+        assert!(Module::new(&engine, text).is_err(), "{text}");
+    }
 
     let cases = [
         (WasmFeatures::FLOATS, "(module (func (param f64)))"),

@@ -184,6 +184,7 @@ pub fn rules(engine: &Engine) -> Result<()> {
         })?;
     }
     let mut store = Store::new(engine, Scan { data: Vec::new(), matching: Vec::new() });
+    store.set_epoch_deadline(1);
     let size = Global::new(&mut store, GlobalType::new(ValType::I64, Mutability::Var), Val::I64(0))?;
     let memory = Memory::new(&mut store, MemoryType::new(1, None))?;
     linker.define(&store, "yr", "filesize", size)?.define(&store, "yr", "main_memory", memory)?;

@@ -3,6 +3,8 @@
 
 #[path = "hosts.rs"]
 mod hosts;
+#[path = "kernels.rs"]
+mod kernels;
 #[path = "settings.rs"]
 mod settings;
 #[path = "values.rs"]
@@ -49,7 +51,9 @@ pub const PARTS: &[Part] = &[
     ("commands", |_| (), values::commands),
     ("errors", |_| (), values::errors),
     ("plug-ins", |_| (), hosts::plug_ins),
-    ("rules", |_| (), hosts::rules),
+    ("a plug-in with a kernel", kernels::plug_in_settings, kernels::plug_in_with_a_kernel),
+    ("rules", kernels::rule_settings, hosts::rules),
+    ("contracts on large stacks", kernels::contract_settings, kernels::contracts_on_large_stacks),
     ("formatters", |_| (), hosts::formatters),
     ("contracts", |config| _ = config.consume_fuel(true), hosts::contracts),
     ("epochs", |config| _ = config.epoch_interruption(true), epochs),

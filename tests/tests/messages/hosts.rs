@@ -148,3 +148,18 @@ pub fn own(_: &Engine, report: &mut Report) -> Result<()> {
     report.line("");
     Ok(())
 }
+
+/// Dynamic functions of the host that leave a result as it was.
+pub fn unset_results(engine: &Engine, report: &mut Report) -> Result<()> {
+    let mut store = Store::new(engine, ());
+    for (name, ty) in [
+        ("an i32", ValType::I32),
+        ("an f64", ValType::F64),
+        ("a host value", ValType::EXTERNREF),
+        ("a function", ValType::FUNCREF),
+    ] {
+        let func = Func::new(&mut store, FuncType::new(engine, [], [ty]), |_, _, _| Ok(()));
+        report.result(name, func.call(&mut store, &[], &mut [Val::I32(1)]));
+    }
+    Ok(())
+}

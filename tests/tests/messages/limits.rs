@@ -121,6 +121,15 @@ pub fn engines(engine: &Engine, report: &mut Report) -> Result<()> {
     }
     report.result("three instances", Instance::new(&mut store, &module, &[]).map(drop));
     drop(store);
+    for (name, text) in [("a third memory", "(module (memory 1))"), ("a third table", "(module (table 1 funcref))")] {
+        let (empty, module) = (Module::new(engine, "(module)")?, Module::new(engine, text)?);
+        let mut stores: Vec<Store<()>> = (0..2).map(|_| Store::new(engine, ())).collect();
+        Instance::new(&mut stores[0], &module, &[])?;
+        Instance::new(&mut stores[1], &module, &[])?;
+        // The host's own are not of the pool.
+        report.result(name, Memory::new(&mut stores[0], MemoryType::new(9, None)).map(drop));
+        report.result(&format!("{name}, instance"), Instance::new(&mut stores[0], &empty, &[]).map(drop));
+    }
     let module = Module::new(engine, GROWING)?;
     let mut store = Store::new(engine, ());
     let instance = Instance::new(&mut store, &module, &[])?;

@@ -238,3 +238,56 @@ pub fn values(engine: &Engine, report: &mut Report) -> Result<()> {
     );
     Ok(())
 }
+
+/// Items and values of one store are used with another.
+pub fn other_stores(engine: &Engine, report: &mut Report) -> Result<()> {
+    let (mut store, mut other) = (Store::new(engine, ()), Store::new(engine, ()));
+    let func = Func::wrap(&mut store, || ());
+    let external = ExternRef::new(&mut store, 1u8)?;
+    let items: [(&str, Extern); 4] = [
+        ("(func)", func.into()),
+        ("(memory 1)", Memory::new(&mut store, MemoryType::new(1, None))?.into()),
+        ("(global i32)", Global::new(&mut store, GlobalType::new(ValType::I32, Mutability::Const), Val::I32(1))?.into()),
+        ("(table 1 funcref)", Table::new(&mut store, TableType::new(RefType::FUNCREF, 1, None), Ref::Func(None))?.into()),
+    ];
+    for (text, item) in items {
+        let module = Module::new(engine, format!(r#"(module (import "a" "b" {text}))"#))?;
+        report.result(&format!("an import {text}"), Instance::new(&mut other, &module, &[item.clone()]).map(drop));
+        let mut linker = Linker::new(engine);
+        linker.define(&store, "a", "b", item)?;
+        // wasmtime panics where it compares the types of others.
+        if text == "(func)" {
+            report.result("a definition (func)", linker.instantiate(&mut other, &module).map(drop));
+        }
+        let prepared = linker.instantiate_pre(&module)?;
+        report.result(&format!("a prepared definition {text}"), prepared.instantiate(&mut other).map(drop));
+    }
+    let module = Module::new(
+        engine,
+        r#"(module
+            (global (export "global") (mut funcref) (ref.null func))
+            (table (export "table") 2 funcref)
+            (func (export "func") (param funcref))
+            (func (export "extern") (param externref)))"#,
+    )?;
+    let instance = Instance::new(&mut other, &module, &[])?;
+    let call = instance.get_func(&mut other, "func").expect("it is exported");
+    report.result("an argument", call.call(&mut other, &[Val::FuncRef(Some(func))], &mut []));
+    report.result("a typed argument", call.typed::<Option<Func>, ()>(&other)?.call(&mut other, Some(func)));
+    let call = instance.get_func(&mut other, "extern").expect("it is exported");
+    report.result("a host value", call.call(&mut other, &[Val::ExternRef(Some(external))], &mut []));
+    let typed = call.typed::<Option<Rooted<ExternRef>>, ()>(&other)?;
+    report.result("a typed host value", typed.call(&mut other, Some(external)));
+    let global = instance.get_global(&mut other, "global").expect("it is exported");
+    report.result("a global", global.set(&mut other, Val::FuncRef(Some(func))));
+    let table = instance.get_table(&mut other, "table").expect("it is exported");
+    report.result("an element", table.set(&mut other, 0, Ref::Func(Some(func))));
+    report.result("growth of a table", table.grow(&mut other, 1, Ref::Func(Some(func))));
+    let ended = {
+        let mut scope = RootScope::new(&mut other);
+        ExternRef::new(&mut scope, 7u8)?
+    };
+    report.result("a host value after its scope", ended.data(&other).map(drop));
+    report.result("an argument after its scope", typed.call(&mut other, Some(ended)));
+    Ok(())
+}

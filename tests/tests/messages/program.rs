@@ -45,6 +45,8 @@ const PARTS: &[Part] = &[
     ("Exports", |_| (), links::exports),
     ("Arguments", |_| (), links::arguments),
     ("Values", |_| (), links::values),
+    ("Other stores", |_| (), links::other_stores),
+    ("Results that are not set", |_| (), hosts::unset_results),
     ("Start functions and segments", |_| (), modules::start),
     ("Invalid modules", |_| (), modules::invalid),
     ("Proposals", modules::no_proposals, modules::proposals),

@@ -29,7 +29,11 @@ pub(crate) fn module_quietly(engine: &Engine, path: &OsStr) -> Result<Module, Fa
         if std::fs::metadata(path).is_ok_and(|file| file.is_file() && file.len() == 0) {
             return failed(weir::Error::msg("the file is empty"), path);
         }
-        Failure::Module(error)
+        match error.is::<std::io::Error>() {
+            // The library names the file, too.
+            true => failed(weir::Error::msg(error.root_cause().to_string()), path),
+            false => failed(error, path),
+        }
     })
 }
 

@@ -3,7 +3,7 @@
 use crate::api::calls::Entry;
 use crate::api::linker::{InstancePre, Linker};
 use crate::api::store::{AsContext, AsContextMut};
-use crate::api::typed::{StoreAddress, TypedFunc, WasmParams, WasmResults};
+use crate::api::typed::{FOREIGN_ARGUMENT, StoreAddress, TypedFunc, WasmParams, WasmResults};
 use crate::exec::entry::invoke_on_fiber;
 use crate::exec::fiber::Run;
 use crate::exec::instantiate::{Import, instantiate};
@@ -88,7 +88,7 @@ impl<P: WasmParams, R: WasmResults> TypedFunc<P, R> {
         let run = unsafe {
             Run::new(store.record(), move |record: *mut StoreRecord| {
                 let address = StoreAddress(record);
-                params.check(address)?;
+                params.check(address, FOREIGN_ARGUMENT)?;
                 let func = func.in_store((*record).id);
                 invoke_on_fiber(record, func, Self::WORDS, |args| params.write(args, address), |args| R::read(args, address))
             })

@@ -4,7 +4,7 @@ use crate::api::caller::Caller;
 use crate::api::calls::dynamic_closure;
 use crate::api::linker::Linker;
 use crate::api::store::AsContextMut;
-use crate::api::typed::{StoreAddress, WasmRet, WasmTyList};
+use crate::api::typed::{FOREIGN_RESULT, StoreAddress, WasmRet, WasmTyList};
 use crate::exec::host::{async_func, wait};
 use crate::records::host::HostFunc;
 use crate::records::store::StoreRecord;
@@ -25,7 +25,7 @@ fn typed<T: Send + 'static, P: WasmTyList, R: WasmRet>(
             let address = StoreAddress(store);
             let params = P::read(slots, address);
             let results = wait(store, func(Caller::new(store, importer), params))?.into_result()?;
-            crate::WasmParams::check(&results, address)?;
+            crate::WasmParams::check(&results, address, FOREIGN_RESULT)?;
             crate::WasmParams::write(results, slots, address);
         }
         Ok(())

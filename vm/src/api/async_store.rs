@@ -6,7 +6,6 @@ use crate::api::store::{AsContextMut, Store, StoreContextMut, fuel_is_on};
 use crate::api::value::Ref;
 use crate::exec::fiber::Run;
 use crate::records::limiter::{Limiter, ResourceLimiterAsync};
-use crate::records::pooling::Share;
 use crate::records::store::{AtFuel, StoreRecord, UpdateDeadline};
 use crate::{Error, ExnRef, ExnRefPre, ExternRef, Memory, MemoryType, Result, Rooted, Table, TableType, Tag, Val};
 use std::any::Any;
@@ -161,8 +160,7 @@ impl Memory {
         // SAFETY: this future borrows the store, and making a memory ends if nothing can be waited for.
         let run = unsafe {
             Run::new(store.record(), move |record: *mut StoreRecord| {
-                (*record).hold(Share::MEMORY)?;
-                let memory = StoreRecord::add_memory(record, ty, (*record).fiber)?;
+                let memory = StoreRecord::add_memory(record, ty, usize::MAX, (*record).fiber)?;
                 Ok(Memory::from_raw((*record).id, memory))
             })
         };
@@ -194,8 +192,7 @@ impl Table {
         let run = unsafe {
             Run::new(store.record(), move |record: *mut StoreRecord| {
                 let init = init.to_slot(record, ty.element)?;
-                (*record).hold(Share::TABLE)?;
-                let table = StoreRecord::add_table(record, ty, init, (*record).fiber)?;
+                let table = StoreRecord::add_table(record, ty, init, u64::MAX, (*record).fiber)?;
                 Ok(Table::from_raw((*record).id, table))
             })
         };

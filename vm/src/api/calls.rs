@@ -17,8 +17,8 @@ use weir_bytecode::FuncType as PlainType;
 use weir_contract::{InstanceCtx, call_words, slot_words};
 
 impl Func {
-    /// Creates a host function of any type. It receives its arguments and returns its results as [`Val`]s. The results
-    /// are initialised to zero or null.
+    /// Creates a host function of any type. It receives its arguments and returns its results as [`Val`]s. Each result
+    /// is a null reference to a function before it is set.
     ///
     /// ```
     /// use weir::{Engine, Func, FuncType, Store, Val, ValType};
@@ -205,8 +205,9 @@ pub(super) fn dynamic_closure<T: 'static>(
         let params = (signature.params.iter().enumerate())
             // SAFETY: as above.
             .map(|(i, &ty)| unsafe { Val::from_bits(read_slot(slots.add(i * param_words), param_words), store, ty) });
-        let default = |ty: &ValType| Val::default_for_ty(ty).unwrap_or(Val::FuncRef(None));
-        let mut values: SmallVec<[Val; FEW_VALUES]> = params.chain(signature.results.iter().map(default)).collect();
+        // A number that the function does not set is an error.
+        let unset = signature.results.iter().map(|_| Val::FuncRef(None));
+        let mut values: SmallVec<[Val; FEW_VALUES]> = params.chain(unset).collect();
         let (params, results) = values.split_at_mut(signature.params.len());
         func(caller, params, results)?;
         for (i, (result, &ty)) in results.iter().zip(&signature.results).enumerate() {

@@ -29,6 +29,7 @@ impl Engine {
     /// contradict each other; or the profiler's file can't be written.
     pub fn new(config: &Config) -> Result<Engine> {
         config.check()?;
+        let quota = Quota::new(&config.allocation_strategy, config.reserved_bytes())?;
         let quiescence = Arc::new(Domain::default());
         let engines = engines(config, &quiescence)?;
         Ok(Engine::of(EngineRecord {
@@ -40,7 +41,7 @@ impl Engine {
             #[cfg(feature = "async")]
             fiber_stacks: Default::default(),
             reservations: Reservations::default(),
-            quota: Quota::new(&config.allocation_strategy),
+            quota,
             quiescence,
             stripes: Arc::default(),
             prepares_threads: engines.prepares_threads(),

@@ -114,6 +114,17 @@ impl Extern {
         }
     }
 
+    /// Returns whether the item is one of the store with this identity.
+    pub(crate) fn belongs_to(&self, id: u64) -> bool {
+        match self {
+            Extern::Func(func) => func.belongs_to(id),
+            Extern::Global(global) => global.belongs_to(id),
+            Extern::Table(table) => table.belongs_to(id),
+            Extern::Memory(memory) => memory.belongs_to(id),
+            Extern::Tag(tag) => tag.belongs_to(id),
+        }
+    }
+
     /// Returns the type for linking: that of a memory or table has its current size as the minimum.
     pub(crate) fn current_type(&self, store: impl AsContext) -> ExternType {
         match self {

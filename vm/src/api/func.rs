@@ -61,6 +61,11 @@ impl Func {
         Func { store, func }
     }
 
+    /// Returns whether the function is one of the store with this identity.
+    pub(crate) fn belongs_to(&self, id: u64) -> bool {
+        self.store == id
+    }
+
     /// Returns the reference, which is valid because the store with this identity exists.
     #[inline]
     pub(crate) fn in_store(&self, id: u64) -> *mut FuncRef {

@@ -96,6 +96,11 @@ impl Global {
         Global { store, slot: NonNull::new(slot).expect("a slot is not at address 0"), ty }
     }
 
+    /// Returns whether the global is one of the store with this identity.
+    pub(crate) fn belongs_to(&self, id: u64) -> bool {
+        self.store == id
+    }
+
     /// Returns the slot, which is valid because the store with this identity exists.
     pub(crate) fn in_store(&self, id: u64) -> *mut u64 {
         assert_eq!(self.store, id, "a global was used with a store that is not its own");

@@ -51,12 +51,12 @@ pub(crate) fn check_engine(store: &impl AsContext, module: &Module) -> Result<()
 /// Returns `item` as the import of a module of the store's engine, if their types match.
 ///
 /// # Errors
-/// [`LinkError::Incompatible`]
-///
-/// # Panics
-/// The definition is an item of another store.
+/// [`LinkError::Incompatible`]; or the item belongs to another store.
 pub(crate) fn check_import(store: &impl AsContext, module: &Module, import: &ModuleImport, item: Extern) -> Result<Import> {
     let id = store.as_context().id();
+    if !item.belongs_to(id) {
+        return Err(Error::msg("cross-`Store` instantiation is not currently supported"));
+    }
     let fits = match (&import.ty, item) {
         (IndexedType::Func(index), Extern::Func(func)) => module.record().sig_ids[*index as usize] == func.sig(id),
         (IndexedType::Tag(index), Extern::Tag(tag)) => module.record().sig_ids[*index as usize] == tag.sig(id),

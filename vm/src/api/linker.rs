@@ -303,8 +303,11 @@ impl<T> Linker<T> {
         for unknown in self.unknown_imports(module) {
             let (module, name) = (unknown.module(), unknown.name());
             match unknown.ty() {
-                ExternType::Func(ty) if ty.results().all(|ty| Val::default_for_ty(&ty).is_some()) => {
-                    self.func_new(module, name, ty, |_, _, _| Ok(()))?;
+                ExternType::Func(ty) if let Some(zeros) = ty.default_results() => {
+                    self.func_new(module, name, ty, move |_, _, results| {
+                        results.copy_from_slice(&zeros);
+                        Ok(())
+                    })?;
                 }
                 ty => {
                     let item = ty.default_value(&mut store).with_context(|| format!("the import `{module}::{name}`"))?;

@@ -65,10 +65,17 @@ impl FuncType {
     /// # Errors
     /// A result has no default value.
     pub fn default_value(&self, mut store: impl AsContextMut) -> Result<Func> {
-        match self.results().all(|ty| Val::default_for_ty(&ty).is_some()) {
-            true => Ok(Func::new(store.as_context_mut(), self.clone(), |_, _, _| Ok(()))),
-            false => Err(Error::msg(format!("a result of {self} has no default value"))),
-        }
+        let no_default = || Error::msg(format!("a result of {self} has no default value"));
+        let zeros = self.default_results().ok_or_else(no_default)?;
+        Ok(Func::new(store.as_context_mut(), self.clone(), move |_, _, results| {
+            results.copy_from_slice(&zeros);
+            Ok(())
+        }))
+    }
+
+    /// Returns the default values of the results, if each has one: none refers to a store.
+    pub(super) fn default_results(&self) -> Option<Vec<Val>> {
+        self.results().map(|ty| Val::default_for_ty(&ty)).collect()
     }
 }
 

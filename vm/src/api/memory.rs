@@ -3,7 +3,6 @@
 use crate::api::store::{AsContext, AsContextMut, StoreContext, StoreContextMut};
 use crate::records::fiber::Fiber;
 use crate::records::memory::MemoryRecord;
-use crate::records::pooling::Share;
 use crate::records::store::StoreRecord;
 use crate::{Error, MemoryType, Result};
 use std::ptr::{self, NonNull};
@@ -54,10 +53,7 @@ impl Memory {
     pub fn new(mut store: impl AsContextMut, ty: MemoryType) -> Result<Memory> {
         let store = store.as_context_mut();
         // SAFETY: the store is borrowed, and no reference into it is held.
-        let record = unsafe {
-            (*store.record()).hold(Share::MEMORY)?;
-            StoreRecord::add_memory(store.record(), ty, ptr::null_mut())?
-        };
+        let record = unsafe { StoreRecord::add_memory(store.record(), ty, usize::MAX, ptr::null_mut())? };
         // SAFETY: the memory has just been made there.
         Ok(unsafe { Memory::from_raw(store.id(), record) })
     }
@@ -181,6 +177,11 @@ impl Memory {
     /// The memory belongs to the store with identity `store`.
     pub(crate) unsafe fn from_raw(store: u64, record: *mut MemoryRecord) -> Memory {
         Memory { store, record: NonNull::new(record).expect("a record is not at address 0") }
+    }
+
+    /// Returns whether the memory is one of the store with this identity.
+    pub(crate) fn belongs_to(&self, id: u64) -> bool {
+        self.store == id
     }
 
     /// Returns the record, which is valid because the store with this identity exists.

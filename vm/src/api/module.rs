@@ -81,7 +81,7 @@ impl Module {
             }
             Module::from_bytes(engine, binary(read_file(engine, path)?, Some(path))?)
         };
-        let module = load().with_context(|| format!("loading {}", path.display()))?;
+        let module = load()?;
         module.record().symbols.set_file(path);
         Ok(module)
     }
@@ -298,10 +298,19 @@ fn refused(invalid: InvalidModule) -> Error {
 fn read_file(engine: &Engine, path: &Path) -> Result<Bytes> {
     // A saved profile names its module by a hash of all bytes.
     let all = engine.config().keep_profiles;
-    Ok(sys::file::read(path, |len, read_at| {
+    let read = sys::file::read(path, |len, read_at| {
         let ranges = if all { loading::all(len) } else { file::needed(len, read_at)? };
         Ok(loading::read(len, &ranges, false, read_at)?.0)
-    })?)
+    });
+    read.with_context(|| unreadable(path))
+}
+
+/// The context of an error of reading a module's file.
+fn unreadable(path: &Path) -> String {
+    match cfg!(feature = "wat") {
+        true => format!("failed to read from `{}`", path.display()),
+        false => format!("failed to read input file: {}", path.display()),
+    }
 }
 
 /// Converts a module in either format to the binary format. Bytes that are not text are passed to validation, whose

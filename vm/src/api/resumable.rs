@@ -2,7 +2,7 @@
 
 use crate::api::calls::check_count;
 use crate::api::store::{AsContext, AsContextMut};
-use crate::api::typed::{StoreAddress, TypedFunc, WasmParams, WasmResults};
+use crate::api::typed::{FOREIGN_ARGUMENT, StoreAddress, TypedFunc, WasmParams, WasmResults};
 use crate::exec::resumable::{Handle, Step, begin, resume};
 use crate::records::fiber::Stop;
 use crate::records::host::HostRecord;
@@ -159,7 +159,7 @@ impl<P: WasmParams, R: WasmResults> TypedFunc<P, R> {
         let (address, mut results) = (StoreAddress(record), None);
         // SAFETY: the store is borrowed, and the function belongs to it; its type was checked when this handle was made.
         unsafe {
-            params.check(address)?;
+            params.check(address, FOREIGN_ARGUMENT)?;
             let mut read = |slots: *mut u64| results = Some(R::read(slots, address));
             let write = |slots: *mut u64| params.write(slots, address);
             let step = begin(record, func.in_store((*record).id), Self::WORDS, write, &mut read)?;

@@ -138,6 +138,11 @@ pub(crate) fn raw_reference(mut store: impl AsContextMut, root: Root) -> Result<
 }
 
 impl<T: GcRef> Rooted<T> {
+    /// Returns whether it is one of the store with this identity.
+    pub(crate) fn belongs_to(&self, id: u64) -> bool {
+        self.0.root().0.store == id
+    }
+
     /// Adds a reference in the raw form to the innermost scope; `None` for null. `check` panics unless it is one to a `T`.
     pub(crate) fn from_raw(mut store: impl AsContextMut, raw: u32, check: impl FnOnce(&Heap)) -> Option<Rooted<T>> {
         let record = store.as_context_mut().record();
@@ -225,6 +230,11 @@ impl<T: GcRef> Rooted<T> {
 }
 
 impl<T: GcRef> OwnedRooted<T> {
+    /// Returns whether it is one of the store with this identity.
+    pub(crate) fn belongs_to(&self, id: u64) -> bool {
+        self.reference.root().0.store == id
+    }
+
     /// Owns a reference of a store.
     ///
     /// # Safety

@@ -4,7 +4,6 @@ use crate::api::store::{AsContext, AsContextMut};
 use crate::api::value::Ref;
 use crate::records::error::Context;
 use crate::records::fiber::Fiber;
-use crate::records::pooling::Share;
 use crate::records::store::StoreRecord;
 use crate::records::table::TableRecord;
 use crate::records::wording::{Long, mismatch};
@@ -46,8 +45,7 @@ impl Table {
         // SAFETY: the store is borrowed, and no reference into it is held.
         let record = unsafe {
             let init = init.to_slot(store.record(), ty.element).context(OTHER_ELEMENT)?;
-            (*store.record()).hold(Share::TABLE)?;
-            StoreRecord::add_table(store.record(), ty, init, ptr::null_mut())?
+            StoreRecord::add_table(store.record(), ty, init, u64::MAX, ptr::null_mut())?
         };
         // SAFETY: the table has just been made there.
         Ok(unsafe { Table::from_raw(store.id(), record) })
@@ -157,6 +155,11 @@ impl Table {
     /// The table belongs to the store with identity `store`.
     pub(crate) unsafe fn from_raw(store: u64, record: *mut TableRecord) -> Table {
         Table { store, record: NonNull::new(record).expect("a record is not at address 0") }
+    }
+
+    /// Returns whether the table is one of the store with this identity.
+    pub(crate) fn belongs_to(&self, id: u64) -> bool {
+        self.store == id
     }
 
     /// Returns the record, which is valid because the store with this identity exists.

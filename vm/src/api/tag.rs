@@ -77,6 +77,11 @@ impl Tag {
         Tag { store, record: NonNull::new(record.cast_mut()).expect("imports are linked") }
     }
 
+    /// Returns whether the tag is one of the store with this identity.
+    pub(crate) fn belongs_to(&self, id: u64) -> bool {
+        self.store == id
+    }
+
     /// Returns the record, which is valid because the store with this identity exists.
     pub(crate) fn in_store(&self, id: u64) -> *const TagRecord {
         assert_eq!(self.store, id, "a tag was used with a store that is not its own");

@@ -33,12 +33,12 @@ pub trait WasmTy: Send + Sealed {
     /// Checks that a reference can be used.
     ///
     /// # Errors
-    /// Its scope has ended.
+    /// Its scope has ended; or it belongs to another store, which `foreign` says.
     ///
     /// # Safety
     /// The store is live, and nothing else uses it.
     #[doc(hidden)]
-    unsafe fn check(&self, _store: StoreAddress) -> Result<()> {
+    unsafe fn check(&self, _store: StoreAddress, _foreign: &'static str) -> Result<()> {
         Ok(())
     }
 
@@ -55,6 +55,16 @@ pub trait WasmTy: Send + Sealed {
     /// The slot holds a value of this type, of this live store, which nothing else uses.
     #[doc(hidden)]
     unsafe fn from_bits(bits: u128, store: StoreAddress) -> Self;
+}
+
+/// The error of an argument of another store.
+pub(super) const FOREIGN_ARGUMENT: &str = "attempt to pass cross-`Store` value to Wasm as function argument";
+/// The error of a result of another store.
+pub(super) const FOREIGN_RESULT: &str = "host function attempted to return cross-`Store` value to Wasm";
+
+/// Returns an error with this text unless something belongs to the store at hand.
+fn check_own(is_own: bool, foreign: &'static str) -> Result<()> {
+    if is_own { Ok(()) } else { Err(Error::msg(foreign)) }
 }
 
 /// The address of a store's record.
@@ -122,6 +132,11 @@ impl WasmTy for Option<Func> {
         ValType::FUNCREF
     }
 
+    unsafe fn check(&self, store: StoreAddress, foreign: &'static str) -> Result<()> {
+        // SAFETY: the caller's promise.
+        check_own(self.is_none_or(|func| func.belongs_to(unsafe { (*store.0).id })), foreign)
+    }
+
     unsafe fn into_bits(self, store: StoreAddress) -> u128 {
         // SAFETY: the caller's promise.
         self.map_or(0, |func| func.in_store(unsafe { (*store.0).id }) as u128)
@@ -141,6 +156,11 @@ impl Sealed for Func {}
 impl WasmTy for Func {
     fn ty() -> ValType {
         ValType::Ref(RefType { nullable: false, ..RefType::FUNCREF })
+    }
+
+    unsafe fn check(&self, store: StoreAddress, foreign: &'static str) -> Result<()> {
+        // SAFETY: the caller's promise.
+        unsafe { WasmTy::check(&Some(*self), store, foreign) }
     }
 
     unsafe fn into_bits(self, store: StoreAddress) -> u128 {
@@ -166,9 +186,12 @@ macro_rules! references {
                     ValType::Ref(RefType { nullable: false, ..RefType::$name })
                 }
 
-                unsafe fn check(&self, store: StoreAddress) -> Result<()> {
+                unsafe fn check(&self, store: StoreAddress, foreign: &'static str) -> Result<()> {
                     // SAFETY: the caller's promise.
-                    unsafe { self.slot(store.0) }.map(drop)
+                    unsafe {
+                        check_own(self.belongs_to((*store.0).id), foreign)?;
+                        self.slot(store.0).map(drop)
+                    }
                 }
 
                 unsafe fn into_bits(self, store: StoreAddress) -> u128 {
@@ -189,6 +212,11 @@ macro_rules! references {
                     <Rooted<$ty>>::ty()
                 }
 
+                unsafe fn check(&self, store: StoreAddress, foreign: &'static str) -> Result<()> {
+                    // SAFETY: the caller's promise.
+                    check_own(self.belongs_to(unsafe { (*store.0).id }), foreign)
+                }
+
                 unsafe fn into_bits(self, store: StoreAddress) -> u128 {
                     // SAFETY: the caller's promise.
                     unsafe { self.slot(store.0) }.into()
@@ -205,6 +233,11 @@ macro_rules! references {
             impl WasmTy for Option<OwnedRooted<$ty>> {
                 fn ty() -> ValType {
                     ValType::$name
+                }
+
+                unsafe fn check(&self, store: StoreAddress, foreign: &'static str) -> Result<()> {
+                    // SAFETY: the caller's promise.
+                    self.as_ref().map_or(Ok(()), |reference| unsafe { WasmTy::check(reference, store, foreign) })
                 }
 
                 unsafe fn into_bits(self, store: StoreAddress) -> u128 {
@@ -227,9 +260,9 @@ macro_rules! references {
                     ValType::$name
                 }
 
-                unsafe fn check(&self, store: StoreAddress) -> Result<()> {
+                unsafe fn check(&self, store: StoreAddress, foreign: &'static str) -> Result<()> {
                     // SAFETY: the caller's promise.
-                    self.map_or(Ok(()), |reference| unsafe { reference.slot(store.0) }.map(drop))
+                    self.map_or(Ok(()), |reference| unsafe { WasmTy::check(&reference, store, foreign) })
                 }
 
                 unsafe fn into_bits(self, store: StoreAddress) -> u128 {
@@ -273,12 +306,12 @@ pub trait WasmParams: Send {
     /// Checks that references can be used.
     ///
     /// # Errors
-    /// The scope of one has ended.
+    /// As for [`WasmTy::check`].
     ///
     /// # Safety
     /// The store is live, and nothing else uses it.
     #[doc(hidden)]
-    unsafe fn check(&self, store: StoreAddress) -> Result<()>;
+    unsafe fn check(&self, store: StoreAddress, foreign: &'static str) -> Result<()>;
 
     /// Writes the arguments to the first slots.
     ///
@@ -339,9 +372,9 @@ impl<V: WasmTy> WasmParams for V {
         vec![V::ty()]
     }
 
-    unsafe fn check(&self, store: StoreAddress) -> Result<()> {
+    unsafe fn check(&self, store: StoreAddress, foreign: &'static str) -> Result<()> {
         // SAFETY: the caller's promise.
-        unsafe { WasmTy::check(self, store) }
+        unsafe { WasmTy::check(self, store, foreign) }
     }
 
     unsafe fn write(self, slots: *mut u64, store: StoreAddress) {
@@ -396,11 +429,11 @@ macro_rules! tuple {
                 vec![$($name::ty()),*]
             }
 
-            unsafe fn check(&self, store: StoreAddress) -> Result<()> {
+            unsafe fn check(&self, store: StoreAddress, foreign: &'static str) -> Result<()> {
                 let ($($name,)*) = self;
                 $(
                     // SAFETY: the caller's promise.
-                    unsafe { WasmTy::check($name, store)? };
+                    unsafe { WasmTy::check($name, store, foreign)? };
                 )*
                 Ok(())
             }
@@ -494,7 +527,7 @@ fn host_function<T: 'static, P: WasmResults, R: WasmRet, const CALLER: bool>(
             let address = StoreAddress(store);
             let params = P::read(slots, address);
             let results = func(Caller::new(store, importer), params).into_result()?;
-            results.check(address)?;
+            results.check(address, FOREIGN_RESULT)?;
             results.write(slots, address);
         }
         Ok(())
@@ -558,10 +591,11 @@ impl<P: WasmParams, R: WasmResults> TypedFunc<P, R> {
     /// Calls the function.
     ///
     /// # Errors
-    /// A [`Trap`](crate::Trap), with a backtrace; the error of a host function that was called on the way.
+    /// A [`Trap`](crate::Trap), with a backtrace; the error of a host function that was called on the way; an argument belongs to another
+    /// store.
     ///
     /// # Panics
-    /// With the panic of a host function; or if it, or an argument, belongs to another store.
+    /// With the panic of a host function; or if the function belongs to another store.
     pub fn call(&self, mut store: impl AsContextMut, params: P) -> Result<R> {
         let store = store.as_context_mut();
         let id = store.id();
@@ -571,7 +605,7 @@ impl<P: WasmParams, R: WasmResults> TypedFunc<P, R> {
         unsafe {
             let words = Self::WORDS;
             let address = StoreAddress(store.record());
-            params.check(address)?;
+            params.check(address, FOREIGN_ARGUMENT)?;
             entry::invoke(store.record(), func, words, |args| params.write(args, address), |args| R::read(args, address))
         }
     }

@@ -8,7 +8,7 @@ use crate::records::heap::{EXTERN_WORDS, HostValue};
 use crate::records::roots::Root;
 use crate::records::store::StoreRecord;
 use crate::records::wording::{self, Long};
-use crate::{Func, HeapType, RefType, Result, ValType};
+use crate::{Error, Func, HeapType, RefType, Result, ValType};
 use std::any::Any;
 use std::ptr::NonNull;
 use weir_contract::FuncRef;
@@ -208,7 +208,12 @@ impl Val {
             (Val::FuncRef(_) | Val::ExternRef(_) | Val::ExnRef(_), ValType::Ref(ty)) => {
                 let reference = self.ref_().ok_or_else(mismatch)?;
                 // SAFETY: the caller's promise.
-                Ok(u128::from(unsafe { reference.to_slot(store, ty)? }))
+                unsafe {
+                    if !reference.belongs_to((*store).id) {
+                        return Err(Error::msg("value used with wrong store"));
+                    }
+                    Ok(u128::from(reference.to_slot(store, ty)?))
+                }
             }
             _ => Err(mismatch()),
         }
@@ -503,19 +508,28 @@ impl Ref {
         }
     }
 
+    /// Returns whether it is null, or one of the store with this identity.
+    fn belongs_to(&self, id: u64) -> bool {
+        match self {
+            Ref::Func(func) => func.is_none_or(|func| func.belongs_to(id)),
+            Ref::Extern(value) => value.is_none_or(|value| value.belongs_to(id)),
+            Ref::Exn(exception) => exception.is_none_or(|exception| exception.belongs_to(id)),
+        }
+    }
+
     /// Returns the representation in a slot of a store, as a reference of type `ty`. A collection ends its validity.
     ///
     /// # Errors
-    /// The reference is not of that type, or its scope has ended.
-    ///
-    /// # Panics
-    /// If the reference belongs to another store.
+    /// The reference is not of that type, it belongs to another store, or its scope has ended.
     ///
     /// # Safety
     /// The store is live, and nothing else uses it.
     pub(crate) unsafe fn to_slot(self, store: *const StoreRecord, ty: RefType) -> Result<u64> {
         // SAFETY: the caller's promise.
         let id = unsafe { (*store).id };
+        if !self.belongs_to(id) {
+            return Err(Error::msg("reference used with wrong store"));
+        }
         if self.is_null() && !ty.nullable {
             return Err(wording::mismatch(Long(ValType::Ref(ty)), self.found()));
         }

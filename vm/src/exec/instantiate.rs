@@ -68,9 +68,10 @@ pub(crate) unsafe fn instantiate(
         }
         let (memories, tables) = (module.bytecode().memories.len(), module.bytecode().tables.len());
         let imported = (module.bytecode().imported_memories as usize, module.bytecode().imported_tables as usize);
-        (*store).check_counts(1, memories - imported.0, tables - imported.1)?;
         let (memories, tables) = ((memories - imported.0) as u32, (tables - imported.1) as u32);
-        (*store).hold(Share { instances: 1, memories, tables, ..Share::NONE })?;
+        let share = Share { instances: 1, memories, tables, ..Share::NONE };
+        (*store).count(share)?;
+        (*store).hold(share)?;
         let instance = adopt(store, module);
         let engines = &module.engine().record().engines;
         let installs = engines.prepare_module(instance.ctx)?;
@@ -150,7 +151,6 @@ unsafe fn adopt<'a>(store: *mut StoreRecord, module: &Module) -> &'a InstanceRec
     unsafe {
         ctx.write(context(store, owner));
         (*store).owned.owners.push(owner);
-        (*store).owned.instances += 1;
         match &*owner {
             Owner::Instance(instance) => instance,
             Owner::Host(_) => unreachable!("it was made an instance above"),
@@ -229,11 +229,11 @@ unsafe fn make_tags(store: *mut StoreRecord, instance: &InstanceRecord) {
 }
 
 unsafe fn make_memories(store: *mut StoreRecord, instance: &InstanceRecord, fiber: *mut Fiber) -> Result<()> {
-    let bytecode = instance.module.bytecode();
+    let (bytecode, quota) = (instance.module.bytecode(), &instance.module.engine().record().quota);
     for (i, &ty) in bytecode.memories.iter().enumerate().skip(bytecode.imported_memories as usize) {
         // SAFETY: no reference into the store is held.
         unsafe {
-            let memory = StoreRecord::add_memory(store, ty, fiber)?;
+            let memory = StoreRecord::add_memory(store, ty, quota.memory_size(), fiber)?;
             set_memory(instance, i as u32, memory);
         }
     }
@@ -242,12 +242,12 @@ unsafe fn make_memories(store: *mut StoreRecord, instance: &InstanceRecord, fibe
 
 unsafe fn make_tables(store: *mut StoreRecord, instance: &InstanceRecord, fiber: *mut Fiber) -> Result<()> {
     let record = instance.module.record();
-    let bytecode = &record.bytecode;
+    let (bytecode, max) = (&record.bytecode, record.engine.record().quota.table_elements());
     for (i, table) in bytecode.tables.iter().enumerate().skip(bytecode.imported_tables as usize) {
         // SAFETY: no reference into the store is held, and the layout has room for the pointer.
         unsafe {
             let init = table.init.as_ref().map_or(0, |init| evaluate(instance, init) as u64);
-            let table = StoreRecord::add_table(store, canonical_table(table.ty, &record.sig_ids), init, fiber)?;
+            let table = StoreRecord::add_table(store, canonical_table(table.ty, &record.sig_ids), init, max, fiber)?;
             set_tail(instance, record.layout.table(i as u32), table);
         }
     }

@@ -157,15 +157,22 @@ pub(crate) struct Share {
 impl Share {
     /// Nothing.
     pub const NONE: Share = Share { instances: 0, memories: 0, tables: 0, stacks: 0, heaps: 0 };
-    /// A memory.
-    pub const MEMORY: Share = Share { memories: 1, ..Share::NONE };
-    /// A table.
-    pub const TABLE: Share = Share { tables: 1, ..Share::NONE };
     /// The stack of a fiber.
     #[cfg(feature = "async")]
     pub const STACK: Share = Share { stacks: 1, ..Share::NONE };
     /// The heap of a store.
     pub const HEAP: Share = Share { heaps: 1, ..Share::NONE };
+
+    /// Returns both together.
+    pub fn plus(self, other: Share) -> Share {
+        Share {
+            instances: self.instances.saturating_add(other.instances),
+            memories: self.memories.saturating_add(other.memories),
+            tables: self.tables.saturating_add(other.tables),
+            stacks: self.stacks.saturating_add(other.stacks),
+            heaps: self.heaps.saturating_add(other.heaps),
+        }
+    }
 }
 
 /// What the stores of an engine hold together, if that is limited.
@@ -180,14 +187,22 @@ pub(crate) struct Quota {
 }
 
 impl Quota {
-    /// Creates the count of nothing.
-    pub fn new(strategy: &InstanceAllocationStrategy) -> Quota {
+    /// Creates the count of nothing. Memories reserve `reservation` bytes at first.
+    ///
+    /// # Errors
+    /// Memories may be larger than the reservation.
+    pub fn new(strategy: &InstanceAllocationStrategy, reservation: u64) -> Result<Quota> {
         let limits = match strategy {
             InstanceAllocationStrategy::OnDemand => None,
             InstanceAllocationStrategy::Pooling(limits) => Some(limits.clone()),
         };
+        if let Some(max) = limits.as_ref().map(|limits| limits.max_memory_size).filter(|&max| max as u64 > reservation) {
+            return Err(Error::msg(format!(
+                "maximum memory size of {max:#x} bytes exceeds the configured memory reservation of {reservation:#x} bytes"
+            )));
+        }
         let [instances, memories, tables, stacks, heaps] = [const { AtomicU32::new(0) }; 5];
-        Quota { limits, instances, memories, tables, stacks, heaps }
+        Ok(Quota { limits, instances, memories, tables, stacks, heaps })
     }
 
     /// Returns the maximum size in bytes of a memory.
@@ -208,7 +223,7 @@ impl Quota {
         let Some(limits) = &self.limits else { return Ok(()) };
         let kinds = [
             (&self.instances, share.instances, limits.total_core_instances, "core instances"),
-            (&self.memories, share.memories, limits.total_memories, "memories"),
+            (&self.memories, share.memories, limits.total_memories, "memory stripe 0"),
             (&self.tables, share.tables, limits.total_tables, "tables"),
             (&self.stacks, share.stacks, limits.total_stacks, "fibers"),
             (&self.heaps, share.heaps, limits.total_gc_heaps, "GC heaps"),
@@ -278,7 +293,8 @@ impl Quota {
             let limit = limits.max_core_instance_size;
             return refuse(format!(
                 "instance allocation for this module requires {size} bytes which exceeds the configured maximum of {limit} bytes"
-            ));
+            ))
+            .context("module instance size does not fit in pooling allocator requirements");
         }
         Ok(())
     }

@@ -203,8 +203,8 @@ pub(crate) struct Owned {
     pub tables: Vec<*mut TableRecord>,
     pub globals: Vec<*mut GlobalRecord>,
     pub tags: Vec<*mut TagRecord>,
-    /// Number of the owners that are instances.
-    pub instances: usize,
+    /// The instances, and the memories and tables that belong to them. Those that the host has made are not limited in number.
+    pub counted: Share,
     /// What the store holds of the engine's limits, until it is dropped.
     pub held: Share,
 }
@@ -326,11 +326,7 @@ impl StoreRecord {
     /// A limit of the engine is reached; nothing is added.
     pub fn hold(&mut self, share: Share) -> Result<()> {
         self.engine.record().quota.add(share)?;
-        let held = &mut self.owned.held;
-        held.instances += share.instances;
-        held.memories += share.memories;
-        held.tables += share.tables;
-        held.heaps += share.heaps;
+        self.owned.held = self.owned.held.plus(share);
         Ok(())
     }
 
@@ -345,22 +341,26 @@ impl StoreRecord {
         limiter.as_mut().map(|limiter| Asked { limiter, data, fiber })
     }
 
-    /// Creates a memory in the store, which already holds it.
+    /// Creates a memory of at most `max` bytes.
     ///
     /// # Errors
-    /// The errors of [`MemoryRecord::new`]; or the store's limit is reached.
+    /// The errors of [`MemoryRecord::new`].
     ///
     /// # Safety
     /// As for [`StoreRecord::asked`].
-    pub unsafe fn add_memory(store: *mut StoreRecord, ty: MemoryType, fiber: *mut Fiber) -> Result<*mut MemoryRecord> {
+    pub unsafe fn add_memory(
+        store: *mut StoreRecord,
+        ty: MemoryType,
+        max: usize,
+        fiber: *mut Fiber,
+    ) -> Result<*mut MemoryRecord> {
         // SAFETY: the caller's promise. A store's engine does not change.
         unsafe {
-            (*store).check_counts(0, 1, 0)?;
             let engine = &(*store).engine;
             let (config, engine) = (engine.config(), engine.record());
             let min = memory::byte_len(&ty, ty.limits.min).unwrap_or(usize::MAX);
             let (guard_regions, unguarded) = (config.guards_memory(), config.unguarded_reservation(min));
-            let plan = Plan { guard_regions, unguarded, max: engine.quota.memory_size(), host: config.host_memory.as_ref() };
+            let plan = Plan { guard_regions, unguarded, max, host: config.host_memory.as_ref() };
             let memory = MemoryRecord::new(ty, plan, &engine.reservations, StoreRecord::asked(store, fiber))?;
             let memory = Box::into_raw(Box::new(memory));
             (*store).owned.memories.push(memory);
@@ -368,10 +368,10 @@ impl StoreRecord {
         }
     }
 
-    /// Creates a table filled with a reference, which the store already holds. A concrete element type is given by its engine-wide identity.
+    /// Creates a table of at most `max` elements, filled with a reference. A concrete element type is given by its engine-wide identity.
     ///
     /// # Errors
-    /// The errors of [`TableRecord::new`]; or the store's limit is reached.
+    /// The errors of [`TableRecord::new`].
     ///
     /// # Safety
     /// As for [`StoreRecord::asked`].
@@ -379,12 +379,11 @@ impl StoreRecord {
         store: *mut StoreRecord,
         ty: TableType,
         reference: u64,
+        max: u64,
         fiber: *mut Fiber,
     ) -> Result<*mut TableRecord> {
         // SAFETY: the caller's promise.
         unsafe {
-            (*store).check_counts(0, 0, 1)?;
-            let max = (*store).engine.record().quota.table_elements();
             let table = TableRecord::new(ty, reference, max, StoreRecord::asked(store, fiber))?;
             let table = Box::into_raw(Box::new(table));
             (*store).owned.tables.push(table);
@@ -447,25 +446,28 @@ impl StoreRecord {
     /// It is one of another store.
     pub fn reference(&self, root: Root) -> Result<u32> {
         assert_eq!(root.store, self.id, "a reference was used with a store that is not its own");
-        self.roots.get(root).ok_or_else(|| Error::msg("a reference was used after the end of its scope"))
+        self.roots.get(root).ok_or_else(|| Error::msg("attempted to use a garbage-collected object that has been unrooted"))
     }
 
-    /// Checks that the store's limits allow this many more instances, memories and tables.
+    /// Counts an instance with this many memories and tables of its own.
     ///
     /// # Errors
-    /// They exceed a limit.
-    pub fn check_counts(&mut self, instances: usize, memories: usize, tables: usize) -> Result<()> {
-        let Some(limiter) = &mut self.limiter else { return Ok(()) };
-        let limits = limiter.counts(self.data)?;
-        let counts = [
-            ("instance", self.owned.instances + instances, limits.0),
-            ("memory", self.owned.memories.len() + memories, limits.1),
-            ("table", self.owned.tables.len() + tables, limits.2),
-        ];
-        match counts.into_iter().find(|(_, count, limit)| count > limit) {
-            Some((what, count, _)) => Err(Error::msg(format!("resource limit exceeded: {what} count too high at {count}"))),
-            None => Ok(()),
+    /// They exceed a limit of the store; nothing is counted.
+    pub fn count(&mut self, share: Share) -> Result<()> {
+        let counted = self.owned.counted.plus(share);
+        if let Some(limiter) = &mut self.limiter {
+            let limits = limiter.counts(self.data)?;
+            let counts = [
+                ("instance", counted.instances, limits.0),
+                ("memory", counted.memories, limits.1),
+                ("table", counted.tables, limits.2),
+            ];
+            if let Some((what, count, _)) = counts.into_iter().find(|(_, count, limit)| *count as usize > *limit) {
+                return Err(Error::msg(format!("resource limit exceeded: {what} count too high at {count}")));
+            }
         }
+        self.owned.counted = counted;
+        Ok(())
     }
 }
 

@@ -74,10 +74,6 @@ macro_rules! missing {
 }
 
 missing! {
-    /// Garbage-collected objects. Default: off; wasmtime's is on.
-    wasm_gc = GC, "Weir does not have garbage-collected objects yet";
-    /// Atomic instructions and shared memories. Default: off; wasmtime's is on.
-    wasm_threads = THREADS, "Weir does not have threads yet";
     /// Shared tables, globals and references. Default: off.
     wasm_shared_everything_threads = SHARED_EVERYTHING_THREADS, "Weir does not have threads yet";
     /// Stack switching. Default: off.
@@ -106,6 +102,9 @@ missing! {
     wasm_component_model_implements = CM_IMPLEMENTS, "Weir does not have components";
 }
 
+/// What wasmtime's default allows and Weir does not have. A module that has it is refused when it is loaded, whatever the settings.
+const ON_IN_WASMTIME: WasmFeatures = WasmFeatures::GC.union(WasmFeatures::THREADS);
+
 /// Says that Weir does not have the first of these features, if there is any.
 fn lacks(features: WasmFeatures) -> Option<Cow<'static, str>> {
     let (name, first) = features.iter_names().next()?;
@@ -132,14 +131,25 @@ impl Config {
     /// ```
     pub fn wasm_features(&mut self, features: WasmFeatures, enable: bool) -> &mut Config {
         let other = self.proposals.set_features(features, enable);
-        self.unmet_features.set(other, enable);
+        self.unmet_features.set(other.difference(ON_IN_WASMTIME), enable);
         self
     }
 
-    /// Support for references to collected objects. Default: off; wasmtime's is on. References to functions and to the host
-    /// (`externref`) need no support. On is an error of [`Engine::new`](crate::Engine::new).
-    pub fn gc_support(&mut self, enable: bool) -> &mut Config {
-        self.demand("Weir does not have garbage-collected objects yet (`Config::gc_support`)", enable)
+    /// Has no effect: Weir does not have garbage-collected objects yet, and refuses modules with them, as it does by default. wasmtime's
+    /// default is on, and hosts say so whose modules have none.
+    pub fn wasm_gc(&mut self, enable: bool) -> &mut Config {
+        self.wasm_features(WasmFeatures::GC, enable)
+    }
+
+    /// Has no effect: Weir does not have atomic instructions and shared memories yet, and refuses modules with them, as it does by
+    /// default. wasmtime's default is on, and hosts say so whose modules have none.
+    pub fn wasm_threads(&mut self, enable: bool) -> &mut Config {
+        self.wasm_features(WasmFeatures::THREADS, enable)
+    }
+
+    /// Has no effect: see [`Config::wasm_gc`]. References to functions and to the host (`externref`) need no support.
+    pub fn gc_support(&mut self, _enable: bool) -> &mut Config {
+        self
     }
 
     /// Shared memories. Default: off. On is an error of [`Engine::new`](crate::Engine::new).
@@ -175,7 +185,7 @@ impl Config {
         let contradiction = if self.max_wasm_stack == 0 {
             Some("max_wasm_stack size cannot be zero")
         } else if self.async_stack_size.is_some_and(|bytes| bytes < self.max_wasm_stack) {
-            Some("max_wasm_stack cannot be more than async_stack_size")
+            Some("max_wasm_stack size cannot exceed the async_stack_size")
         } else if without(Proposal::RelaxedSimd, Proposal::Simd) {
             Some("cannot disable the simd proposal but enable the relaxed simd proposal")
         } else {
