@@ -252,7 +252,7 @@ pub fn other_stores(engine: &Engine, report: &mut Report) -> Result<()> {
     ];
     for (text, item) in items {
         let module = Module::new(engine, format!(r#"(module (import "a" "b" {text}))"#))?;
-        report.result(&format!("an import {text}"), Instance::new(&mut other, &module, &[item.clone()]).map(drop));
+        report.result(&format!("an import {text}"), Instance::new(&mut other, &module, std::slice::from_ref(&item)).map(drop));
         let mut linker = Linker::new(engine);
         linker.define(&store, "a", "b", item)?;
         // wasmtime panics where it compares the types of others.
