@@ -1,0 +1,248 @@
+//! Operations on containers, by libcontainer. All of them run in a zygote, because they fork, change the working directory, or change
+//! other state of the process. Errors are messages, since they pass between processes.
+
+use crate::cgroup::{Hierarchy, Levels};
+use crate::executor::{Groups, WeirExecutor};
+use crate::streams;
+use libcgroups::common::{AnyCgroupManager, CgroupConfig, CgroupManager, ControllerOpt, create_cgroup_manager};
+use libcgroups::stats::Stats;
+use libcontainer::container::Container;
+use libcontainer::container::builder::ContainerBuilder;
+use libcontainer::syscall::syscall::SyscallType;
+use oci_spec::runtime::{LinuxResources, Spec};
+use serde::{Deserialize, Serialize};
+use std::error::Error;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use zygote::Zygote;
+
+/// What a container is created from.
+#[derive(Clone, Serialize, Deserialize, Debug)]
+pub(crate) struct Creation {
+    pub place: Place,
+    pub bundle: PathBuf,
+    /// What is mounted at the bundle's `rootfs`, outermost first.
+    pub mounts: Vec<Mounted>,
+    pub stdin: String,
+    pub stdout: String,
+    pub stderr: String,
+}
+
+/// A mount of the root.
+#[derive(Clone, Serialize, Deserialize, Debug)]
+pub(crate) struct Mounted {
+    pub kind: String,
+    pub source: String,
+    pub options: Vec<String>,
+}
+
+/// Where libcontainer keeps a container's state.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize, Debug)]
+pub(crate) struct Place {
+    pub root: PathBuf,
+    pub id: String,
+}
+
+impl Place {
+    /// The place of a container of a namespace.
+    pub fn new(namespace: &str, id: &str) -> Place {
+        Place { root: Path::new("/run/containerd/weir").join(namespace), id: id.into() }
+    }
+
+    fn directory(&self) -> PathBuf {
+        self.root.join(&self.id)
+    }
+}
+
+/// The name of a bundle's root.
+const ROOTFS: &str = "rootfs";
+
+/// Creates a container, whose first process waits to be started, and returns the process's number. Blocks.
+///
+/// # Errors
+/// The container cannot be created, or its module is refused. Nothing of it remains.
+pub(crate) fn create(creation: &Creation) -> Result<i32, String> {
+    // In a zygote of its own: the creation leaves marks on its process, and others need not wait.
+    let zygote = Zygote::global().spawn();
+    zygote.try_run(build, creation).unwrap_or_else(|error| Err(error.to_string()))
+}
+
+/// Runs an operation in the zygote. Blocks.
+fn in_zygote<A, R>(operation: fn(A) -> Result<R, String>, args: &A) -> Result<R, String>
+where
+    A: Serialize + for<'a> Deserialize<'a> + 'static,
+    R: Serialize + for<'a> Deserialize<'a> + 'static,
+{
+    Zygote::global().try_run(operation, args).unwrap_or_else(|error| Err(error.to_string()))
+}
+
+/// Lets the first process run.
+///
+/// # Errors
+/// It has ended.
+pub(crate) fn start(place: &Place) -> Result<(), String> {
+    in_zygote(|place: Place| load(&place)?.start().map_err(chain), place)
+}
+
+/// Stops all processes until [`resume`].
+///
+/// # Errors
+/// The container is not running, or cannot be frozen.
+pub(crate) fn pause(place: &Place) -> Result<(), String> {
+    in_zygote(|place: Place| load(&place)?.pause().map_err(chain), place)
+}
+
+/// Lets processes continue.
+///
+/// # Errors
+/// The container is not paused.
+pub(crate) fn resume(place: &Place) -> Result<(), String> {
+    in_zygote(|place: Place| load(&place)?.resume().map_err(chain), place)
+}
+
+/// Removes a container with all that is left of it: processes, control groups, its state and the mounts of its root.
+///
+/// # Errors
+/// Something cannot be removed.
+pub(crate) fn delete(place: &Place, bundle: &Path) -> Result<(), String> {
+    in_zygote(remove, &(place.clone(), bundle.to_path_buf()))
+}
+
+/// Changes the limits of a container's control groups. `resources` has the specification's format.
+///
+/// # Errors
+/// The format is another, or the kernel refuses a limit.
+pub(crate) fn update(place: &Place, resources: Vec<u8>) -> Result<(), String> {
+    let apply = |(place, resources): (Place, Vec<u8>)| {
+        let resources: LinuxResources = serde_json::from_slice(&resources).map_err(chain)?;
+        let options =
+            ControllerOpt { resources: &resources, freezer_state: None, oom_score_adj: None, disable_oom_killer: false };
+        groups(&place)?.apply(&options).map_err(chain)
+    };
+    in_zygote(apply, &(place.clone(), resources))
+}
+
+/// Returns the numbers of a container's processes.
+///
+/// # Errors
+/// The control group cannot be read.
+pub(crate) fn processes(place: &Place) -> Result<Vec<i32>, String> {
+    let all = |place: Place| Ok(groups(&place)?.get_all_pids().map_err(chain)?.into_iter().map(|pid| pid.as_raw()).collect());
+    in_zygote(all, place)
+}
+
+/// Returns what a container uses.
+///
+/// # Errors
+/// The control group cannot be read.
+pub(crate) fn statistics(place: &Place) -> Result<Stats, String> {
+    // It forks nothing and only reads files.
+    groups(place)?.stats().map_err(chain)
+}
+
+fn load(place: &Place) -> Result<Container, String> {
+    Container::load(place.directory()).map_err(chain)
+}
+
+fn groups(place: &Place) -> Result<AnyCgroupManager, String> {
+    let container = load(place)?;
+    let config = CgroupConfig {
+        cgroup_path: container.spec().map_err(chain)?.cgroup_path,
+        systemd_cgroup: false,
+        container_name: place.id.clone(),
+    };
+    create_cgroup_manager(config).map_err(chain)
+}
+
+/// An error and its causes, in one line.
+fn chain(error: impl Error) -> String {
+    let mut text = error.to_string();
+    let mut next = error.source();
+    while let Some(cause) = next {
+        let cause_text = cause.to_string();
+        if !text.contains(&cause_text) {
+            text.push_str(": ");
+            text.push_str(&cause_text);
+        }
+        next = cause.source();
+    }
+    text
+}
+
+/// [`create`], in its zygote.
+fn build(creation: Creation) -> Result<i32, String> {
+    let rootfs = creation.bundle.join(ROOTFS);
+    let built = mount(&creation.mounts, &rootfs).and_then(|()| build_mounted(&creation));
+    if built.is_err() {
+        unmount(&rootfs);
+        // libcontainer removes it after some errors only.
+        let _ = std::fs::remove_dir_all(creation.place.directory());
+    }
+    built
+}
+
+fn build_mounted(creation: &Creation) -> Result<i32, String> {
+    let Creation { place, bundle, .. } = creation;
+    let spec = Spec::load(bundle.join("config.json")).map_err(chain)?;
+    let open = |stream: std::io::Result<std::fs::File>| stream.map_err(chain);
+    let (mut refusals, refusal) = std::io::pipe().map_err(chain)?;
+    let executor = WeirExecutor::new(groups_of(&spec, &place.id), refusal);
+    std::fs::create_dir_all(&place.root).map_err(chain)?;
+    let built = ContainerBuilder::new(place.id.clone(), SyscallType::Linux)
+        .with_executor(executor)
+        .with_root_path(&place.root)
+        .map_err(chain)?
+        .with_stdin(open(streams::input(&creation.stdin))?)
+        .with_stdout(open(streams::output(&creation.stdout))?)
+        .with_stderr(open(streams::output(&creation.stderr))?)
+        .validate_id()
+        .map_err(chain)?
+        .as_init(bundle)
+        .as_sibling(true)
+        .with_systemd(false)
+        .build();
+    // The builder is gone, and with it the last writer in this process.
+    built.map_err(chain).and_then(|container| container.pid().ok_or_else(|| "the container has no process".into())).map_or_else(
+        |error| {
+            let mut message = String::new();
+            // The first process has ended: what it wrote is all there is.
+            let _ = refusals.read_to_string(&mut message);
+            Err(if message.is_empty() { error } else { message })
+        },
+        |pid| Ok(pid.as_raw()),
+    )
+}
+
+/// Opens the control groups that the container will be in. What cannot be opened limits nothing but in the kernel.
+fn groups_of(spec: &Spec, id: &str) -> Groups {
+    let path = spec.linux().as_ref().and_then(|linux| linux.cgroups_path().clone());
+    let path = libcontainer::utils::get_cgroup_path(&path, id);
+    let mounts = std::fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
+    let levels = |controller: &str| -> Option<Levels> { Hierarchy::find(&mounts, controller)?.levels(&path).ok() };
+    Groups { memory: levels("memory"), processors: levels("cpu") }
+}
+
+fn remove((place, bundle): (Place, PathBuf)) -> Result<(), String> {
+    let removed = match place.directory().exists() {
+        true => load(&place)?.delete(true).map_err(chain),
+        false => Ok(()),
+    };
+    unmount(&bundle.join(ROOTFS));
+    removed
+}
+
+fn mount(mounts: &[Mounted], rootfs: &Path) -> Result<(), String> {
+    for Mounted { kind, source, options } in mounts {
+        std::fs::create_dir_all(rootfs).map_err(chain)?;
+        let kind = Some(kind.as_str()).filter(|kind| !kind.is_empty());
+        let source = Some(source.as_str()).filter(|source| !source.is_empty());
+        containerd_shim::mount::mount_rootfs(kind, source, options, rootfs)
+            .map_err(|error| format!("the root cannot be mounted: {error}"))?;
+    }
+    Ok(())
+}
+
+/// Unmounts everything at the root. It may be none of this process's mounts, which is then an error that means nothing.
+fn unmount(rootfs: &Path) {
+    while rustix::mount::unmount(rootfs, rustix::mount::UnmountFlags::DETACH).is_ok() {}
+}

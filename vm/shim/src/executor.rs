@@ -1,0 +1,88 @@
+//! What libcontainer calls in the first process of a container, which has the container's root, namespaces and user.
+
+use crate::cgroup::{Levels, MemoryLimit, MemoryUse, ProcessorLimit};
+use crate::entry::Entry;
+use crate::guest::{ABORTED, Guest, Limits};
+use crate::signals::Ending;
+use libcontainer::workload::default::DefaultExecutor;
+use libcontainer::workload::{Executor, ExecutorError, ExecutorSetEnvsError, ExecutorValidationError};
+use oci_spec::runtime::Spec;
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::io::{PipeWriter, Write};
+use std::rc::Rc;
+
+/// Loads the container's module when the container is created, and runs it when it is started. A native program is executed instead:
+/// every pod has one.
+#[derive(Clone)]
+pub(crate) struct WeirExecutor(Rc<RefCell<State>>);
+
+struct State {
+    groups: Groups,
+    /// Where a refusal is written for the shim: libcontainer would shorten it.
+    refusal: Option<PipeWriter>,
+    guest: Option<(Guest, Ending)>,
+}
+
+/// The container's control groups. They are closed when the module has been loaded.
+#[derive(Debug, Default)]
+pub(crate) struct Groups {
+    pub memory: Option<Levels>,
+    pub processors: Option<Levels>,
+}
+
+impl WeirExecutor {
+    /// Creates the executor of a container, in the process that creates it.
+    pub fn new(groups: Groups, refusal: PipeWriter) -> WeirExecutor {
+        WeirExecutor(Rc::new(RefCell::new(State { groups, refusal: Some(refusal), guest: None })))
+    }
+
+    /// Loads what the specification names. `None` if it is a native program.
+    fn load(&self, spec: &Spec) -> Result<Option<(Guest, Ending)>, String> {
+        let groups = std::mem::take(&mut self.0.borrow_mut().groups);
+        let entry = Entry::of(spec)?;
+        if entry.is_native() {
+            return Ok(None);
+        }
+        let ending = Ending::block().map_err(|error| format!("signals cannot be blocked: {error}"))?;
+        let limits = Limits {
+            memory: groups.memory.as_ref().map(MemoryLimit::of),
+            used: groups.memory.as_ref().map(MemoryUse::of),
+            processors: groups.processors.as_ref().map(ProcessorLimit::of),
+        };
+        Ok(Some((Guest::load(spec, &entry, limits)?, ending)))
+    }
+}
+
+impl Executor for WeirExecutor {
+    fn validate(&self, spec: &Spec) -> Result<(), ExecutorValidationError> {
+        let loaded = self.load(spec);
+        let refusal = self.0.borrow_mut().refusal.take();
+        match loaded {
+            Ok(Some(guest)) => self.0.borrow_mut().guest = Some(guest),
+            Ok(None) => DefaultExecutor {}.validate(spec)?,
+            Err(message) => {
+                // The container's own standard error may be closed.
+                let _ = writeln!(std::io::stderr(), "weir: {message}");
+                let _ = refusal.map(|mut refusal| refusal.write_all(message.as_bytes()));
+                return Err(ExecutorValidationError::ArgValidationError(message));
+            }
+        }
+        Ok(())
+    }
+
+    fn setup_envs(&self, variables: HashMap<String, String>) -> Result<(), ExecutorSetEnvsError> {
+        // A guest's environment is made from the specification.
+        if self.0.borrow().guest.is_some() { Ok(()) } else { DefaultExecutor {}.setup_envs(variables) }
+    }
+
+    fn exec(&self, spec: &Spec) -> Result<(), ExecutorError> {
+        let guest = self.0.borrow_mut().guest.take();
+        let Some((guest, ending)) = guest else { return DefaultExecutor {}.exec(spec) };
+        if let Err(error) = guest.start() {
+            eprintln!("weir: the guest's thread cannot start: {error}");
+            std::process::exit(ABORTED);
+        }
+        std::process::exit(ending.wait().unwrap_or(ABORTED));
+    }
+}

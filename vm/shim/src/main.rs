@@ -1,0 +1,77 @@
+//! `containerd-shim-weir-v1`: runs WebAssembly modules as containers.
+//!
+//! containerd starts this program once for each container, or once for each pod, and talks to it over a socket. Three kinds of
+//! processes have its image:
+//!
+//! - the *shim*, which serves containerd's requests: [`service`];
+//! - the *zygote*, forked from it before it has threads. Its children create containers, because libcontainer forks and changes the
+//!   state of the whole process: [`container`];
+//! - the *guest*, the first process of a container, which libcontainer forks and puts into namespaces and control groups, with the
+//!   container's root, user and seccomp filter. It loads the module and, once containerd starts the container, runs it: [`executor`].
+//!
+//! [`service`] uses [`container`] and [`streams`]; [`container`] uses [`executor`]; [`executor`] uses [`guest`], which uses all others.
+
+mod budget;
+mod cgroup;
+mod container;
+mod entry;
+mod executor;
+mod files;
+mod guest;
+mod message;
+mod metrics;
+mod service;
+mod settings;
+mod signals;
+mod streams;
+
+use containerd_shim::protos::protobuf::{Message, MessageField};
+use containerd_shim::protos::types::introspection::{RuntimeInfo, RuntimeVersion};
+use std::io::Write;
+use std::process::ExitCode;
+use zygote::Zygote;
+
+/// The name of the runtime in containerd's configuration.
+const RUNTIME: &str = "io.containerd.weir.v1";
+
+fn main() -> ExitCode {
+    let args: Vec<_> = std::env::args_os().skip(1).collect();
+    let flags = match containerd_shim::parse(&args) {
+        Ok(flags) => flags,
+        Err(error) => {
+            eprintln!("containerd-shim-weir-v1: {error}");
+            return ExitCode::from(2);
+        }
+    };
+    if flags.version {
+        println!("containerd-shim-weir-v1 {}", env!("CARGO_PKG_VERSION"));
+        return ExitCode::SUCCESS;
+    }
+    if flags.info {
+        return info();
+    }
+    if flags.action != "start" {
+        // Before the first thread: what is forked from a process with threads may find its locks taken.
+        Zygote::init();
+    }
+    match tokio::runtime::Builder::new_current_thread().enable_all().build() {
+        Ok(runtime) => {
+            runtime.block_on(containerd_shim::run::<service::WeirShim>(RUNTIME, None));
+            ExitCode::SUCCESS
+        }
+        Err(error) => {
+            eprintln!("containerd-shim-weir-v1: the event loop cannot start: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Answers `-info`: name and version, in containerd's format.
+fn info() -> ExitCode {
+    let version = RuntimeVersion { version: env!("CARGO_PKG_VERSION").into(), ..RuntimeVersion::default() };
+    let info = RuntimeInfo { name: RUNTIME.into(), version: MessageField::some(version), ..RuntimeInfo::default() };
+    match info.write_to_bytes().map(|bytes| std::io::stdout().write_all(&bytes)) {
+        Ok(Ok(())) => ExitCode::SUCCESS,
+        _ => ExitCode::FAILURE,
+    }
+}

@@ -1,0 +1,101 @@
+"""A containerd of its own, with the shim in its path, in a temporary directory."""
+
+import os
+import shutil
+import subprocess
+import tempfile
+import time
+from pathlib import Path
+
+import images
+
+HERE = Path(__file__).resolve().parent
+SHIM = HERE.parent / "target/release/containerd-shim-weir-v1"
+RUNTIME = "io.containerd.weir.v1"
+CONFIG = """
+version = 2
+root = "{root}/root"
+state = "{root}/state"
+disabled_plugins = [{disabled}]
+[grpc]
+  address = "{root}/containerd.sock"
+[ttrpc]
+  address = "{root}/containerd.sock.ttrpc"
+{more}
+"""
+
+
+class Rig:
+    """Starts containerd; used with `with`, it ends it and removes everything."""
+
+    def __init__(self, cri=False, more=""):
+        self.root = Path(tempfile.mkdtemp(prefix="weir-shim-"))
+        (self.root / "bin").mkdir()
+        os.symlink(SHIM, self.root / "bin" / SHIM.name)
+        disabled = "" if cri else '"io.containerd.grpc.v1.cri"'
+        (self.root / "config.toml").write_text(CONFIG.format(root=self.root, disabled=disabled, more=more))
+        self.log = open(self.root / "containerd.log", "ab")
+        self.daemon = None
+        self.serial = 0
+
+    def __enter__(self):
+        self.start()
+        return self
+
+    def start(self):
+        path = f"{self.root}/bin:{os.environ['PATH']}"
+        command = ["containerd", "-c", self.root / "config.toml"]
+        self.daemon = subprocess.Popen(command, env={**os.environ, "PATH": path}, stdout=self.log, stderr=self.log)
+        for _ in range(200):
+            if self.ctr("version").returncode == 0:
+                return
+            time.sleep(0.05)
+        raise SystemExit(f"containerd does not start: see {self.root}/containerd.log")
+
+    def stop(self):
+        self.daemon.terminate()
+        self.daemon.wait()
+
+    def __exit__(self, *_):
+        for name in self.containers():
+            self.ctr("task", "kill", "-s", "KILL", name)
+            self.ctr("task", "rm", "-f", name)
+            self.ctr("c", "rm", name)
+        self.stop()
+        self.log.close()
+        shutil.rmtree(self.root, ignore_errors=True)
+
+    def ctr(self, *args, timeout=60, **more):
+        command = ["ctr", "-a", self.root / "containerd.sock", *map(str, args)]
+        more = {"stdin": subprocess.DEVNULL, **more}
+        if "stdout" not in more:
+            more["capture_output"] = True
+        return subprocess.run(command, text=True, timeout=timeout, check=False, **more)
+
+    def containers(self):
+        return self.ctr("c", "ls", "-q").stdout.split()
+
+    def image(self, name, files, args, **more):
+        """Imports an image and returns its name."""
+        path = self.root / "image.tar"
+        path.write_bytes(images.archive(name, files, args, **more))
+        done = self.ctr("images", "import", "--snapshotter", "native", path)
+        assert done.returncode == 0, done.stderr
+        return name
+
+    def name(self):
+        self.serial += 1
+        return f"c{os.getpid()}-{self.serial}"
+
+    def run(self, image, *args, flags=(), name=None, runtime=RUNTIME, **more):
+        """Runs a container to its end; returns the finished `ctr run`."""
+        name = name or self.name()
+        return self.ctr("run", "--rm", "--snapshotter", "native", "--runtime", runtime, *flags, image, name, *args, **more)
+
+    def launch(self, image, *args, flags=(), runtime=RUNTIME, name=None):
+        """Starts a container in the background; returns its name and the running `ctr run`."""
+        name = name or self.name()
+        command = ["ctr", "-a", self.root / "containerd.sock", "run", "--rm", "--snapshotter", "native", "--runtime", runtime]
+        command += [*flags, image, name, *args]
+        pipes = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+        return name, subprocess.Popen(list(map(str, command)), text=True, **pipes)
