@@ -44,11 +44,11 @@ impl Hierarchy {
         unified
     }
 
-    /// Opens the directories of a group, which is made if it is missing, and of all groups above it; the group's own is the first.
+    /// Returns the directory of a group.
     ///
     /// # Errors
-    /// The group's path has `..`, or the system's error.
-    pub fn levels(&self, group: &Path) -> io::Result<Levels> {
+    /// The group's path has `..`.
+    pub fn directory(&self, group: &Path) -> io::Result<PathBuf> {
         let mut path = self.root.clone();
         for component in group.components() {
             match component {
@@ -59,6 +59,15 @@ impl Hierarchy {
                 Component::RootDir | Component::CurDir => (),
             }
         }
+        Ok(path)
+    }
+
+    /// Opens the directories of a group, which is made if it is missing, and of all groups above it; the group's own is the first.
+    ///
+    /// # Errors
+    /// As [`Hierarchy::directory`], or the system's error.
+    pub fn levels(&self, group: &Path) -> io::Result<Levels> {
+        let path = self.directory(group)?;
         std::fs::create_dir_all(&path)?;
         let open = |directory: &Path| Ok(OwnedFd::from(File::open(directory)?));
         let above = path.ancestors().take_while(|directory| directory.starts_with(&self.root));

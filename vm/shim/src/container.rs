@@ -1,7 +1,7 @@
 //! Operations on containers, by libcontainer. All of them run in a zygote, because they fork, change the working directory, or change
 //! other state of the process. Errors are messages, since they pass between processes.
 
-use crate::cgroup::{Hierarchy, Levels};
+use crate::cgroup::Hierarchy;
 use crate::executor::{Groups, WeirExecutor};
 use crate::streams;
 use libcgroups::common::{AnyCgroupManager, CgroupConfig, CgroupManager, ControllerOpt, create_cgroup_manager};
@@ -171,22 +171,24 @@ fn chain(error: impl Error) -> String {
 
 /// [`create`], in its zygote.
 fn build(creation: Creation) -> Result<i32, String> {
+    let spec = Spec::load(creation.bundle.join("config.json")).map_err(chain)?;
     let rootfs = creation.bundle.join(ROOTFS);
-    let built = mount(&creation.mounts, &rootfs).and_then(|()| build_mounted(&creation));
+    let built = mount(&creation.mounts, &rootfs).and_then(|()| build_mounted(&creation, &spec));
     if built.is_err() {
         unmount(&rootfs);
-        // libcontainer removes it after some errors only.
+        // libcontainer removes these after some errors only.
         let _ = std::fs::remove_dir_all(creation.place.directory());
+        remove_groups(&spec, &creation.place.id);
     }
     built
 }
 
-fn build_mounted(creation: &Creation) -> Result<i32, String> {
+fn build_mounted(creation: &Creation, spec: &Spec) -> Result<i32, String> {
     let Creation { place, bundle, .. } = creation;
-    let spec = Spec::load(bundle.join("config.json")).map_err(chain)?;
+    check_groups(spec)?;
     let open = |stream: std::io::Result<std::fs::File>| stream.map_err(chain);
     let (mut refusals, refusal) = std::io::pipe().map_err(chain)?;
-    let executor = WeirExecutor::new(groups_of(&spec, &place.id), refusal);
+    let executor = WeirExecutor::new(groups_of(spec, &place.id), refusal);
     std::fs::create_dir_all(&place.root).map_err(chain)?;
     let built = ContainerBuilder::new(place.id.clone(), SyscallType::Linux)
         .with_executor(executor)
@@ -213,13 +215,40 @@ fn build_mounted(creation: &Creation) -> Result<i32, String> {
     )
 }
 
+/// Refuses supplementary groups without `/proc`, in which libcontainer looks whether they may be set.
+fn check_groups(spec: &Spec) -> Result<(), String> {
+    let user = spec.process().as_ref().map(|process| process.user());
+    let groups = user.and_then(|user| user.additional_gids().as_ref()).is_some_and(|groups| !groups.is_empty());
+    let has_proc = spec.mounts().iter().flatten().any(|mount| mount.typ().as_deref() == Some("proc"));
+    if groups && !has_proc { Err("supplementary groups need a mounted /proc".into()) } else { Ok(()) }
+}
+
+/// The controllers whose limits the guest needs.
+const CONTROLLERS: [&str; 2] = ["memory", "cpu"];
+
 /// Opens the control groups that the container will be in. What cannot be opened limits nothing but in the kernel.
 fn groups_of(spec: &Spec, id: &str) -> Groups {
+    let path = group_path(spec, id);
+    let [memory, processors] = hierarchies().map(|hierarchy| hierarchy?.levels(&path).ok());
+    Groups { memory, processors }
+}
+
+/// Removes the groups that [`groups_of`] has made, unless they have processes or were removed already.
+fn remove_groups(spec: &Spec, id: &str) {
+    let path = group_path(spec, id);
+    for hierarchy in hierarchies().into_iter().flatten() {
+        let _ = hierarchy.directory(&path).and_then(std::fs::remove_dir);
+    }
+}
+
+fn group_path(spec: &Spec, id: &str) -> PathBuf {
     let path = spec.linux().as_ref().and_then(|linux| linux.cgroups_path().clone());
-    let path = libcontainer::utils::get_cgroup_path(&path, id);
+    libcontainer::utils::get_cgroup_path(&path, id)
+}
+
+fn hierarchies() -> [Option<Hierarchy>; 2] {
     let mounts = std::fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
-    let levels = |controller: &str| -> Option<Levels> { Hierarchy::find(&mounts, controller)?.levels(&path).ok() };
-    Groups { memory: levels("memory"), processors: levels("cpu") }
+    CONTROLLERS.map(|controller| Hierarchy::find(&mounts, controller))
 }
 
 fn remove((place, bundle): (Place, PathBuf)) -> Result<(), String> {

@@ -3,6 +3,7 @@
 use crate::cgroup::{Levels, MemoryLimit, MemoryUse, ProcessorLimit};
 use crate::entry::Entry;
 use crate::guest::{ABORTED, Guest, Limits};
+use crate::privileges;
 use crate::signals::Ending;
 use libcontainer::workload::default::DefaultExecutor;
 use libcontainer::workload::{Executor, ExecutorError, ExecutorSetEnvsError, ExecutorValidationError};
@@ -44,6 +45,7 @@ impl WeirExecutor {
         if entry.is_native() {
             return Ok(None);
         }
+        privileges::drop(spec).map_err(|error| format!("capabilities cannot be dropped: {error}"))?;
         let ending = Ending::block().map_err(|error| format!("signals cannot be blocked: {error}"))?;
         let limits = Limits {
             memory: groups.memory.as_ref().map(MemoryLimit::of),

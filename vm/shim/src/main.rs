@@ -20,6 +20,7 @@ mod files;
 mod guest;
 mod message;
 mod metrics;
+mod privileges;
 mod service;
 mod settings;
 mod signals;

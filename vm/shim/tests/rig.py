@@ -25,6 +25,24 @@ disabled_plugins = [{disabled}]
 """
 
 
+class Skip(Exception):
+    """A case cannot run here; says why."""
+
+
+def output(command):
+    return subprocess.run(command, shell=True, capture_output=True, text=True, check=False).stdout
+
+
+def leftovers():
+    """What containers of this process left: processes, mounts, control groups and state."""
+    mark = f"c{os.getpid()}-"
+    found = [f"process {line}" for line in output("ps -eo pid,args").splitlines() if mark in line and "check.py" not in line]
+    found += [f"mount {line}" for line in Path("/proc/self/mountinfo").read_text().splitlines() if mark in line]
+    found += [f"group {path}" for path in output(f"find /sys/fs/cgroup -type d -name '{mark}*'").splitlines()]
+    found += [f"state {path}" for path in output(f"find /run/containerd/weir -name '{mark}*'").splitlines()]
+    return "; ".join(found)
+
+
 class Rig:
     """Starts containerd; used with `with`, it ends it and removes everything."""
 
@@ -82,6 +100,30 @@ class Rig:
         done = self.ctr("images", "import", "--snapshotter", "native", path)
         assert done.returncode == 0, done.stderr
         return name
+
+    def text(self):
+        """containerd's log, in which the shims' logs are."""
+        return (self.root / "containerd.log").read_text()
+
+    def pid(self, name):
+        """The number of a container's first process."""
+        for line in self.ctr("task", "ls").stdout.splitlines():
+            if line.split()[0] == name:
+                return int(line.split()[1])
+        return None
+
+    def status(self, name):
+        for line in self.ctr("task", "ls").stdout.splitlines():
+            if line.split()[0] == name:
+                return line.split()[2]
+        return None
+
+    def await_status(self, name, status="RUNNING", seconds=10):
+        for _ in range(int(seconds / 0.02)):
+            if self.status(name) == status:
+                return
+            time.sleep(0.02)
+        raise AssertionError(f"{name} is {self.status(name)}, not {status}, after {seconds} s")
 
     def name(self):
         self.serial += 1

@@ -1,0 +1,62 @@
+#!/usr/bin/env python3
+"""Runs each promise of the shim as a case, under a containerd of its own.
+
+    vm/shim/check.py [NAME…]    all cases, or those whose names contain one of these
+
+It needs root, and the commands `containerd` (1.6 or later), `ctr` and `runc`; the case of a pod also `crictl` and `gcc`. It installs
+nothing. What it makes is in a temporary directory and in control groups, and is removed at the end. The shim is the release build:
+
+    cargo build --release --locked --manifest-path vm/shim/Cargo.toml
+
+Each case prints a line: whether it passed, its name, what it is about, and in brackets what was observed. The status is 1 if one
+failed.
+"""
+
+import os
+import shutil
+import sys
+import time
+import traceback
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent / "tests"))
+
+import cases  # noqa: E402
+import pods  # noqa: E402
+import rig  # noqa: E402
+import stress  # noqa: E402
+
+
+def main():
+    if os.geteuid() != 0:
+        sys.exit("check.py: containerd needs root")
+    missing = [command for command in ("containerd", "ctr", "runc") if not shutil.which(command)]
+    if missing:
+        sys.exit(f"check.py: these commands are missing: {', '.join(missing)}")
+    if not rig.SHIM.exists():
+        sys.exit(f"check.py: build the shim first: {rig.SHIM} does not exist")
+    wanted = sys.argv[1:]
+    chosen = [case for module in (cases, stress, pods) for case in module.CASES if not wanted or any(w in case.__name__ for w in wanted)]
+    failed = skipped = 0
+    with rig.Rig() as shared:
+        images = cases.Images(shared)
+        for case in chosen:
+            begun = time.time()
+            about = case.__doc__.strip().splitlines()[0]
+            try:
+                observed = case(shared, images) or ""
+                verdict = "pass"
+            except rig.Skip as reason:
+                verdict, observed, skipped = "skip", str(reason), skipped + 1
+            except Exception as error:  # A case may fail in any way.
+                verdict, failed = "FAIL", failed + 1
+                frame = traceback.extract_tb(error.__traceback__)[-1]
+                observed = f"{Path(frame.filename).name}:{frame.lineno}: {frame.line}: {error}"
+            print(f"{verdict} {case.__name__:24} {about} [{observed}] {time.time() - begun:.1f} s", flush=True)
+    left = rig.leftovers()
+    print(f"{len(chosen)} cases: {failed} failed, {skipped} skipped; left behind: {left or 'nothing'}")
+    sys.exit(1 if failed or left else 0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,430 @@
+"""The cases of single containers. Each is a function of the rig and the images, whose first line says what it checks; it returns what was
+observed, and fails by an exception."""
+
+import json
+import os
+import select
+import subprocess
+import time
+from pathlib import Path
+
+from rig import Skip
+
+HERE = Path(__file__).resolve().parent
+CASES = []
+MIB = 1 << 20
+PAGE = 1 << 16
+
+
+def case(function):
+    CASES.append(function)
+    return function
+
+
+class Images:
+    """The images that cases use."""
+
+    def __init__(self, rig):
+        guest = lambda name: ((HERE / "guests" / name).read_bytes(), 0o644)
+        files = {
+            "probe.wat": guest("probe.wat"),
+            "hello.wat": guest("hello.wat"),
+            "bin": None,
+            "bin/tool": guest("probe.wat"),
+            "empty.wasm": (b"\0asm\x01\0\0\0", 0o644),
+            "component.wasm": (b"\0asm\x0d\0\x01\0", 0o644),
+            "text": (b"no module\n", 0o644),
+            "cut.wasm": (b"\0asm\x01\0\0\0\x01\x7f", 0o644),
+            "import.wat": (b'(module (import "env" "nope" (func (param i32) (result i64))) (func (export "_start")))', 0o644),
+            "large.wat": (b'(module (memory 2000) (func (export "_start")))', 0o644),
+            "closed.wat": (guest("probe.wat")[0], 0o600),
+            "data": None,
+            "data/file": (b"content\n", 0o644),
+        }
+        self.probe = rig.image("test/probe:1", files, ["/probe.wat", "a"], env=["PATH=/none:/bin", "A=1", "B=x y"], cwd="/data")
+        self.user = rig.image("test/user:1", files, ["/probe.wat", "a"], user="1000:1000")
+        self.interrupted = rig.image("test/stop:1", files, ["/probe.wat", "s"], stop_signal="SIGQUIT")
+
+
+def ran(done, status=0, out=None, err=None):
+    """Checks the end of a container."""
+    assert done.returncode == status, f"status {done.returncode}, not {status}: {done.stdout!r} {done.stderr!r}"
+    assert out is None or done.stdout == out, f"output {done.stdout!r}, not {out!r}"
+    assert err is None or err in done.stderr, f"standard error {done.stderr!r} without {err!r}"
+    return done
+
+
+def annotated(**settings):
+    return [flag for name, value in settings.items() for flag in ("--annotation", f"dev.weir.{name}={value}")]
+
+
+@case
+def files_of_the_image(rig, images):
+    """A module is a file of the image: .wat, a name in PATH, a name in the working directory, and path#function."""
+    ran(rig.run(images.probe, "/hello.wat"), 7, "hello from weir\n")
+    ran(rig.run(images.probe, "/hello.wat#other"), 0, "", "hello from weir\n")
+    ran(rig.run(images.probe, "tool", "a"), 0, "tool\na\n")
+    ran(rig.run(images.probe, "../hello.wat"), 7, "hello from weir\n")
+
+
+@case
+def binary_format(rig, images):
+    """A module is a file of the image in the binary format."""
+    ran(rig.run(images.probe, "/empty.wasm"), 1, err="expected that the module exports the function `_start`, found no function")
+
+
+@case
+def arguments_and_environment(rig, images):
+    """The guest has the container's arguments and environment, and PWD, which is the working directory."""
+    ran(rig.run(images.probe, "/probe.wat", "a", "two words", "", "end"), 0, "/probe.wat\na\ntwo words\n\nend\n")
+    ran(rig.run(images.probe, "/probe.wat", "e"), 0, "PATH=/none:/bin\nA=1\nB=x y\nPWD=/data\n")
+    ran(rig.run(images.probe, "/probe.wat", "e", flags=["--env", "PWD=/other"]), 0, "PATH=/none:/bin\nA=1\nB=x y\nPWD=/other\n")
+
+
+@case
+def standard_input(rig, images):
+    """Standard input arrives at the guest."""
+    name = rig.name()
+    command = ["ctr", "-a", rig.root / "containerd.sock", "run", "--rm", "--snapshotter", "native", "--runtime", "io.containerd.weir.v1"]
+    command += [images.probe, name, "/probe.wat", "i"]
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+    with subprocess.Popen(list(map(str, command)), text=True, **pipes) as process:
+        process.stdin.write("some text\n")
+        process.stdin.flush()
+        line = process.stdout.readline()
+        rig.ctr("task", "kill", name)
+        process.wait(10)
+    assert line == "some text\n", line
+    return "ctr of 1.6 passes on no end of standard input, nor with runc"
+
+
+@case
+def root_and_mounts(rig, images):
+    """The root and the mounts are preopened with their read-only flags, and nothing else."""
+    outside = rig.root / "outside"
+    outside.mkdir()
+    (outside / "file").write_text("of the host\n")
+    mount = ["--mount", f"type=bind,src={outside},dst=/host,options=rbind:ro"]
+    found = ran(rig.run(images.probe, "/probe.wat", "p", flags=mount)).stdout.split()
+    assert found == ["/", "/dev", "/dev/shm", "/run", "/host"], found
+    ran(rig.run(images.probe, "/probe.wat", "r", "data/file"), 0, "content\n")
+    ran(rig.run(images.probe, "/probe.wat", "r", "host/file", flags=mount), 0, "of the host\n")
+    ran(rig.run(images.probe, "/probe.wat", "w", "data/new"), 0, "")
+    # 69: read-only file system. 76: no right to do so. 2: no permission.
+    ran(rig.run(images.probe, "/probe.wat", "w", "host/new", flags=mount), 1, "69\n")
+    ran(rig.run(images.probe, "/probe.wat", "w", "data/new", flags=["--read-only"]), 1, "76\n")
+    ran(rig.run(images.probe, "/probe.wat", "r", "../etc/passwd"), 1, "63\n")
+    ran(rig.run(images.probe, "/probe.wat", "r", "proc/self/mem"), 1, "2\n")
+    ran(rig.run(images.probe, "/probe.wat", "r", "proc/self/status"), 1, "2\n")
+
+
+@case
+def exit_statuses(rig, images):
+    """The exit status is the guest's own; 134 with message and backtrace on standard error for a trap."""
+    for status in (0, 1, 42, 255):
+        ran(rig.run(images.probe, "/probe.wat", "x", str(status)), status, "", "")
+    done = ran(rig.run(images.probe, "/probe.wat", "t"), 134, "", "weir: trap: integer divide by zero\nwasm backtrace")
+    frames = [line.split("!")[1].split()[0] for line in done.stderr.splitlines()[2:]]
+    assert frames == ["inner", "outer", "_start"], frames
+
+
+WAITS = {
+    "s": "computing",
+    "l": "sleeping",
+    "q": "in a poll",
+    "i": "in a read",
+    "o": "in a write to a full pipe",
+    "k": "growing and filling memory",
+}
+
+
+def ends(rig, image, what, signal, status, flags=()):
+    """Sends a signal to a guest, and returns the time from the request to its end in ms."""
+    flags = ["--memory-limit", str(1 << 30), *flags]
+    name = rig.name()
+    created = rig.ctr("run", "-d", "--snapshotter", "native", "--runtime", "io.containerd.weir.v1", "--fifo-dir", rig.root, *flags, image, name,
+                      "/probe.wat", what, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    assert created.returncode == 0, created
+    time.sleep(0.3)
+    pid = rig.pid(name)
+    handle = os.pidfd_open(pid)
+    poll = select.poll()
+    poll.register(handle, select.POLLIN)
+    begun = time.monotonic()
+    command = ["task", "kill", *([] if signal is None else ["-s", signal]), name]
+    assert rig.ctr(*command).returncode == 0
+    assert poll.poll(2000), f"{WAITS[what]}: not ended by {signal}"
+    took = 1000 * (time.monotonic() - begun)
+    os.close(handle)
+    rig.await_status(name, "STOPPED")
+    found = rig.ctr("task", "rm", name)
+    assert f"exit code {status}\"" in found.stderr, found.stderr
+    rig.ctr("c", "rm", name)
+    return took
+
+
+@case
+def signals(rig, images):
+    """SIGTERM and SIGINT end a guest within 100 ms in any tier and any host call, with 143 and 130."""
+    took = {}
+    for what in WAITS:
+        for signal, status in (("SIGTERM", 143), ("SIGINT", 130)):
+            took[f"{signal[3:]} {WAITS[what]}"] = ends(rig, images.probe, what, signal, status)
+    for tier in ("interpreter", "baseline", "native"):
+        took[f"TERM computing in {tier}"] = ends(rig, images.probe, "s", "SIGTERM", 143, annotated(tier=tier))
+    slowest = max(took, key=took.get)
+    assert took[slowest] < 100, f"{slowest}: {took[slowest]:.0f} ms with the request"
+    return f"slowest, with ctr's own start: {slowest}, {took[slowest]:.0f} ms"
+
+
+@case
+def stop_signal(rig, images):
+    """The image's stop signal ends the guest, SIGQUIT with 131; SIGKILL with 137."""
+    ends(rig, images.interrupted, "s", None, 131)
+    ends(rig, images.probe, "l", "SIGKILL", 137)
+
+
+@case
+def refusals(rig, images):
+    """What is no module, is a component, or has an unknown import is refused before the start, with the message in all three places."""
+    refused = {
+        "/text": "neither a binary module",
+        "/cut.wasm": "unexpected end",
+        "/component.wasm": "this is a component",
+        "/import.wat": "unknown import `env::nope`: expected function [i32] -> [i64]",
+        "/none": "the image has no such file",
+        "/probe.wat#none": "expected that the module exports the function `none`",
+    }
+    for what, message in refused.items():
+        done = ran(rig.run(images.probe, what), 1, "")
+        first = [line for line in done.stderr.splitlines() if line.startswith("weir: ")]
+        assert first and message in done.stderr, done.stderr
+        assert message in done.stderr.split("ctr: failed to create shim task: ")[1], "ctr says it"
+        time.sleep(0.1)
+        assert message in rig.text(), "the shim's log has it"
+    assert not rig.containers()
+
+
+@case
+def memory_limit(rig, images):
+    """Growth beyond the container's limit is refused, and the guest is not killed."""
+    seen = []
+    for limit in (16, 32, 64, 256):
+        pages = int(ran(rig.run(images.probe, "/probe.wat", "g", flags=["--memory-limit", str(limit * MIB)])).stdout)
+        assert 0 < pages * PAGE < limit * MIB
+        seen.append(f"{pages * PAGE / MIB:g} of {limit} MiB")
+    return ", ".join(seen)
+
+
+@case
+def initial_memory(rig, images):
+    """An initial memory above the limit is refused at the start."""
+    done = ran(rig.run(images.probe, "/large.wat", flags=["--memory-limit", str(64 * MIB)]), 1, "")
+    assert "131072000 bytes of memory are needed, but the container's limit is 67108864" in done.stderr, done.stderr
+    ran(rig.run(images.probe, "/large.wat", flags=["--memory-limit", str(256 * MIB)]), 0, "")
+
+
+def group(name, controller="memory"):
+    """The control group of a container of ctr, which is in a group of the namespace."""
+    for path in (Path("/sys/fs/cgroup") / controller / "default" / name, Path("/sys/fs/cgroup/default") / name):
+        if path.exists():
+            return path
+    raise AssertionError(f"{name} has no control group")
+
+
+def write_limit(path, limit):
+    for file in ("memory.limit_in_bytes", "memory.max"):
+        if (path / file).exists():
+            (path / file).write_text(str(limit))
+
+
+@case
+def changed_limits(rig, images):
+    """The limit is read again at each growth: when it is raised, the guest gets more; that of a group above counts too."""
+    name, process = launch_with_input(rig, images.probe, "m", ["--memory-limit", str(32 * MIB)])
+    first = int(process.stdout.readline())
+    write_limit(group(name), 64 * MIB)
+    process.stdin.write("x")
+    process.stdin.flush()
+    second = int(process.stdout.readline())
+    write_limit(group(name), 256 * MIB)
+    above = group(name).parent
+    write_limit(above, 96 * MIB)
+    try:
+        process.stdin.write("x")
+        process.stdin.flush()
+        third = int(process.stdout.readline())
+    finally:
+        write_limit(above, -1 if (above / "memory.limit_in_bytes").exists() else "max")
+    rig.ctr("task", "kill", name)
+    process.wait(10)
+    seen = [pages * PAGE // MIB for pages in (first, second, third)]
+    assert 20 <= seen[0] <= 31 and 30 <= seen[1] <= 33 and 30 <= seen[2] <= 33, seen
+    return f"{seen} MiB more, at 32, 64 and 96 MiB"
+
+
+def launch_with_input(rig, image, what, flags):
+    name = rig.name()
+    command = ["ctr", "-a", rig.root / "containerd.sock", "run", "--rm", "--snapshotter", "native", "--runtime", "io.containerd.weir.v1"]
+    command += [*flags, image, name, "/probe.wat", what]
+    return name, subprocess.Popen(list(map(str, command)), text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+
+
+@case
+def annotations(rig, images):
+    """Fuel, timeout, tier and determinism come by annotation; an unknown one is refused."""
+    ran(rig.run(images.probe, "/probe.wat", "s", flags=annotated(fuel=100000)), 134, "", "weir: trap: all fuel consumed")
+    ran(rig.run(images.probe, "/probe.wat", "s", flags=annotated(timeout=0.3)), 134, "", "weir: not done within 0.3 s")
+    ran(rig.run(images.probe, "/probe.wat", "l", flags=annotated(timeout=0.3)), 134, "", "weir: not done within 0.3 s")
+    for tier in ("auto", "interpreter", "baseline", "native"):
+        ran(rig.run(images.probe, "/probe.wat", "x", "5", flags=annotated(tier=tier)), 5)
+    runs = {rig.run(images.probe, "/probe.wat", "n", flags=annotated(deterministic="true")).stdout for _ in range(3)}
+    assert len(runs) == 1 and len({rig.run(images.probe, "/probe.wat", "n").stdout for _ in range(2)}) == 2, runs
+    ran(rig.run(images.probe, "/probe.wat", "a", flags=annotated(feul=1)), 1, "", "annotation dev.weir.feul: expected one of")
+    ran(rig.run(images.probe, "/probe.wat", "a", flags=annotated(tier="fast")), 1, "", "expected auto, interpreter")
+
+
+@case
+def processor_quota(rig, images):
+    """Compile threads follow the processor quota: with half a processor there is one, whatever the machine has."""
+    name, process = rig.launch(images.probe, "/probe.wat", "k", flags=["--cpu-quota", "50000", "--cpu-period", "100000", "--memory-limit", str(1 << 30)])
+    rig.await_status(name)
+    time.sleep(1)
+    pid = rig.pid(name)
+    threads = [Path(f"/proc/{pid}/task/{task}/comm").read_text().strip() for task in os.listdir(f"/proc/{pid}/task")]
+    rig.ctr("task", "kill", name)
+    process.communicate()
+    compilers = [thread for thread in threads if "compil" in thread]
+    assert len(compilers) <= 1, threads
+    return f"threads {threads}"
+
+
+CAPABILITIES = (
+    "CHOWN DAC_OVERRIDE FSETID FOWNER MKNOD NET_RAW SETGID SETUID SETFCAP SETPCAP NET_BIND_SERVICE SYS_CHROOT KILL AUDIT_WRITE"
+).split()
+
+
+@case
+def hardened(rig, images):
+    """It works with the default seccomp profile, as another user, without capabilities, no_new_privs and a read-only root."""
+    flags = ["--seccomp", "--read-only", *(flag for name in CAPABILITIES for flag in ("--cap-drop", f"CAP_{name}"))]
+    for tier in ("auto", "native", "interpreter"):
+        ran(rig.run(images.user, "/probe.wat", "x", "9", flags=[*flags, *annotated(tier=tier)]), 9, "", "")
+    ran(rig.run(images.user, "/probe.wat", "t", flags=flags), 134, "", "integer divide by zero")
+    ran(rig.run(images.user, "/closed.wat", "a", flags=flags), 1, "", "ermission denied")
+    pages = int(ran(rig.run(images.user, "/probe.wat", "g", flags=[*flags, "--memory-limit", str(32 * MIB)])).stdout)
+    assert 0 < pages * PAGE < 32 * MIB
+    took = ends(rig, images.user, "s", "SIGTERM", 143, flags)
+    name, process = rig.launch(images.user, "/probe.wat", "l", flags=flags)
+    rig.await_status(name)
+    fields = Path(f"/proc/{rig.pid(name)}/status").read_text()
+    rig.ctr("task", "kill", name)
+    process.communicate()
+    state = dict(line.split(":\t", 1) for line in fields.splitlines() if ":\t" in line)
+    assert state["Seccomp"] == "2" and state["NoNewPrivs"] == "1" and int(state["CapEff"], 16) == 0, state
+    assert state["Uid"].split()[0] == "1000", state
+    return f"SIGTERM in {took:.0f} ms; Seccomp 2, NoNewPrivs 1, CapEff 0, Uid 1000"
+
+
+@case
+def no_proc_and_sys(rig, images):
+    """It works without /proc and /sys, within its limits."""
+    name = rig.name()
+    made = rig.ctr("c", "create", "--snapshotter", "native", "--runtime", "io.containerd.weir.v1", images.user, name, "/probe.wat", "g")
+    assert made.returncode == 0, made.stderr
+    spec = json.loads(rig.ctr("c", "info", "--spec", name).stdout)
+    rig.ctr("c", "rm", name)
+    spec["mounts"] = [mount for mount in spec["mounts"] if mount["destination"].split("/")[1] not in ("proc", "sys")]
+    spec["linux"].update(maskedPaths=[], readonlyPaths=[], cgroupsPath=f"/default/{name}", resources={"memory": {"limit": 64 * MIB}})
+    rootfs = rig.root / "rootfs"
+    if not rootfs.exists():
+        rootfs.mkdir()
+        (rootfs / "probe.wat").write_bytes((HERE / "guests/probe.wat").read_bytes())
+    spec["root"]["path"] = str(rootfs)
+    config = rig.root / "spec.json"
+    config.write_text(json.dumps(spec))
+    run = ["run", "--rm", "--runtime", "io.containerd.weir.v1", "--config", config, name]
+    ran(rig.ctr(*run), 1, "", "supplementary groups need a mounted /proc")
+    del spec["process"]["user"]["additionalGids"]
+    config.write_text(json.dumps(spec))
+    done = rig.ctr(*run)
+    pages = int(ran(done).stdout)
+    assert 40 * MIB < pages * PAGE < 64 * MIB, pages
+    return f"{pages * PAGE / MIB:g} of 64 MiB"
+
+
+@case
+def noexec_memory_files(rig, images):
+    """It works with vm.memfd_noexec at 2, in all tiers."""
+    setting = Path("/proc/sys/vm/memfd_noexec")
+    if not setting.exists():
+        raise Skip("this kernel has no vm.memfd_noexec")
+    before = setting.read_text()
+    setting.write_text("2")
+    try:
+        for tier in ("auto", "interpreter", "baseline", "native"):
+            ran(rig.run(images.probe, "/probe.wat", "x", "5", flags=annotated(tier=tier)), 5, "", "")
+            ran(rig.run(images.probe, "/probe.wat", "s", flags=annotated(tier=tier, timeout=0.2)), 134)
+    finally:
+        setting.write_text(before)
+
+
+@case
+def exec_and_terminals(rig, images):
+    """Exec and terminals are refused in one clear sentence."""
+    name, process = rig.launch(images.probe, "/probe.wat", "l")
+    rig.await_status(name)
+    done = rig.ctr("task", "exec", "--exec-id", "e", name, "/probe.wat")
+    rig.ctr("task", "kill", name)
+    process.communicate()
+    sentence = "exec is not supported: a WebAssembly container holds one module and no other program"
+    assert done.returncode == 1 and sentence in done.stderr, done.stderr
+    terminal = rig.name()
+    made = rig.ctr("c", "create", "-t", "--snapshotter", "native", "--runtime", "io.containerd.weir.v1", images.probe, terminal)
+    assert made.returncode == 0, made.stderr
+    # ctr wants a terminal itself.
+    wanted = f"script -qec 'ctr -a {rig.root}/containerd.sock task start {terminal}' /dev/null"
+    text = subprocess.run(wanted, shell=True, capture_output=True, text=True, check=False).stdout
+    rig.ctr("c", "rm", terminal)
+    assert "terminals are not supported" in text, text
+
+
+@case
+def metrics(rig, images):
+    """`ctr task metrics` says what the control group says."""
+    name, process = rig.launch(images.probe, "/probe.wat", "g", "sleep", flags=["--memory-limit", str(64 * MIB)])
+    process.stdout.readline()
+    time.sleep(0.2)
+    data = json.loads(rig.ctr("task", "metrics", "--format", "json", name).stdout)
+    memory, processor = data["memory"]["usage"], data["cpu"]["usage"]
+    usage = int((group(name) / "memory.usage_in_bytes").read_text())
+    time_used = int((group(name, "cpuacct") / "cpuacct.usage").read_text())
+    pids = int((group(name, "pids") / "pids.current").read_text())
+    rig.ctr("task", "kill", name)
+    process.communicate()
+    assert abs(int(memory["usage"]) - usage) < MIB and int(memory["limit"]) == 64 * MIB, (memory, usage)
+    assert 0 < int(processor["total"]) <= time_used, (processor, time_used)
+    assert int(data["pids"]["current"]) == pids, data["pids"]
+    return f"{int(memory['usage']) / MIB:.1f} MiB, {int(processor['total']) / 1e6:.0f} ms, {pids} threads"
+
+
+@case
+def pause_and_resume(rig, images):
+    """Pause stops the guest, resume continues it, and a paused guest can be killed."""
+    name, process = rig.launch(images.probe, "/probe.wat", "s")
+    rig.await_status(name)
+    used = lambda: int((group(name, "cpuacct") / "cpuacct.usage").read_text())
+    assert rig.ctr("task", "pause", name).returncode == 0 and rig.status(name) == "PAUSED"
+    before = used()
+    time.sleep(0.3)
+    stopped = used() - before
+    assert rig.ctr("task", "resume", name).returncode == 0 and rig.status(name) == "RUNNING"
+    before = used()
+    time.sleep(0.3)
+    running = used() - before
+    assert rig.ctr("task", "pause", name).returncode == 0
+    rig.ctr("task", "kill", "-s", "KILL", name)
+    process.communicate(timeout=10)
+    assert process.returncode == 137, process.returncode
+    assert stopped < 2e6 and running > 5e7, (stopped, running)
+    return f"in 0.3 s: {stopped / 1e6:.1f} ms paused, {running / 1e6:.0f} ms running"

@@ -1,0 +1,2 @@
+"""The cases of pods of Kubernetes, through containerd's CRI plugin."""
+CASES = []

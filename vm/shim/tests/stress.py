@@ -1,0 +1,159 @@
+"""The cases of many containers and of failures around them."""
+
+import os
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+from cases import MIB, ran
+from rig import Skip, leftovers, output
+
+CASES = []
+
+
+def case(function):
+    CASES.append(function)
+    return function
+
+
+def detached(rig, image, *args, flags=()):
+    name = rig.name()
+    done = rig.ctr("run", "-d", "--null-io", "--snapshotter", "native", "--runtime", "io.containerd.weir.v1", *flags, image, name, *args)
+    assert done.returncode == 0, done.stderr
+    return name
+
+
+def remove(rig, name):
+    rig.ctr("task", "kill", "-s", "KILL", name)
+    for _ in range(100):
+        done = rig.ctr("task", "rm", "-f", name)
+        if done.returncode == 0 or "not found" in done.stderr:
+            break
+        time.sleep(0.05)
+    return rig.ctr("c", "rm", name)
+
+
+def shim_of(name):
+    """The number of the shim of a container."""
+    for line in output("ps -eo pid,args").splitlines():
+        pid, _, args = line.strip().partition(" ")
+        if "containerd-shim-weir-v1 -namespace" in args and f"-id {name} " in args + " ":
+            return int(pid)
+    raise AssertionError(f"{name} has no shim")
+
+
+def nothing_left(seconds=5):
+    """Waits until nothing of any container is left, or fails."""
+    for _ in range(int(seconds / 0.1)):
+        left = leftovers()
+        if not left:
+            return
+        time.sleep(0.1)
+    raise AssertionError(left[:500])
+
+
+@case
+def two_hundred(rig, images):
+    """200 containers run at once, and end."""
+    begun = time.time()
+    names, processes = [], []
+    for _ in range(10):
+        batch = [rig.launch(images.probe, "/probe.wat", "l") for _ in range(20)]
+        for name, process in batch:
+            rig.await_status(name, seconds=60)
+            names.append(name)
+            processes.append(process)
+    started = time.time() - begun
+    running = sum(line.endswith("RUNNING") for line in map(str.rstrip, rig.ctr("task", "ls").stdout.splitlines()))
+    assert running >= 200, running
+    begun = time.time()
+    for name in names:
+        rig.ctr("task", "kill", name)
+    statuses = {process.wait(60) for process in processes}
+    for process in processes:
+        process.stdout.close()
+        process.stderr.close()
+    assert statuses == {143}, statuses
+    nothing_left(20)
+    return f"{started:.1f} s to start, {time.time() - begun:.1f} s to end"
+
+
+@case
+def shim_is_killed(rig, images):
+    """The shim is killed: no process, mount, control group or state of the container is left."""
+    name = detached(rig, images.probe, "/probe.wat", "s")
+    rig.await_status(name)
+    guest = rig.pid(name)
+    os.kill(shim_of(name), signal.SIGKILL)
+    for _ in range(100):
+        if not Path(f"/proc/{guest}").exists():
+            break
+        time.sleep(0.05)
+    assert not Path(f"/proc/{guest}").exists(), "the guest still runs"
+    remove(rig, name)
+    nothing_left()
+
+
+@case
+def containerd_restarts(rig, images):
+    """containerd is stopped and started while containers run: they go on, and can be ended."""
+    names = [detached(rig, images.probe, "/probe.wat", "l") for _ in range(3)]
+    guests = [rig.pid(name) for name in names]
+    rig.stop()
+    assert all(Path(f"/proc/{guest}").exists() for guest in guests)
+    rig.start()
+    assert [rig.pid(name) for name in names] == guests
+    for name in names:
+        assert rig.ctr("task", "kill", name).returncode == 0
+        rig.await_status(name, "STOPPED")
+        remove(rig, name)
+    nothing_left()
+
+
+@case
+def containerd_is_killed(rig, images):
+    """containerd is killed while a container runs: the same."""
+    name = detached(rig, images.probe, "/probe.wat", "s")
+    guest = rig.pid(name)
+    rig.daemon.kill()
+    rig.daemon.wait()
+    rig.start()
+    assert rig.pid(name) == guest
+    remove(rig, name)
+    nothing_left()
+
+
+@case
+def full_disk(rig, images):
+    """The disk of the container's state is full: creation fails with a message, and nothing is left."""
+    state = Path("/run/containerd/weir/default")
+    state.mkdir(parents=True, exist_ok=True)
+    if any(state.iterdir()):
+        raise Skip(f"{state} is in use")
+    assert subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", state], check=False).returncode == 0
+    try:
+        with open(state / "full", "wb") as full:
+            try:
+                full.write(b"x" * MIB)
+                full.flush()
+            except OSError:
+                pass
+        done = rig.run(images.probe, "/probe.wat", "a")
+        assert done.returncode == 1 and "o space left on device" in done.stderr, done.stderr
+        left = [path.name for path in state.iterdir()]
+        assert left == ["full"], left
+    finally:
+        subprocess.run(["umount", state], check=False)
+    nothing_left()
+    ran(rig.run(images.probe, "/probe.wat", "x", "3"), 3)
+    return done.stderr.strip()[-120:]
+
+
+@case
+def out_of_memory(rig, images):
+    """A container whose kernel limit is below what the engine needs ends, and leaves nothing."""
+    done = rig.run(images.probe, "/probe.wat", "g", flags=["--memory-limit", str(MIB)])
+    assert done.returncode != 0
+    nothing_left()
+    return f"status {done.returncode}: {done.stderr.strip()[-100:]}"
