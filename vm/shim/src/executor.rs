@@ -62,7 +62,7 @@ impl Executor for WeirExecutor {
         let refusal = self.0.borrow_mut().refusal.take();
         match loaded {
             Ok(Some(guest)) => self.0.borrow_mut().guest = Some(guest),
-            Ok(None) => DefaultExecutor {}.validate(spec)?,
+            Ok(None) => (),
             Err(message) => {
                 // The container's own standard error may be closed.
                 let _ = writeln!(std::io::stderr(), "weir: {message}");
@@ -81,6 +81,8 @@ impl Executor for WeirExecutor {
     fn exec(&self, spec: &Spec) -> Result<(), ExecutorError> {
         let guest = self.0.borrow_mut().guest.take();
         let Some((guest, ending)) = guest else { return DefaultExecutor {}.exec(spec) };
+        // Otherwise tools show libcontainer's name for the process.
+        let _ = rustix::thread::set_name(c"weir");
         if let Err(error) = guest.start() {
             eprintln!("weir: the guest's thread cannot start: {error}");
             std::process::exit(ABORTED);

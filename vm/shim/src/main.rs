@@ -18,6 +18,7 @@ mod entry;
 mod executor;
 mod files;
 mod guest;
+mod logging;
 mod message;
 mod metrics;
 mod privileges;
@@ -54,6 +55,9 @@ fn main() -> ExitCode {
     if flags.action != "start" {
         // Before the first thread: what is forked from a process with threads may find its locks taken.
         Zygote::init();
+        if flags.action.is_empty() {
+            Zygote::global().run(|()| logging::begin(), ());
+        }
     }
     match tokio::runtime::Builder::new_current_thread().enable_all().build() {
         Ok(runtime) => {

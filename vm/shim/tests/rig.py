@@ -51,10 +51,11 @@ class Rig:
         (self.root / "bin").mkdir()
         os.symlink(SHIM, self.root / "bin" / SHIM.name)
         disabled = "" if cri else '"io.containerd.grpc.v1.cri"'
-        (self.root / "config.toml").write_text(CONFIG.format(root=self.root, disabled=disabled, more=more))
+        (self.root / "config.toml").write_text(CONFIG.format(root=self.root, disabled=disabled, more=more.replace("{root}", str(self.root))))
         self.log = open(self.root / "containerd.log", "ab")
         self.daemon = None
         self.serial = 0
+        self.namespace = "default"
 
     def __enter__(self):
         self.start()
@@ -81,10 +82,14 @@ class Rig:
             self.ctr("c", "rm", name)
         self.stop()
         self.log.close()
+        # What a case that failed has mounted, innermost first.
+        mounts = [line.split()[4] for line in Path("/proc/self/mountinfo").read_text().splitlines()]
+        for mount in reversed([mount for mount in mounts if mount.startswith(f"{self.root}/")]):
+            subprocess.run(["umount", "-l", mount], check=False)
         shutil.rmtree(self.root, ignore_errors=True)
 
     def ctr(self, *args, timeout=60, **more):
-        command = ["ctr", "-a", self.root / "containerd.sock", *map(str, args)]
+        command = ["ctr", "-a", self.root / "containerd.sock", "-n", self.namespace, *map(str, args)]
         more = {"stdin": subprocess.DEVNULL, **more}
         if "stdout" not in more:
             more["capture_output"] = True
