@@ -3,6 +3,7 @@
 
 use crate::cgroup::Hierarchy;
 use crate::executor::{Groups, WeirExecutor};
+use crate::inherited::Inherited;
 use crate::streams;
 use libcgroups::common::{AnyCgroupManager, CgroupConfig, CgroupManager, ControllerOpt, create_cgroup_manager};
 use libcgroups::stats::Stats;
@@ -13,6 +14,7 @@ use oci_spec::runtime::{LinuxResources, Spec};
 use serde::{Deserialize, Serialize};
 use std::error::Error;
 use std::io::Read;
+use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use zygote::Zygote;
 
@@ -188,7 +190,9 @@ fn build_mounted(creation: &Creation, spec: &Spec) -> Result<i32, String> {
     check_groups(spec)?;
     let open = |stream: std::io::Result<std::fs::File>| stream.map_err(chain);
     let (mut refusals, refusal) = std::io::pipe().map_err(chain)?;
-    let executor = WeirExecutor::new(groups_of(spec, &place.id), refusal);
+    // Before anything else is opened that the guest needs.
+    let inherited = Inherited::list(refusal.as_fd()).map_err(chain)?;
+    let executor = WeirExecutor::new(inherited, groups_of(spec, &place.id), refusal);
     std::fs::create_dir_all(&place.root).map_err(chain)?;
     let built = ContainerBuilder::new(place.id.clone(), SyscallType::Linux)
         .with_executor(executor)

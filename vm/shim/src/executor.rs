@@ -3,6 +3,7 @@
 use crate::cgroup::{Levels, MemoryLimit, MemoryUse, ProcessorLimit};
 use crate::entry::Entry;
 use crate::guest::{ABORTED, Guest, Limits};
+use crate::inherited::Inherited;
 use crate::privileges;
 use crate::signals::Ending;
 use libcontainer::workload::default::DefaultExecutor;
@@ -19,6 +20,7 @@ use std::rc::Rc;
 pub(crate) struct WeirExecutor(Rc<RefCell<State>>);
 
 struct State {
+    inherited: Inherited,
     groups: Groups,
     /// Where a refusal is written for the shim: libcontainer would shorten it.
     refusal: Option<PipeWriter>,
@@ -33,9 +35,9 @@ pub(crate) struct Groups {
 }
 
 impl WeirExecutor {
-    /// Creates the executor of a container, in the process that creates it.
-    pub fn new(groups: Groups, refusal: PipeWriter) -> WeirExecutor {
-        WeirExecutor(Rc::new(RefCell::new(State { groups, refusal: Some(refusal), guest: None })))
+    /// Creates the executor of a container, in the process that creates it. The guest loses what this process has inherited.
+    pub fn new(inherited: Inherited, groups: Groups, refusal: PipeWriter) -> WeirExecutor {
+        WeirExecutor(Rc::new(RefCell::new(State { inherited, groups, refusal: Some(refusal), guest: None })))
     }
 
     /// Loads what the specification names. `None` if it is a native program.
@@ -45,6 +47,9 @@ impl WeirExecutor {
         if entry.is_native() {
             return Ok(None);
         }
+        // SAFETY: libcontainer has forked this process from the zygote that listed them and waits for this one. Their owners are the
+        // zygote's loop, to which this process does not return, and the log, which is off then.
+        unsafe { self.0.borrow().inherited.close() };
         privileges::drop(spec).map_err(|error| format!("capabilities cannot be dropped: {error}"))?;
         let ending = Ending::block().map_err(|error| format!("signals cannot be blocked: {error}"))?;
         let limits = Limits {

@@ -201,9 +201,12 @@ fn functions(module: &Module) -> String {
     }
 }
 
-/// The bytes of a module's functions.
+/// The bytes of a module's functions and declarations: all but its data and custom sections.
 fn code_bytes(module: &Module) -> u64 {
-    module.bytecode().bytes.len() as u64
+    let bytecode = module.bytecode();
+    let data: usize = bytecode.data.iter().map(|segment| segment.range.len()).sum();
+    let custom: usize = module.custom_sections().map(|(_, content)| content.len()).sum();
+    bytecode.bytes.len().saturating_sub(data + custom) as u64
 }
 
 /// The bytes of the memories that the module defines, when it starts.

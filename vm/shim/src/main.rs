@@ -18,6 +18,7 @@ mod entry;
 mod executor;
 mod files;
 mod guest;
+mod inherited;
 mod logging;
 mod message;
 mod metrics;

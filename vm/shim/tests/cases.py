@@ -428,3 +428,18 @@ def pause_and_resume(rig, images):
     assert process.returncode == 137, process.returncode
     assert stopped < 2e6 and running > 5e7, (stopped, running)
     return f"in 0.3 s: {stopped / 1e6:.1f} ms paused, {running / 1e6:.0f} ms running"
+
+
+@case
+def descriptors(rig, images):
+    """The process has no descriptor but those of its streams, its directories and its limits."""
+    name, process = rig.launch(images.user, "/probe.wat", "l", flags=["--memory-limit", str(64 * MIB)])
+    rig.await_status(name)
+    folder = Path(f"/proc/{rig.pid(name)}/fd")
+    found = {int(link.name): os.readlink(link) for link in folder.iterdir()}
+    rig.ctr("task", "kill", name)
+    process.communicate()
+    limits = ("memory.limit_in_bytes", "memory.max", "memory.stat", "cpu.cfs_quota_us", "cpu.cfs_period_us", "cpu.max")
+    others = [path for number, path in found.items() if number > 2 and path not in ("/", "/dev", "/dev/shm", "/run") and not path.endswith(limits)]
+    assert not [path for path in others if not path.startswith("socket:")], others
+    return f"{len(found)}; {len(others)} of them ends of libcontainer's channels"
