@@ -211,6 +211,22 @@ fn a_file_that_changes_while_it_is_used_changes_no_result() {
     }
 }
 
+/// The file has no name any more, as for a process whose root has changed.
+#[test]
+fn an_open_file_is_loaded_wherever_it_was() {
+    let engine = engine();
+    let module = Module::new(&engine, TEXT).unwrap();
+    let path = file("open.cwasm", &module.serialize().unwrap());
+    let open = File::open(&path).unwrap();
+    std::fs::remove_file(&path).unwrap();
+    // SAFETY: the file is of `serialize`.
+    let loaded = unsafe { Module::deserialize_open_file(&engine, open) }.unwrap();
+    assert_eq!(outcome(&loaded), outcome(&module));
+    let other = File::open(std::env::current_exe().unwrap()).unwrap();
+    // SAFETY: it is refused before anything of it is used.
+    assert!(unsafe { Module::deserialize_open_file(&engine, other) }.is_err());
+}
+
 #[test]
 fn the_settings_that_change_code_are_part_of_the_identity() {
     type Set = fn(&mut Config);

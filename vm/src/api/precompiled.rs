@@ -12,6 +12,7 @@ use crate::records::stats::Fallback;
 use crate::sys;
 #[cfg(all(feature = "jit", target_arch = "x86_64", target_os = "linux"))]
 use crate::tier::{ahead::compile_all, stored::identity};
+use std::fs::File;
 use std::io::Cursor;
 use std::path::Path;
 use std::sync::Arc;
@@ -155,6 +156,18 @@ impl Module {
         let path = path.as_ref();
         let open = || deserialize(engine, Box::new(sys::file::Opened::open(path)?));
         open().with_context(|| format!("loading {}", path.display()))
+    }
+
+    /// As [`Module::deserialize_file`], from a file that is open for reading.
+    ///
+    /// # Errors
+    /// As [`Module::deserialize_file`].
+    ///
+    /// # Safety
+    /// As for [`Module::deserialize_file`].
+    pub unsafe fn deserialize_open_file(engine: &Engine, file: File) -> Result<Module> {
+        let len = file.metadata()?.len();
+        deserialize(engine, Box::new(sys::file::Opened::of(file, len)))
     }
 }
 
