@@ -2,6 +2,7 @@
 //! other state of the process. Errors are messages, since they pass between processes.
 
 use crate::cgroup::Hierarchy;
+use crate::code_cache::{self, Wanted};
 use crate::executor::{Groups, WeirExecutor};
 use crate::inherited::Inherited;
 use crate::streams;
@@ -14,7 +15,6 @@ use oci_spec::runtime::{LinuxResources, Spec};
 use serde::{Deserialize, Serialize};
 use std::error::Error;
 use std::io::Read;
-use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use zygote::Zygote;
 
@@ -56,14 +56,17 @@ impl Place {
     }
 }
 
+/// The number of a container's first process, and the module of which the node should have code.
+pub(crate) type Created = (i32, Option<Wanted>);
+
 /// The name of a bundle's root.
 const ROOTFS: &str = "rootfs";
 
-/// Creates a container, whose first process waits to be started, and returns the process's number. Blocks.
+/// Creates a container, whose first process waits to be started. Blocks.
 ///
 /// # Errors
 /// The container cannot be created, or its module is refused. Nothing of it remains.
-pub(crate) fn create(creation: &Creation) -> Result<i32, String> {
+pub(crate) fn create(creation: &Creation) -> Result<Created, String> {
     // In a zygote of its own: the creation leaves marks on its process, and others need not wait.
     let zygote = Zygote::global().spawn();
     zygote.try_run(build, creation).unwrap_or_else(|error| Err(error.to_string()))
@@ -76,6 +79,17 @@ where
     R: Serialize + for<'a> Deserialize<'a> + 'static,
 {
     Zygote::global().try_run(operation, args).unwrap_or_else(|error| Err(error.to_string()))
+}
+
+/// Compiles the module of a container for those that are created later, in the background.
+pub(crate) fn compile(wanted: Wanted) {
+    // No other thread waits for this one, so that the shim can end before it.
+    std::thread::spawn(move || {
+        let done = Zygote::global().spawn().try_run(code_cache::compile, wanted);
+        if let Err(message) = done.unwrap_or_else(|error| Err(error.to_string())) {
+            log::error!("no code is cached: {message}");
+        }
+    });
 }
 
 /// Lets the first process run.
@@ -172,7 +186,7 @@ fn chain(error: impl Error) -> String {
 }
 
 /// [`create`], in its zygote.
-fn build(creation: Creation) -> Result<i32, String> {
+fn build(creation: Creation) -> Result<Created, String> {
     let spec = Spec::load(creation.bundle.join("config.json")).map_err(chain)?;
     let rootfs = creation.bundle.join(ROOTFS);
     let built = mount(&creation.mounts, &rootfs).and_then(|()| build_mounted(&creation, &spec));
@@ -185,14 +199,16 @@ fn build(creation: Creation) -> Result<i32, String> {
     built
 }
 
-fn build_mounted(creation: &Creation, spec: &Spec) -> Result<i32, String> {
+fn build_mounted(creation: &Creation, spec: &Spec) -> Result<Created, String> {
     let Creation { place, bundle, .. } = creation;
     check_groups(spec)?;
     let open = |stream: std::io::Result<std::fs::File>| stream.map_err(chain);
     let (mut refusals, refusal) = std::io::pipe().map_err(chain)?;
     // Before anything else is opened that the guest needs.
-    let inherited = Inherited::list(refusal.as_fd()).map_err(chain)?;
-    let executor = WeirExecutor::new(inherited, groups_of(spec, &place.id), refusal);
+    let inherited = Inherited::list(&[&refusal]).map_err(chain)?;
+    let (wanted, stored) = code_cache::find(spec, &creation.bundle.join(ROOTFS)).unzip();
+    let lacking = wanted.filter(|_| !matches!(stored, Some(Some(_))));
+    let executor = WeirExecutor::new(inherited, groups_of(spec, &place.id), stored.flatten(), refusal);
     std::fs::create_dir_all(&place.root).map_err(chain)?;
     let built = ContainerBuilder::new(place.id.clone(), SyscallType::Linux)
         .with_executor(executor)
@@ -215,7 +231,7 @@ fn build_mounted(creation: &Creation, spec: &Spec) -> Result<i32, String> {
             let _ = refusals.read_to_string(&mut message);
             Err(if message.is_empty() { error } else { message })
         },
-        |pid| Ok(pid.as_raw()),
+        |pid| Ok((pid.as_raw(), lacking)),
     )
 }
 

@@ -25,11 +25,20 @@ impl Entry {
     /// # Errors
     /// There is no first argument, or no such file: the message names both.
     pub fn of(spec: &Spec) -> Result<Entry, String> {
+        Entry::within(spec, Path::is_file)
+    }
+
+    /// [`Entry::of`] before the root has changed, with what says whether it has a file. The path may be relative to the container's
+    /// working directory.
+    ///
+    /// # Errors
+    /// As [`Entry::of`].
+    pub fn within(spec: &Spec, exists: impl Fn(&Path) -> bool) -> Result<Entry, String> {
         let process = spec.process().as_ref().ok_or("the specification has no process")?;
         let first = process.args().iter().flatten().next().filter(|first| !first.is_empty());
         let first = first.ok_or("expected a module as the first argument of the container, found no argument")?;
         let path = process.env().iter().flatten().find_map(|variable| variable.strip_prefix("PATH="));
-        Entry::find(first, path.unwrap_or_default(), |path| path.is_file())
+        Entry::find(first, path.unwrap_or_default(), exists)
     }
 
     /// [`Entry::of`] for a first argument, with the value of `PATH` and what says whether a file exists.

@@ -1,6 +1,7 @@
 //! What libcontainer calls in the first process of a container, which has the container's root, namespaces and user.
 
 use crate::cgroup::{Levels, MemoryLimit, MemoryUse, ProcessorLimit};
+use crate::code_cache::Stored;
 use crate::entry::Entry;
 use crate::guest::{ABORTED, Guest, Limits};
 use crate::inherited::Inherited;
@@ -22,6 +23,8 @@ pub(crate) struct WeirExecutor(Rc<RefCell<State>>);
 struct State {
     inherited: Inherited,
     groups: Groups,
+    /// The module's code, if the node has it.
+    stored: Option<Stored>,
     /// Where a refusal is written for the shim: libcontainer would shorten it.
     refusal: Option<PipeWriter>,
     guest: Option<(Guest, Ending)>,
@@ -36,8 +39,8 @@ pub(crate) struct Groups {
 
 impl WeirExecutor {
     /// Creates the executor of a container, in the process that creates it. The guest loses what this process has inherited.
-    pub fn new(inherited: Inherited, groups: Groups, refusal: PipeWriter) -> WeirExecutor {
-        WeirExecutor(Rc::new(RefCell::new(State { inherited, groups, refusal: Some(refusal), guest: None })))
+    pub fn new(inherited: Inherited, groups: Groups, stored: Option<Stored>, refusal: PipeWriter) -> WeirExecutor {
+        WeirExecutor(Rc::new(RefCell::new(State { inherited, groups, stored, refusal: Some(refusal), guest: None })))
     }
 
     /// Loads what the specification names. `None` if it is a native program.
@@ -57,7 +60,8 @@ impl WeirExecutor {
             used: groups.memory.as_ref().map(MemoryUse::of),
             processors: groups.processors.as_ref().map(ProcessorLimit::of),
         };
-        Ok(Some((Guest::load(spec, &entry, limits)?, ending)))
+        let stored = self.0.borrow_mut().stored.take();
+        Ok(Some((Guest::load(spec, &entry, limits, stored)?, ending)))
     }
 }
 

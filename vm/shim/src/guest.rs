@@ -2,10 +2,13 @@
 
 use crate::budget::Budget;
 use crate::cgroup::{MemoryLimit, MemoryUse, ProcessorLimit};
+use crate::code_cache::{Identity, Stored};
 use crate::entry::{Entry, START};
 use crate::settings::Settings;
 use crate::{files, message};
 use oci_spec::runtime::Spec;
+use std::fs::File;
+use std::path::Path;
 use std::time::Duration;
 use weir::{Config, Engine, ExternType, InstancePre, Linker, Module, Store, Trap};
 use weir_wasi::{BrokenPipe, I32Exit, WasiCtx, WasiCtxBuilder};
@@ -56,14 +59,14 @@ impl Guest {
     ///
     /// # Errors
     /// The container cannot run: the message says why.
-    pub fn load(spec: &Spec, entry: &Entry, limits: Limits) -> Result<Guest, String> {
+    pub fn load(spec: &Spec, entry: &Entry, limits: Limits, stored: Option<Stored>) -> Result<Guest, String> {
         let settings = Settings::of(spec)?;
         let wasi = context(spec, &settings)?;
         let memory = spec.linux().as_ref().and_then(|linux| linux.resources().as_ref()?.memory().as_ref()?.limit());
         let mut budget = Budget::new(limits.memory, limits.used, memory.and_then(|bytes| u64::try_from(bytes).ok()));
         let engine = engine(&settings, limits.processors.as_ref())?;
         let path = entry.path.display();
-        let module = Module::from_file(&engine, &entry.path).map_err(|error| message::of(&error))?;
+        let module = module(&engine, &entry.path, stored).map_err(|error| message::of(&error))?;
         let mut linker = Linker::new(&engine);
         let linked = weir_wasi::p1::add_to_linker_sync(&mut linker, |host: &mut Host| &mut host.wasi);
         let instance = linked.and_then(|()| linker.instantiate_pre(&module));
@@ -134,7 +137,24 @@ fn end_after(engine: Engine, limit: Duration) {
     });
 }
 
-fn engine(settings: &Settings, processors: Option<&ProcessorLimit>) -> Result<Engine, String> {
+/// Loads the module, or the code that the shim has stored for this file.
+fn module(engine: &Engine, path: &Path, stored: Option<Stored>) -> weir::Result<Module> {
+    if let Some(Stored { entry, module }) = stored
+        && File::open(path).and_then(|file| Identity::of(&file)).is_ok_and(|identity| identity == module)
+    {
+        // SAFETY: the shim opened it in its cache, to which nobody else can write: it is of `serialize`, by the same program.
+        if let Ok(module) = unsafe { Module::deserialize_open_file(engine, entry) } {
+            return Ok(module);
+        }
+    }
+    Module::from_file(engine, path)
+}
+
+/// Creates the engine of a container.
+///
+/// # Errors
+/// The settings are not supported here.
+pub(crate) fn engine(settings: &Settings, processors: Option<&ProcessorLimit>) -> Result<Engine, String> {
     let mut config = Config::new();
     config.tier(settings.tier).deterministic(settings.deterministic);
     config.consume_fuel(settings.fuel.is_some()).epoch_interruption(settings.timeout.is_some());

@@ -2,23 +2,24 @@
 //! the log. A native program loses them when it is executed.
 
 use log::LevelFilter;
+use serde::{Deserialize, Serialize};
 use std::io;
-use std::os::fd::{AsRawFd, BorrowedFd, RawFd};
+use std::os::fd::{AsRawFd, RawFd};
 
 /// The descriptors of a process but its standard streams.
-#[derive(Clone, Debug)]
+#[derive(Clone, Serialize, Deserialize, Debug)]
 pub(crate) struct Inherited(Vec<RawFd>);
 
 impl Inherited {
-    /// Lists those that are open now but `kept`, in the zygote that will be the parent.
+    /// Lists those that are open now but `kept`, in the process that will be the parent.
     ///
     /// # Errors
     /// `/proc` cannot be read.
-    pub fn list(kept: BorrowedFd<'_>) -> io::Result<Inherited> {
+    pub fn list(kept: &[&dyn AsRawFd]) -> io::Result<Inherited> {
         let mut found: Vec<RawFd> = Vec::new();
         for entry in std::fs::read_dir("/proc/self/fd")? {
             let number: Option<RawFd> = entry?.file_name().to_str().and_then(|name| name.parse().ok());
-            found.extend(number.filter(|number| *number > 2 && *number != kept.as_raw_fd()));
+            found.extend(number.filter(|number| *number > 2 && !kept.iter().any(|kept| kept.as_raw_fd() == *number)));
         }
         // The directory that was read is in its own list, and closed by now.
         let is_open = |descriptor: &RawFd| std::fs::exists(format!("/proc/self/fd/{descriptor}")).unwrap_or(false);

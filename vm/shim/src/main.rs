@@ -13,6 +13,7 @@
 
 mod budget;
 mod cgroup;
+mod code_cache;
 mod container;
 mod entry;
 mod executor;

@@ -177,7 +177,10 @@ impl Service {
         let subscription = ends.id;
         let (created, creation) = blocking(move || (container::create(&creation), creation)).await?;
         let pid = match created {
-            Ok(pid) => pid,
+            Ok((pid, wanted)) => {
+                wanted.into_iter().for_each(container::compile);
+                pid
+            }
             Err(message) => {
                 let _ = monitor_unsubscribe(subscription).await;
                 log::error!("container {} is refused: {message}", request.id);

@@ -23,13 +23,28 @@ pub(crate) struct Settings {
 }
 
 impl Settings {
+    /// What code depends on, as a text. `None` if no code is compiled that can be kept.
+    pub fn of_code(&self) -> Option<String> {
+        let Settings { fuel, timeout, tier, deterministic } = self;
+        let kept = *tier != Tier::Interpreter && !deterministic;
+        kept.then(|| format!("{tier:?} fuel {} timeout {}", fuel.is_some(), timeout.is_some()))
+    }
+
     /// Reads the annotations of a specification.
     ///
     /// # Errors
     /// An annotation that begins with `dev.weir.` is unknown, or its value is: the message says which, and what is expected.
     pub fn of(spec: &Spec) -> Result<Settings, String> {
+        Settings::of_annotations(spec.annotations().iter().flatten())
+    }
+
+    /// [`Settings::of`] for annotations.
+    ///
+    /// # Errors
+    /// The same.
+    pub fn of_annotations<'a>(annotations: impl IntoIterator<Item = (&'a String, &'a String)>) -> Result<Settings, String> {
         let mut settings = Settings::default();
-        for (name, value) in spec.annotations().iter().flatten() {
+        for (name, value) in annotations {
             let Some(setting) = name.strip_prefix(PREFIX) else { continue };
             let expected = settings.set(setting, value);
             expected.map_err(|expected| format!("annotation {name}: expected {expected}, found `{value}`"))?;

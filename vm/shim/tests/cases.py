@@ -443,3 +443,89 @@ def descriptors(rig, images):
     others = [path for number, path in found.items() if number > 2 and path not in ("/", "/dev", "/dev/shm", "/run") and not path.endswith(limits)]
     assert not [path for path in others if not path.startswith("socket:")], others
     return f"{len(found)}; {len(others)} of them ends of libcontainer's channels"
+
+
+COMPILED = b"""(module
+  (import "wasi_snapshot_preview1" "proc_exit" (func $exit (param i32)))
+  (memory (export "memory") 1)
+  (func $work (param $n i32) (result i32) (local $sum i32)
+    (loop $next
+      (local.set $sum (i32.add (local.get $sum) (i32.mul (local.get $n) (local.get $n))))
+      (local.set $n (i32.sub (local.get $n) (i32.const 1)))
+      (br_if $next (local.get $n)))
+    (local.get $sum))
+  (func (export "_start") (call $exit (i32.and (call $work (i32.const 1000000)) (i32.const 63)))))"""
+
+
+def binary(rig, text):
+    """The binary format of a module, by the command of the workspace or wabt's; without either the case is skipped."""
+    source, target = rig.root / "module.wat", rig.root / "module.wasm"
+    source.write_bytes(text)
+    for command in (["wat2wasm", source, "-o", target], ["wasm-tools", "parse", source, "-o", target]):
+        try:
+            subprocess.run(command, check=True, capture_output=True)
+            return target.read_bytes()
+        except FileNotFoundError:
+            continue
+    raise Skip("wat2wasm or wasm-tools is missing")
+
+
+def entries(rig):
+    folder = rig.root / "cache"
+    return [path for path in folder.iterdir() if path.name not in ("lock", "unfinished")] if folder.exists() else []
+
+
+def await_entry(rig, count=1):
+    for _ in range(200):
+        found = entries(rig)
+        if len(found) >= count:
+            return found
+        time.sleep(0.05)
+    raise AssertionError(f"{len(entries(rig))} entries, not {count}")
+
+
+@case
+def compiled_code(rig, images):
+    """Code of modules that are files goes through a cache that only the shim can write to, and damage or forgery changes no result."""
+    program = binary(rig, COMPILED)
+    for path in entries(rig):
+        path.unlink()
+    image = rig.image("test/compiled:1", {"m.wasm": (program, 0o644)}, ["/m.wasm"], user="1000:1000")
+    status = rig.run(image).returncode
+    assert 0 < status < 64, status
+    [entry] = await_entry(rig)
+    folder = entry.parent
+    assert folder.stat().st_mode & 0o7777 == 0o700 and folder.stat().st_uid == 0
+    assert entry.stat().st_mode & 0o077 == 0 and entry.stat().st_uid == 0, oct(entry.stat().st_mode)
+    os.utime(entry, (1, 1))
+    ran(rig.run(image), status)
+    assert entry.stat().st_mtime > 1, "it was not used"
+    ran(rig.run(image, flags=["--seccomp", "--read-only", "--memory-limit", str(64 * MIB)]), status)
+    good = entry.read_bytes()
+    for at in range(0, len(good), max(1, len(good) // 20)):
+        entry.write_bytes(good[:at] + bytes(byte ^ 0xFF for byte in good[at : at + 64]) + good[at + 64 :])
+        ran(rig.run(image), status)
+    for at in (0, 1, len(good) // 2):
+        entry.write_bytes(good[:at])
+        ran(rig.run(image), status)
+    entry.write_bytes(good)
+    for change in (lambda: os.chmod(entry, 0o666), lambda: os.chown(entry, 1000, 1000)):
+        change()
+        os.utime(entry, (1, 1))
+        ran(rig.run(image), status)
+        assert entry.stat().st_mtime == 1, "an entry of another, or that others can write to, was used"
+        os.chown(entry, 0, 0)
+        os.chmod(entry, 0o600)
+    os.chmod(folder, 0o755)
+    os.utime(entry, (1, 1))
+    ran(rig.run(image), status)
+    assert entry.stat().st_mtime == 1, "a directory that others can read was used"
+    os.chmod(folder, 0o700)
+    # The container's file is another than the image's.
+    other = rig.root / "other.wasm"
+    other.write_bytes(binary(rig, COMPILED.replace(b"1000000", b"3")))
+    ran(rig.run(image, flags=["--mount", f"type=bind,src={other},dst=/m.wasm,options=rbind:ro"]), 14)
+    # Code in an image is an error, whatever its name.
+    forged = rig.image("test/forged:1", {"m.wasm": (good, 0o644)}, ["/m.wasm"])
+    done = ran(rig.run(forged), 1, "")
+    return f"{len(good)} bytes of {len(program)}; in an image: {done.stderr.splitlines()[0]}"

@@ -64,7 +64,8 @@ class Rig:
     def start(self):
         path = f"{self.root}/bin:{os.environ['PATH']}"
         command = ["containerd", "-c", self.root / "config.toml"]
-        self.daemon = subprocess.Popen(command, env={**os.environ, "PATH": path}, stdout=self.log, stderr=self.log)
+        variables = {**os.environ, "PATH": path, "WEIR_SHIM_CACHE": str(self.root / "cache")}
+        self.daemon = subprocess.Popen(command, env=variables, stdout=self.log, stderr=self.log)
         for _ in range(200):
             if self.ctr("version").returncode == 0:
                 return

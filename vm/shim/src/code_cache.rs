@@ -1,0 +1,246 @@
+//! Compiled code of modules that are files of images, kept on the node for later containers.
+//!
+//! Only the shim can write to the directory of the cache: it belongs to root and has mode 0700. When a container is created, the
+//! module is found in its root, and hashed; an entry of that hash is opened and passed to the guest's process, which reads it after
+//! its root and user have changed. If there is none, a module is compiled after its container has been created, in a process without
+//! privileges whose only output is the new entry: a module that takes control of the compiler can spoil its own entry only.
+
+use crate::entry::Entry;
+use crate::guest;
+use crate::inherited::Inherited;
+use crate::settings::Settings;
+use nix::sys::resource::{Resource, setrlimit};
+use nix::unistd::{Gid, Uid, setgroups, setresgid, setresuid};
+use oci_spec::runtime::Spec;
+use rustix::fs::{Mode, OFlags, ResolveFlags, open, openat2};
+use serde::{Deserialize, Serialize};
+use std::collections::HashMap;
+use std::fs::{DirBuilder, File, TryLockError};
+use std::io::{self, Read, Write};
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+use weir::Module;
+use zygote::{WireFd, Zygote};
+
+/// The directory, unless the variable [`VARIABLE`] names another.
+const DIRECTORY: &str = "/var/cache/weir-shim";
+/// A variable of containerd's environment. Empty, it turns the cache off.
+const VARIABLE: &str = "WEIR_SHIM_CACHE";
+/// The file that becomes an entry when it is complete.
+const UNFINISHED: &str = "unfinished";
+/// The bytes of all entries after which the least recently used are removed.
+const MAX_BYTES: u64 = 1 << 30;
+/// The user and group of the process that compiles: `nobody`, who owns no files.
+const NOBODY: u32 = 65534;
+/// Seconds of processor time after which a compilation is given up.
+const MAX_SECONDS: u64 = 300;
+/// Modules above this size, in bytes, are not cached: hashing them would delay each start.
+const MAX_MODULE: u64 = 256 << 20;
+
+/// A module in the root of a container.
+#[derive(Clone, Serialize, Deserialize, Debug)]
+pub(crate) struct Wanted {
+    rootfs: PathBuf,
+    /// Its path in the root.
+    path: PathBuf,
+    /// The name of its entry: a hash of the module, the settings that code depends on, and this program.
+    key: String,
+    /// The annotations with the settings.
+    annotations: HashMap<String, String>,
+}
+
+/// What a guest gets: an entry, and the file that it was made of.
+#[derive(Debug)]
+pub(crate) struct Stored {
+    pub entry: File,
+    pub module: Identity,
+}
+
+/// A file that has not been replaced or changed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Identity([i64; 5]);
+
+impl Identity {
+    /// Of an open file.
+    ///
+    /// # Errors
+    /// The system's error.
+    pub fn of(file: &File) -> io::Result<Identity> {
+        let data = file.metadata()?;
+        Ok(Identity([data.dev() as i64, data.ino() as i64, data.size() as i64, data.mtime(), data.mtime_nsec()]))
+    }
+}
+
+/// Looks for the code of a container's module. Without the cache, or if the module is none that can be cached, the result is `None`;
+/// without an entry, only the first part is there.
+pub(crate) fn find(spec: &Spec, rootfs: &Path) -> Option<(Wanted, Option<Stored>)> {
+    let directory = directory()?;
+    let annotations = spec.annotations().clone().unwrap_or_default();
+    let settings = Settings::of_annotations(&annotations).ok()?;
+    // A name in the working directory is relative to it.
+    let directory_of = spec.process().as_ref()?.cwd();
+    let entry = Entry::within(spec, |path| open_within(rootfs, &directory_of.join(path)).is_ok()).ok()?;
+    let path = directory_of.join(entry.path);
+    let module = open_within(rootfs, &path).ok()?;
+    let identity = Identity::of(&module).ok()?;
+    let key = key(&read(module).ok()?, &settings)?;
+    let stored = open_entry(&directory.join(&key)).ok().map(|entry| Stored { entry, module: identity });
+    Some((Wanted { rootfs: rootfs.into(), path, key, annotations }, stored))
+}
+
+/// Compiles a module for the cache, unless another is being compiled: containers that start meanwhile find no entry, and one of them
+/// tries again. Runs in a zygote of its own, as root.
+///
+/// # Errors
+/// The module has changed, or cannot be compiled.
+pub(crate) fn compile(wanted: Wanted) -> Result<(), String> {
+    let failed = |error: io::Error| error.to_string();
+    let Some(directory) = directory() else { return Ok(()) };
+    let create = |name: &str| File::options().write(true).create(true).truncate(true).mode(0o600).open(directory.join(name));
+    let lock = create("lock").map_err(failed)?;
+    match lock.try_lock() {
+        Ok(()) => (),
+        Err(TryLockError::WouldBlock) => return Ok(()),
+        Err(TryLockError::Error(error)) => return Err(failed(error)),
+    }
+    let entry = directory.join(&wanted.key);
+    if entry.exists() {
+        return Ok(());
+    }
+    let module = open_within(&wanted.rootfs, &wanted.path).map_err(failed)?;
+    // One process compiles at a time, so a file of this name is of one that was ended.
+    let output = create(UNFINISHED).map_err(failed)?;
+    let inherited = Inherited::list(&[]).map_err(failed)?;
+    let worker = Zygote::new();
+    let work = Work {
+        inherited,
+        module: WireFd::new(module),
+        output: WireFd::new(output),
+        key: wanted.key,
+        annotations: wanted.annotations,
+    };
+    worker.try_run(compile_without_privileges, work).unwrap_or_else(|error| Err(error.to_string()))?;
+    std::fs::rename(directory.join(UNFINISHED), &entry).map_err(failed)?;
+    prune(&directory);
+    Ok(())
+}
+
+/// What the process without privileges gets.
+#[derive(Serialize, Deserialize)]
+struct Work {
+    inherited: Inherited,
+    module: WireFd<File>,
+    output: WireFd<File>,
+    key: String,
+    annotations: HashMap<String, String>,
+}
+
+/// Compiles a module into a file that is open, as nobody.
+fn compile_without_privileges(work: Work) -> Result<(), String> {
+    let Work { inherited, module, output, key: expected, annotations } = work;
+    // SAFETY: this process was forked from the one that made the list, and got those files later that it uses.
+    unsafe { inherited.close() };
+    drop_privileges().map_err(|error| error.to_string())?;
+    let settings = Settings::of_annotations(&annotations)?;
+    let bytes = read(module.into_inner()).map_err(|error| error.to_string())?;
+    if key(&bytes, &settings).as_ref() != Some(&expected) {
+        return Err("the module has changed since its container was created".into());
+    }
+    let engine = guest::engine(&settings, None)?;
+    let stored = Module::new(&engine, bytes).and_then(|module| module.serialize());
+    let stored = stored.map_err(|error| crate::message::of(&error))?;
+    output.into_inner().write_all(&stored).map_err(|error| error.to_string())
+}
+
+fn drop_privileges() -> nix::Result<()> {
+    setrlimit(Resource::RLIMIT_CPU, MAX_SECONDS, MAX_SECONDS)?;
+    // Containers have precedence.
+    let _ = rustix::process::nice(19);
+    setgroups(&[])?;
+    let (user, group) = (Uid::from_raw(NOBODY), Gid::from_raw(NOBODY));
+    setresgid(group, group, group)?;
+    setresuid(user, user, user)
+}
+
+/// Returns the directory if it exists, or can be made, and is root's alone.
+fn directory() -> Option<PathBuf> {
+    let path = match std::env::var_os(VARIABLE) {
+        Some(path) if path.is_empty() => return None,
+        Some(path) => PathBuf::from(path),
+        None => DIRECTORY.into(),
+    };
+    let made = DirBuilder::new().mode(0o700).recursive(true).create(&path);
+    let data = std::fs::symlink_metadata(&path).ok();
+    let is_private = data.is_some_and(|data| data.is_dir() && data.uid() == 0 && data.mode() & 0o777 == 0o700);
+    if made.is_err() || !is_private {
+        log::error!("{}: expected a directory of root with mode 0700: no code is cached", path.display());
+        return None;
+    }
+    Some(path)
+}
+
+/// Opens an entry, and notes that it was used.
+fn open_entry(path: &Path) -> io::Result<File> {
+    let file = File::from(open(path, OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NOFOLLOW, Mode::empty())?);
+    let data = file.metadata()?;
+    if !data.is_file() || data.uid() != 0 || data.nlink() != 1 || data.mode() & 0o077 != 0 {
+        return Err(io::Error::other("it is not root's alone"));
+    }
+    file.set_modified(SystemTime::now())?;
+    Ok(file)
+}
+
+/// Removes the entries that were not used for the longest time, until the others are small enough.
+fn prune(directory: &Path) {
+    let Ok(files) = std::fs::read_dir(directory) else { return };
+    let used = |file: io::Result<std::fs::DirEntry>| {
+        let file = file.ok()?;
+        let data = file.metadata().ok()?;
+        Some((data.modified().ok()?, data.len(), file.path()))
+    };
+    let mut files: Vec<_> = files.filter_map(used).collect();
+    files.sort();
+    let mut total: u64 = files.iter().map(|(_, bytes, _)| bytes).sum();
+    for (_, bytes, path) in files {
+        if total <= MAX_BYTES {
+            break;
+        }
+        if std::fs::remove_file(path).is_ok() {
+            total -= bytes;
+        }
+    }
+}
+
+/// Opens a regular file of a container's root. No link leads out of it, and no device is opened.
+fn open_within(rootfs: &Path, path: &Path) -> io::Result<File> {
+    let flags = OFlags::RDONLY | OFlags::CLOEXEC;
+    let root = open(rootfs, flags | OFlags::DIRECTORY, Mode::empty())?;
+    let rules = ResolveFlags::IN_ROOT | ResolveFlags::NO_MAGICLINKS;
+    let found = File::from(openat2(&root, path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty(), rules)?);
+    if !found.metadata()?.is_file() {
+        return Err(io::Error::other("it is no regular file"));
+    }
+    File::open(format!("/proc/self/fd/{}", found.as_raw_fd()))
+}
+
+fn read(file: File) -> io::Result<Vec<u8>> {
+    if file.metadata()?.len() > MAX_MODULE {
+        return Err(io::Error::other("it is too large for the cache"));
+    }
+    let mut bytes = Vec::new();
+    file.take(MAX_MODULE).read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+/// The name of the entry of a module in the binary format. The program's own file stands for its version.
+fn key(module: &[u8], settings: &Settings) -> Option<String> {
+    let settings = settings.of_code()?;
+    let program = std::fs::metadata("/proc/self/exe").ok().filter(|_| module.starts_with(b"\0asm"))?;
+    let mut hasher = blake3::Hasher::new();
+    hasher.update(module);
+    let text = format!("{settings} {} {} {}", program.len(), program.mtime(), program.mtime_nsec());
+    hasher.update(&(module.len() as u64).to_le_bytes());
+    Some(hasher.update(text.as_bytes()).finalize().to_hex().to_string())
+}
