@@ -11,11 +11,15 @@ use libcgroups::stats::Stats;
 use libcontainer::container::Container;
 use libcontainer::container::builder::ContainerBuilder;
 use libcontainer::syscall::syscall::SyscallType;
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
 use oci_spec::runtime::{LinuxResources, Spec};
+use rustix::fs::OFlags;
 use serde::{Deserialize, Serialize};
 use std::error::Error;
 use std::io::Read;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 use zygote::Zygote;
 
 /// What a container is created from.
@@ -59,6 +63,15 @@ impl Place {
 /// The number of a container's first process, and the module of which the node should have code.
 pub(crate) type Created = (i32, Option<Wanted>);
 
+/// Why a container was not created. The text is a message.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize, Debug)]
+pub(crate) enum Failure {
+    /// Its module or its settings cannot run.
+    Refused(String),
+    /// Something else failed.
+    Failed(String),
+}
+
 /// The name of a bundle's root.
 const ROOTFS: &str = "rootfs";
 
@@ -66,10 +79,10 @@ const ROOTFS: &str = "rootfs";
 ///
 /// # Errors
 /// The container cannot be created, or its module is refused. Nothing of it remains.
-pub(crate) fn create(creation: &Creation) -> Result<Created, String> {
+pub(crate) fn create(creation: &Creation) -> Result<Created, Failure> {
     // In a zygote of its own: the creation leaves marks on its process, and others need not wait.
     let zygote = Zygote::global().spawn();
-    zygote.try_run(build, creation).unwrap_or_else(|error| Err(error.to_string()))
+    zygote.try_run(build, creation).unwrap_or_else(|error| Err(Failure::Failed(error.to_string())))
 }
 
 /// Runs an operation in the zygote. Blocks.
@@ -186,29 +199,31 @@ fn chain(error: impl Error) -> String {
 }
 
 /// [`create`], in its zygote.
-fn build(creation: Creation) -> Result<Created, String> {
-    let spec = Spec::load(creation.bundle.join("config.json")).map_err(chain)?;
+fn build(creation: Creation) -> Result<Created, Failure> {
+    let spec = Spec::load(creation.bundle.join("config.json")).map_err(chain).map_err(Failure::Failed)?;
     let rootfs = creation.bundle.join(ROOTFS);
-    let built = mount(&creation.mounts, &rootfs).and_then(|()| build_mounted(&creation, &spec));
+    let mut refusal = String::new();
+    let built = mount(&creation.mounts, &rootfs).and_then(|()| build_mounted(&creation, &spec, &mut refusal));
     if built.is_err() {
         unmount(&rootfs);
         // libcontainer removes these after some errors only.
         let _ = std::fs::remove_dir_all(creation.place.directory());
         remove_groups(&spec, &creation.place.id);
     }
-    built
+    built.map_err(|error| if refusal.is_empty() { Failure::Failed(error) } else { Failure::Refused(refusal) })
 }
 
-fn build_mounted(creation: &Creation, spec: &Spec) -> Result<Created, String> {
+/// Creates a container whose root is mounted. The guest's reason to refuse it is written to `refusal`.
+fn build_mounted(creation: &Creation, spec: &Spec, refusal: &mut String) -> Result<Created, String> {
     let Creation { place, bundle, .. } = creation;
     check_groups(spec)?;
     let open = |stream: std::io::Result<std::fs::File>| stream.map_err(chain);
-    let (mut refusals, refusal) = std::io::pipe().map_err(chain)?;
+    let (mut refusals, writer) = std::io::pipe().map_err(chain)?;
     // Before anything else is opened that the guest needs.
-    let inherited = Inherited::list(&[&refusal]).map_err(chain)?;
+    let inherited = Inherited::list(&[&writer]).map_err(chain)?;
     let (wanted, stored) = code_cache::find(spec, &creation.bundle.join(ROOTFS)).unzip();
     let lacking = wanted.filter(|_| !matches!(stored, Some(Some(_))));
-    let executor = WeirExecutor::new(inherited, groups_of(spec, &place.id), stored.flatten(), refusal);
+    let executor = WeirExecutor::new(inherited, groups_of(spec, &place.id), stored.flatten(), writer);
     std::fs::create_dir_all(&place.root).map_err(chain)?;
     let built = ContainerBuilder::new(place.id.clone(), SyscallType::Linux)
         .with_executor(executor)
@@ -223,16 +238,16 @@ fn build_mounted(creation: &Creation, spec: &Spec) -> Result<Created, String> {
         .as_sibling(true)
         .with_systemd(false)
         .build();
-    // The builder is gone, and with it the last writer in this process.
-    built.map_err(chain).and_then(|container| container.pid().ok_or_else(|| "the container has no process".into())).map_or_else(
-        |error| {
-            let mut message = String::new();
-            // The first process has ended: what it wrote is all there is.
-            let _ = refusals.read_to_string(&mut message);
-            Err(if message.is_empty() { error } else { message })
-        },
-        |pid| Ok((pid.as_raw(), lacking)),
-    )
+    if built.is_err() {
+        // What the guest wrote is there, since it did that before it reported an error. It may be alive if the error is another's, so
+        // the end of the pipe is not waited for.
+        rustix::fs::fcntl_setfl(&refusals, OFlags::NONBLOCK).map_err(chain)?;
+        let mut bytes = Vec::new();
+        let _ = refusals.read_to_end(&mut bytes);
+        *refusal = String::from_utf8_lossy(&bytes).into_owned();
+    }
+    let pid = built.map_err(chain)?.pid().ok_or("the container has no process")?;
+    Ok((pid.as_raw(), lacking))
 }
 
 /// Refuses supplementary groups without `/proc`, in which libcontainer looks whether they may be set.
@@ -253,13 +268,28 @@ fn groups_of(spec: &Spec, id: &str) -> Groups {
     Groups { memory, processors }
 }
 
-/// Removes the groups that [`groups_of`] has made, unless they have processes or were removed already.
+/// Removes the groups that [`groups_of`] has made, with the processes in them: those of a creation that has failed.
 fn remove_groups(spec: &Spec, id: &str) {
     let path = group_path(spec, id);
     for hierarchy in hierarchies().into_iter().flatten() {
-        let _ = hierarchy.directory(&path).and_then(std::fs::remove_dir);
+        let Ok(group) = hierarchy.directory(&path) else { continue };
+        for _ in 0..REMOVALS {
+            let processes = std::fs::read_to_string(group.join("cgroup.procs")).unwrap_or_default();
+            for process in processes.lines().filter_map(|line| line.parse().ok()) {
+                let _ = kill(Pid::from_raw(process), Signal::SIGKILL);
+            }
+            if std::fs::remove_dir(&group).is_ok() || !group.exists() {
+                break;
+            }
+            std::thread::sleep(REMOVAL);
+        }
     }
 }
+
+/// How often the removal of a group is tried: the kernel removes it after its processes have ended.
+const REMOVALS: usize = 100;
+/// The time between two tries.
+const REMOVAL: Duration = Duration::from_millis(5);
 
 fn group_path(spec: &Spec, id: &str) -> PathBuf {
     let path = spec.linux().as_ref().and_then(|linux| linux.cgroups_path().clone());

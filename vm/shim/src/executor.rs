@@ -37,6 +37,9 @@ pub(crate) struct Groups {
     pub processors: Option<Levels>,
 }
 
+/// The bytes of a message that the shim gets: the pipe has room for them, so that nobody waits.
+const MAX_REFUSAL: usize = 16 << 10;
+
 impl WeirExecutor {
     /// Creates the executor of a container, in the process that creates it. The guest loses what this process has inherited.
     pub fn new(inherited: Inherited, groups: Groups, stored: Option<Stored>, refusal: PipeWriter) -> WeirExecutor {
@@ -75,7 +78,8 @@ impl Executor for WeirExecutor {
             Err(message) => {
                 // The container's own standard error may be closed.
                 let _ = writeln!(std::io::stderr(), "weir: {message}");
-                let _ = refusal.map(|mut refusal| refusal.write_all(message.as_bytes()));
+                let shown = &message.as_bytes()[..message.len().min(MAX_REFUSAL)];
+                let _ = refusal.map(|mut refusal| refusal.write_all(shown));
                 return Err(ExecutorValidationError::ArgValidationError(message));
             }
         }

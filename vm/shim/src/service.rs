@@ -1,6 +1,6 @@
 //! containerd's requests.
 
-use crate::container::{self, Creation, Mounted, Place};
+use crate::container::{self, Creation, Failure, Mounted, Place};
 use crate::{metrics, streams};
 use async_trait::async_trait;
 use containerd_shim::api::{
@@ -181,10 +181,18 @@ impl Service {
                 wanted.into_iter().for_each(container::compile);
                 pid
             }
-            Err(message) => {
+            Err(reason) => {
                 let _ = monitor_unsubscribe(subscription).await;
-                log::error!("container {} is refused: {message}", request.id);
-                return Err(failure(Code::INVALID_ARGUMENT, message));
+                return Err(match reason {
+                    Failure::Refused(message) => {
+                        log::error!("container {} is refused: {message}", request.id);
+                        failure(Code::INVALID_ARGUMENT, message)
+                    }
+                    Failure::Failed(message) => {
+                        log::error!("container {} cannot be created: {message}", request.id);
+                        failure(Code::UNKNOWN, message)
+                    }
+                });
             }
         };
         let (exited, receiver) = watch::channel(None);

@@ -8,7 +8,7 @@ import subprocess
 import time
 from pathlib import Path
 
-from rig import Skip
+from rig import Skip, leftovers
 
 HERE = Path(__file__).resolve().parent
 CASES = []
@@ -203,6 +203,26 @@ def refusals(rig, images):
         time.sleep(0.1)
         assert message in rig.text(), "the shim's log has it"
     assert not rig.containers()
+
+
+@case
+def failed_hooks(rig, images):
+    """A creation that fails elsewhere, in a hook of the specification, has its message and leaves nothing."""
+    name = rig.name()
+    made = rig.ctr("c", "create", "--snapshotter", "native", "--runtime", "io.containerd.weir.v1", images.probe, name, "/probe.wat", "a")
+    assert made.returncode == 0, made.stderr
+    spec = json.loads(rig.ctr("c", "info", "--spec", name).stdout)
+    rig.ctr("c", "rm", name)
+    rootfs = rig.root / "hooked"
+    rootfs.mkdir()
+    (rootfs / "probe.wat").write_bytes((HERE / "guests/probe.wat").read_bytes())
+    spec["root"]["path"] = str(rootfs)
+    spec["hooks"] = {"createRuntime": [{"path": "/bin/false"}]}
+    config = rig.root / "hooked.json"
+    config.write_text(json.dumps(spec))
+    done = ran(rig.ctr("run", "--rm", "--runtime", "io.containerd.weir.v1", "--config", config, name), 1, "", "hook")
+    assert not leftovers(), leftovers()
+    return done.stderr.strip()[-100:]
 
 
 @case
