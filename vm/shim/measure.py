@@ -8,6 +8,8 @@
 - The memory of IDLE containers (100 without it) that sleep: the fall of MemAvailable for each, and the proportional set sizes of shims,
   zygotes and guests, in KiB.
 
+- The proportional set sizes of a pod of ten such containers, which have one shim, if Python's grpc is there.
+
 It needs root, containerd, ctr, runc and gcc, installs nothing, and removes what it has made.
 """
 
@@ -21,7 +23,8 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE / "tests"))
 
-from rig import RUNTIME, Rig  # noqa: E402
+import pods  # noqa: E402
+from rig import RUNTIME, Rig, Skip  # noqa: E402
 
 REAL = HERE.parent.parent / "programs/real"
 RUNC = "io.containerd.runc.v2"
@@ -120,6 +123,33 @@ def memory(rig, counts):
         print(f"{count} idle, native with runc: {idle(rig, program, RUNC, count)}", flush=True)
 
 
+def pod():
+    """A pod of ten containers that sleep, through the CRI plugin."""
+    try:
+        with pods.Pods() as cluster:
+            config = cluster.cri_module.pod_config("ten", cluster.logs)
+            before = available()
+            sandbox = cluster.cri.run_pod(config, "weir")
+            begun = time.monotonic()
+            for number in range(10):
+                container = cluster.cri_module.container_config(f"c{number}", "docker.io/test/probe:1", ["/probe.wat", "l"])
+                cluster.cri.start(cluster.cri.create(sandbox, container, config))
+            took = time.monotonic() - begun
+            time.sleep(2)
+            fall = before - available()
+            sizes = {}
+            lines = subprocess.run(["ps", "-eo", "pid,comm,args"], capture_output=True, text=True, check=True).stdout.splitlines()
+            for line in lines:
+                pid, command, arguments = line.split(None, 2)
+                if "weir-v1 -namespace k8s.io" in arguments:
+                    sizes.setdefault("guests" if command == "weir" else "shim and zygote", []).append(proportional(pid))
+            cluster.cri.remove_pod(sandbox)
+            totals = ", ".join(f"{len(values)} {role} {sum(values)}" for role, values in sorted(sizes.items()))
+            print(f"pod of ten, Weir: {fall} KiB of MemAvailable; PSS in KiB: {totals}; {100 * took:.0f} ms for each container")
+    except Skip as reason:
+        print(f"pod of ten: not measured: {reason}")
+
+
 def main():
     if os.geteuid() != 0:
         sys.exit("measure.py: containerd needs root")
@@ -127,6 +157,7 @@ def main():
     with Rig() as rig:
         times(rig, rounds)
         memory(rig, counts or [100])
+    pod()
 
 
 if __name__ == "__main__":

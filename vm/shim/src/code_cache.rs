@@ -91,7 +91,7 @@ pub(crate) fn find(spec: &Spec, rootfs: &Path) -> Option<(Wanted, Option<Stored>
 }
 
 /// Compiles a module for the cache, unless another is being compiled: containers that start meanwhile find no entry, and one of them
-/// tries again. Runs in a zygote of its own, as root.
+/// tries again. Runs in a zygote of its own, as root, which may go on after the container and the shim have ended.
 ///
 /// # Errors
 /// The module has changed, or cannot be compiled.
@@ -142,6 +142,8 @@ fn compile_without_privileges(work: Work) -> Result<(), String> {
     let Work { inherited, module, output, key: expected, annotations } = work;
     // SAFETY: this process was forked from the one that made the list, and got those files later that it uses.
     unsafe { inherited.close() };
+    // Otherwise tools show the shim's name.
+    let _ = rustix::thread::set_name(c"weir-compile");
     drop_privileges().map_err(|error| error.to_string())?;
     let settings = Settings::of_annotations(&annotations)?;
     let bytes = read(module.into_inner()).map_err(|error| error.to_string())?;

@@ -21,6 +21,18 @@ def case(function):
     return function
 
 
+def long_to_compile():
+    """A module whose functions take longer to compile than a case waits, and that ends when all have run."""
+    body = "".join(
+        f"(local.set $b (i32.add (i32.mul (local.get $a) (i32.const {i})) (local.get $b)))"
+        f"(if (i32.eq (local.get $b) (i32.const {i})) (then (local.set $a (i32.xor (local.get $a) (local.get $b)))))"
+        for i in range(400)
+    )
+    functions = "".join(f"(func $f{i} (param $a i32) (param $b i32) (result i32) {body} (local.get $b))" for i in range(200))
+    calls = "".join(f"(drop (call $f{i} (i32.const 1) (i32.const 2)))" for i in range(200))
+    return f'(module {functions} (func (export "_start") {calls}))'.encode()
+
+
 class Images:
     """The images that cases use."""
 
@@ -43,6 +55,7 @@ class Images:
         }
         self.probe = rig.image("test/probe:1", files, ["/probe.wat", "a"], env=["PATH=/none:/bin", "A=1", "B=x y"], cwd="/data")
         self.user = rig.image("test/user:1", files, ["/probe.wat", "a"], user="1000:1000")
+        self.long = rig.image("test/long:1", {"long.wat": (long_to_compile(), 0o644)}, ["/long.wat"])
         self.interrupted = rig.image("test/stop:1", files, ["/probe.wat", "s"], stop_signal="SIGQUIT")
 
 
@@ -99,6 +112,22 @@ def standard_input(rig, images):
 
 
 @case
+def end_of_input(rig, images):
+    """Standard input ends when containerd closes it, as Kubernetes does after the client."""
+    try:
+        import cri
+    except ImportError as error:
+        raise Skip(f"Python's grpc is missing (Debian: python3-grpcio): {error}") from error
+    name, process = rig.launch(images.probe, "/probe.wat", "i")
+    rig.await_status(name)
+    time.sleep(0.3)
+    assert rig.status(name) == "RUNNING", "it ended although containerd did not close it"
+    cri.containerd(rig.root / "containerd.sock", "tasks.v1.Tasks/CloseIO", {1: name, 3: 1})
+    process.communicate(timeout=10)
+    assert process.returncode == 0, process.returncode
+
+
+@case
 def root_and_mounts(rig, images):
     """The root and the mounts are preopened with their read-only flags, and nothing else."""
     outside = rig.root / "outside"
@@ -138,12 +167,12 @@ WAITS = {
 }
 
 
-def ends(rig, image, what, signal, status, flags=()):
+def ends(rig, image, what, signal, status, flags=(), module="/probe.wat"):
     """Sends a signal to a guest, and returns the time from the request to its end in ms."""
     flags = ["--memory-limit", str(1 << 30), *flags]
     name = rig.name()
     created = rig.ctr("run", "-d", "--snapshotter", "native", "--runtime", "io.containerd.weir.v1", "--fifo-dir", rig.root, *flags, image, name,
-                      "/probe.wat", what, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+                      module, what, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     assert created.returncode == 0, created
     time.sleep(0.3)
     pid = rig.pid(name)
@@ -153,7 +182,7 @@ def ends(rig, image, what, signal, status, flags=()):
     begun = time.monotonic()
     command = ["task", "kill", *([] if signal is None else ["-s", signal]), name]
     assert rig.ctr(*command).returncode == 0
-    assert poll.poll(2000), f"{WAITS[what]}: not ended by {signal}"
+    assert poll.poll(2000), f"{WAITS.get(what, what)}: not ended by {signal}"
     took = 1000 * (time.monotonic() - begun)
     os.close(handle)
     rig.await_status(name, "STOPPED")
@@ -172,6 +201,8 @@ def signals(rig, images):
             took[f"{signal[3:]} {WAITS[what]}"] = ends(rig, images.probe, what, signal, status)
     for tier in ("interpreter", "baseline", "native"):
         took[f"TERM computing in {tier}"] = ends(rig, images.probe, "s", "SIGTERM", 143, annotated(tier=tier))
+    for signal, status in (("SIGTERM", 143), ("SIGINT", 130)):
+        took[f"{signal[3:]} compiling"] = ends(rig, images.long, "compiling", signal, status, annotated(tier="native"), "/long.wat")
     slowest = max(took, key=took.get)
     assert took[slowest] < 100, f"{slowest}: {took[slowest]:.0f} ms with the request"
     return f"slowest, with ctr's own start: {slowest}, {took[slowest]:.0f} ms"
@@ -549,3 +580,28 @@ def compiled_code(rig, images):
     forged = rig.image("test/forged:1", {"m.wasm": (good, 0o644)}, ["/m.wasm"])
     done = ran(rig.run(forged), 1, "")
     return f"{len(good)} bytes of {len(program)}; in an image: {done.stderr.splitlines()[0]}"
+
+
+@case
+def modules_of_the_library(rig, images):
+    """The modules with which runwasi tests its shims do as there; TEST_MODULES is src/modules of containerd-shim-wasm-test-modules."""
+    if "TEST_MODULES" not in os.environ:
+        raise Skip("the variable TEST_MODULES is not set")
+    folder = Path(os.environ["TEST_MODULES"])
+    files = {path.name: (path.read_bytes(), 0o644) for path in folder.iterdir() if path.suffix in (".wat", ".wasm")}
+    for source in folder.glob("*.rs"):
+        target = rig.root / f"{source.stem}.wasm"
+        command = ["rustc", "--target", "wasm32-wasip1", "-O", "-o", target, source]
+        if subprocess.run(command, check=False, capture_output=True).returncode != 0:
+            raise Skip("rustc with the target wasm32-wasip1 is missing")
+        files[target.name] = (target.read_bytes(), 0o644)
+    image = rig.image("test/library:1", files, ["/hello_world.wat"])
+    ran(rig.run(image, "/hello_world.wat"), 0, "hello world\n")
+    ran(rig.run(image, "/custom_entrypoint.wat#foo"), 0, "hello world\n")
+    ran(rig.run(image, "/exit_code.wat"), 42)
+    ran(rig.run(image, "/unreachable.wat"), 134, "", "weir: trap: unreachable")
+    devices = ran(rig.run(image, "/has_default_devices.wasm"), 0).stdout.splitlines()
+    assert len(devices) == 6 and all(line.endswith(" found") for line in devices), devices
+    ran(rig.run(image, "/seccomp.wasm", flags=["--seccomp"]), 0, "current working dir: /\n")
+    for component in ("/component-hello-world.wasm", "/simple_component.wat"):
+        ran(rig.run(image, component), 1, "", "this is a component")
