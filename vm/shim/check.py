@@ -22,6 +22,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent / "tests"))
 
 import cases  # noqa: E402
+import layers  # noqa: E402
 import pods  # noqa: E402
 import rig  # noqa: E402
 import stress  # noqa: E402
@@ -36,7 +37,7 @@ def main():
     if not rig.SHIM.exists():
         sys.exit(f"check.py: build the shim first: {rig.SHIM} does not exist")
     wanted = sys.argv[1:]
-    chosen = [case for module in (cases, stress, pods) for case in module.CASES if not wanted or any(w in case.__name__ for w in wanted)]
+    chosen = [case for module in (cases, layers, stress, pods) for case in module.CASES if not wanted or any(w in case.__name__ for w in wanted)]
     failed = skipped = 0
     with rig.Rig() as shared:
         images = cases.Images(shared)

@@ -77,12 +77,31 @@ impl Identity {
 /// without an entry, only the first part is there.
 pub(crate) fn find(spec: &Spec, rootfs: &Path) -> Option<(Wanted, Option<Stored>)> {
     let directory = directory()?;
+    let path = path_within(spec, rootfs)?;
+    find_at(directory, spec, rootfs, path)
+}
+
+/// [`find`] for a module that is a layer, which has this name in the bundle.
+pub(crate) fn find_layer(spec: &Spec, bundle: &Path, name: &str) -> Option<(Wanted, Option<Stored>)> {
+    find_at(directory()?, spec, bundle, name.into())
+}
+
+/// Whether the root has a file that the container's first argument names.
+pub(crate) fn has_file(spec: &Spec, rootfs: &Path) -> bool {
+    path_within(spec, rootfs).is_some()
+}
+
+/// The path in the root of the file that the first argument names.
+fn path_within(spec: &Spec, rootfs: &Path) -> Option<PathBuf> {
+    // A name in the working directory is relative to it.
+    let directory = spec.process().as_ref()?.cwd();
+    let entry = Entry::within(spec, |path| open_within(rootfs, &directory.join(path)).is_ok()).ok()?;
+    Some(directory.join(entry.path))
+}
+
+fn find_at(directory: PathBuf, spec: &Spec, rootfs: &Path, path: PathBuf) -> Option<(Wanted, Option<Stored>)> {
     let annotations = spec.annotations().clone().unwrap_or_default();
     let settings = Settings::of_annotations(&annotations).ok()?;
-    // A name in the working directory is relative to it.
-    let directory_of = spec.process().as_ref()?.cwd();
-    let entry = Entry::within(spec, |path| open_within(rootfs, &directory_of.join(path)).is_ok()).ok()?;
-    let path = directory_of.join(entry.path);
     let module = open_within(rootfs, &path).ok()?;
     let identity = Identity::of(&module).ok()?;
     let key = key(&read(module).ok()?, &settings)?;

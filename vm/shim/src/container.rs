@@ -3,7 +3,7 @@
 
 use crate::cgroup::Hierarchy;
 use crate::code_cache::{self, Wanted};
-use crate::executor::{Groups, WeirExecutor};
+use crate::executor::{Code, Groups, WeirExecutor};
 use crate::inherited::Inherited;
 use crate::streams;
 use libcgroups::common::{AnyCgroupManager, CgroupConfig, CgroupManager, ControllerOpt, create_cgroup_manager};
@@ -27,6 +27,10 @@ use zygote::Zygote;
 pub(crate) struct Creation {
     pub place: Place,
     pub bundle: PathBuf,
+    /// The name in the bundle of the module, if it is no file of the image.
+    pub layer: Option<String>,
+    /// Whether a missing file is an error: [`Failure::NoFile`].
+    pub needs_file: bool,
     /// What is mounted at the bundle's `rootfs`, outermost first.
     pub mounts: Vec<Mounted>,
     pub stdin: String,
@@ -68,6 +72,8 @@ pub(crate) type Created = (i32, Option<Wanted>);
 pub(crate) enum Failure {
     /// Its module or its settings cannot run.
     Refused(String),
+    /// The image has no file that the first argument names, and no layer was given.
+    NoFile,
     /// Something else failed.
     Failed(String),
 }
@@ -203,7 +209,12 @@ fn build(creation: Creation) -> Result<Created, Failure> {
     let spec = Spec::load(creation.bundle.join("config.json")).map_err(chain).map_err(Failure::Failed)?;
     let rootfs = creation.bundle.join(ROOTFS);
     let mut refusal = String::new();
-    let built = mount(&creation.mounts, &rootfs).and_then(|()| build_mounted(&creation, &spec, &mut refusal));
+    let mounted = mount(&creation.mounts, &rootfs);
+    if mounted.is_ok() && creation.needs_file && !code_cache::has_file(&spec, &rootfs) {
+        unmount(&rootfs);
+        return Err(Failure::NoFile);
+    }
+    let built = mounted.and_then(|()| build_mounted(&creation, &spec, &mut refusal));
     if built.is_err() {
         unmount(&rootfs);
         // libcontainer removes these after some errors only.
@@ -221,9 +232,15 @@ fn build_mounted(creation: &Creation, spec: &Spec, refusal: &mut String) -> Resu
     let (mut refusals, writer) = std::io::pipe().map_err(chain)?;
     // Before anything else is opened that the guest needs.
     let inherited = Inherited::list(&[&writer]).map_err(chain)?;
-    let (wanted, stored) = code_cache::find(spec, &creation.bundle.join(ROOTFS)).unzip();
+    let (wanted, stored) = match &creation.layer {
+        Some(layer) => code_cache::find_layer(spec, bundle, layer),
+        None => code_cache::find(spec, &bundle.join(ROOTFS)),
+    }
+    .unzip();
     let lacking = wanted.filter(|_| !matches!(stored, Some(Some(_))));
-    let executor = WeirExecutor::new(inherited, groups_of(spec, &place.id), stored.flatten(), writer);
+    let layer = creation.layer.as_ref().map(|layer| std::fs::File::open(bundle.join(layer))).transpose().map_err(chain)?;
+    let code = Code { layer, stored: stored.flatten() };
+    let executor = WeirExecutor::new(inherited, groups_of(spec, &place.id), code, writer);
     std::fs::create_dir_all(&place.root).map_err(chain)?;
     let built = ContainerBuilder::new(place.id.clone(), SyscallType::Linux)
         .with_executor(executor)

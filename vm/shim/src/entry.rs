@@ -28,6 +28,14 @@ impl Entry {
         Entry::within(spec, Path::is_file)
     }
 
+    /// The entry of a container whose module is a layer: the first argument may name a function.
+    pub fn of_layer(spec: &Spec) -> Entry {
+        let args = spec.process().as_ref().and_then(|process| process.args().as_ref());
+        let first = args.and_then(|args| args.first()).map_or("", String::as_str);
+        let (name, function) = first.rsplit_once('#').filter(|(_, function)| !function.is_empty()).unwrap_or((first, START));
+        Entry { path: name.into(), function: function.into() }
+    }
+
     /// [`Entry::of`] before the root has changed, with what says whether it has a file. The path may be relative to the container's
     /// working directory.
     ///

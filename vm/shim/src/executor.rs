@@ -3,7 +3,7 @@
 use crate::cgroup::{Levels, MemoryLimit, MemoryUse, ProcessorLimit};
 use crate::code_cache::Stored;
 use crate::entry::Entry;
-use crate::guest::{ABORTED, Guest, Limits};
+use crate::guest::{ABORTED, Guest, Limits, Source};
 use crate::inherited::Inherited;
 use crate::privileges;
 use crate::signals::Ending;
@@ -12,6 +12,7 @@ use libcontainer::workload::{Executor, ExecutorError, ExecutorSetEnvsError, Exec
 use oci_spec::runtime::Spec;
 use std::cell::RefCell;
 use std::collections::HashMap;
+use std::fs::File;
 use std::io::{PipeWriter, Write};
 use std::rc::Rc;
 
@@ -23,8 +24,7 @@ pub(crate) struct WeirExecutor(Rc<RefCell<State>>);
 struct State {
     inherited: Inherited,
     groups: Groups,
-    /// The module's code, if the node has it.
-    stored: Option<Stored>,
+    code: Code,
     /// Where a refusal is written for the shim: libcontainer would shorten it.
     refusal: Option<PipeWriter>,
     guest: Option<(Guest, Ending)>,
@@ -40,17 +40,27 @@ pub(crate) struct Groups {
 /// The bytes of a message that the shim gets: the pipe has room for them, so that nobody waits.
 const MAX_REFUSAL: usize = 16 << 10;
 
+/// What was opened for the guest outside of its root.
+#[derive(Debug, Default)]
+pub(crate) struct Code {
+    /// The module, if it is a layer and no file of the image.
+    pub layer: Option<File>,
+    /// The module's code, if the node has it.
+    pub stored: Option<Stored>,
+}
+
 impl WeirExecutor {
     /// Creates the executor of a container, in the process that creates it. The guest loses what this process has inherited.
-    pub fn new(inherited: Inherited, groups: Groups, stored: Option<Stored>, refusal: PipeWriter) -> WeirExecutor {
-        WeirExecutor(Rc::new(RefCell::new(State { inherited, groups, stored, refusal: Some(refusal), guest: None })))
+    pub fn new(inherited: Inherited, groups: Groups, code: Code, refusal: PipeWriter) -> WeirExecutor {
+        WeirExecutor(Rc::new(RefCell::new(State { inherited, groups, code, refusal: Some(refusal), guest: None })))
     }
 
     /// Loads what the specification names. `None` if it is a native program.
     fn load(&self, spec: &Spec) -> Result<Option<(Guest, Ending)>, String> {
         let groups = std::mem::take(&mut self.0.borrow_mut().groups);
-        let entry = Entry::of(spec)?;
-        if entry.is_native() {
+        let Code { layer, stored } = std::mem::take(&mut self.0.borrow_mut().code);
+        let entry = if layer.is_some() { Entry::of_layer(spec) } else { Entry::of(spec)? };
+        if layer.is_none() && entry.is_native() {
             return Ok(None);
         }
         // SAFETY: libcontainer has forked this process from the zygote that listed them and waits for this one. Their owners are the
@@ -63,8 +73,8 @@ impl WeirExecutor {
             used: groups.memory.as_ref().map(MemoryUse::of),
             processors: groups.processors.as_ref().map(ProcessorLimit::of),
         };
-        let stored = self.0.borrow_mut().stored.take();
-        Ok(Some((Guest::load(spec, &entry, limits, stored)?, ending)))
+        let source = Source { entry, layer, stored };
+        Ok(Some((Guest::load(spec, source, limits)?, ending)))
     }
 }
 

@@ -8,7 +8,7 @@ use crate::settings::Settings;
 use crate::{files, message};
 use oci_spec::runtime::Spec;
 use std::fs::File;
-use std::path::Path;
+use std::io::Read;
 use std::time::Duration;
 use weir::{Config, Engine, ExternType, InstancePre, Linker, Module, Store, Trap};
 use weir_wasi::{BrokenPipe, I32Exit, WasiCtx, WasiCtxBuilder};
@@ -59,14 +59,15 @@ impl Guest {
     ///
     /// # Errors
     /// The container cannot run: the message says why.
-    pub fn load(spec: &Spec, entry: &Entry, limits: Limits, stored: Option<Stored>) -> Result<Guest, String> {
+    pub fn load(spec: &Spec, source: Source, limits: Limits) -> Result<Guest, String> {
+        let entry = source.entry.clone();
         let settings = Settings::of(spec)?;
         let wasi = context(spec, &settings)?;
         let memory = spec.linux().as_ref().and_then(|linux| linux.resources().as_ref()?.memory().as_ref()?.limit());
         let mut budget = Budget::new(limits.memory, limits.used, memory.and_then(|bytes| u64::try_from(bytes).ok()));
         let engine = engine(&settings, limits.processors.as_ref())?;
         let path = entry.path.display();
-        let module = module(&engine, &entry.path, stored).map_err(|error| message::of(&error))?;
+        let module = source.module(&engine).map_err(|error| message::of(&error))?;
         let mut linker = Linker::new(&engine);
         let linked = weir_wasi::p1::add_to_linker_sync(&mut linker, |host: &mut Host| &mut host.wasi);
         let instance = linked.and_then(|()| linker.instantiate_pre(&module));
@@ -137,17 +138,38 @@ fn end_after(engine: Engine, limit: Duration) {
     });
 }
 
-/// Loads the module, or the code that the shim has stored for this file.
-fn module(engine: &Engine, path: &Path, stored: Option<Stored>) -> weir::Result<Module> {
-    if let Some(Stored { entry, module }) = stored
-        && File::open(path).and_then(|file| Identity::of(&file)).is_ok_and(|identity| identity == module)
-    {
-        // SAFETY: the shim opened it in its cache, to which nobody else can write: it is of `serialize`, by the same program.
-        if let Ok(module) = unsafe { Module::deserialize_open_file(engine, entry) } {
-            return Ok(module);
+/// Where the module is.
+#[derive(Debug)]
+pub(crate) struct Source {
+    pub entry: Entry,
+    /// The module, if it is no file that the entry names.
+    pub layer: Option<File>,
+    /// Its code, if the node has it.
+    pub stored: Option<Stored>,
+}
+
+impl Source {
+    /// Loads the module, or the code that the shim has stored for this file.
+    fn module(self, engine: &Engine) -> weir::Result<Module> {
+        let Source { entry, layer, stored } = self;
+        let file = || layer.as_ref().map_or_else(|| File::open(&entry.path), File::try_clone);
+        if let Some(Stored { entry, module }) = stored
+            && file().and_then(|file| Identity::of(&file)).is_ok_and(|identity| identity == module)
+        {
+            // SAFETY: the shim opened it in its cache, to which nobody else can write: it is of `serialize`, by the same program.
+            if let Ok(module) = unsafe { Module::deserialize_open_file(engine, entry) } {
+                return Ok(module);
+            }
+        }
+        match layer {
+            Some(mut layer) => {
+                let mut bytes = Vec::new();
+                layer.read_to_end(&mut bytes)?;
+                Module::new(engine, bytes)
+            }
+            None => Module::from_file(engine, &entry.path),
         }
     }
-    Module::from_file(engine, path)
 }
 
 /// Creates the engine of a container.

@@ -20,6 +20,7 @@ mod executor;
 mod files;
 mod guest;
 mod inherited;
+mod layers;
 mod logging;
 mod message;
 mod metrics;

@@ -1,7 +1,7 @@
 //! containerd's requests.
 
 use crate::container::{self, Creation, Failure, Mounted, Place};
-use crate::{metrics, streams};
+use crate::{layers, metrics, streams};
 use async_trait::async_trait;
 use containerd_shim::api::{
     CheckpointTaskRequest, CloseIORequest, ConnectRequest, ConnectResponse, CreateTaskRequest, CreateTaskResponse, DeleteRequest,
@@ -24,7 +24,7 @@ use nix::unistd::Pid;
 use oci_spec::runtime::Spec;
 use std::collections::HashMap;
 use std::fs::File;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 use tokio::sync::watch;
@@ -33,6 +33,8 @@ use tokio::sync::watch;
 const POD: &str = "io.kubernetes.cri.sandbox-id";
 /// The status of a container whose end nobody saw: that of SIGKILL.
 const KILLED: u32 = 137;
+/// The name in a bundle of a module that is a layer. containerd removes the bundle, to which only root has access.
+const LAYER: &str = "module";
 /// Why there is no other process in a container.
 const NO_EXEC: &str = "exec is not supported: a WebAssembly container holds one module and no other program";
 const NO_TERMINAL: &str = "terminals are not supported: a WebAssembly module has none in WASI preview 1";
@@ -41,6 +43,8 @@ const NO_TERMINAL: &str = "terminals are not supported: a WebAssembly module has
 pub(crate) struct WeirShim {
     namespace: String,
     id: String,
+    /// containerd's socket.
+    address: String,
     exit: Arc<ExitSignal>,
 }
 
@@ -49,7 +53,7 @@ impl Shim for WeirShim {
     type T = Service;
 
     async fn new(_runtime: &str, args: &Flags, _config: &mut containerd_shim::Config) -> WeirShim {
-        WeirShim { namespace: args.namespace.clone(), id: args.id.clone(), exit: Arc::default() }
+        WeirShim { namespace: args.namespace.clone(), id: args.id.clone(), address: args.address.clone(), exit: Arc::default() }
     }
 
     async fn start_shim(&mut self, options: StartOpts) -> containerd_shim::Result<String> {
@@ -78,13 +82,15 @@ impl Shim for WeirShim {
 
     async fn create_task_service(&self, publisher: RemotePublisher) -> Service {
         let events = Events { publisher: Arc::new(publisher), namespace: self.namespace.clone() };
-        Service { namespace: self.namespace.clone(), containers: Mutex::default(), events, exit: self.exit.clone() }
+        let (namespace, address) = (self.namespace.clone(), self.address.clone());
+        Service { namespace, address, containers: Mutex::default(), events, exit: self.exit.clone() }
     }
 }
 
 /// The shim's containers.
 pub(crate) struct Service {
     namespace: String,
+    address: String,
     containers: Mutex<HashMap<String, Arc<Entry>>>,
     events: Events,
     exit: Arc<ExitSignal>,
@@ -166,6 +172,8 @@ impl Service {
         let creation = Creation {
             place: Place::new(&self.namespace, &request.id),
             bundle: request.bundle.into(),
+            layer: None,
+            needs_file: true,
             mounts: mounts.collect(),
             stdin: request.stdin,
             stdout: request.stdout,
@@ -175,7 +183,12 @@ impl Service {
         // Before the process exists: its end is then not missed.
         let ends = monitor_subscribe(Topic::Pid).await.map_err(|error| failure(Code::INTERNAL, error.to_string()))?;
         let subscription = ends.id;
-        let (created, creation) = blocking(move || (container::create(&creation), creation)).await?;
+        let (mut created, mut creation) = blocking(move || (container::create(&creation), creation)).await?;
+        if matches!(created, Err(Failure::NoFile)) {
+            creation.needs_file = false;
+            creation.layer = self.layer(&request.id, &creation.bundle).await?;
+            (created, creation) = blocking(move || (container::create(&creation), creation)).await?;
+        }
         let pid = match created {
             Ok((pid, wanted)) => {
                 wanted.into_iter().for_each(container::compile);
@@ -188,6 +201,7 @@ impl Service {
                         log::error!("container {} is refused: {message}", request.id);
                         failure(Code::INVALID_ARGUMENT, message)
                     }
+                    Failure::NoFile => failure(Code::NOT_FOUND, "the image has no module"),
                     Failure::Failed(message) => {
                         log::error!("container {} cannot be created: {message}", request.id);
                         failure(Code::UNKNOWN, message)
@@ -209,6 +223,20 @@ impl Service {
         lock(&self.containers).insert(request.id, entry.clone());
         tokio::spawn(watch_end(ends, pid, exited));
         Ok(pid)
+    }
+
+    /// Writes the module of an image that is an artifact to the bundle, and returns its name there.
+    async fn layer(&self, id: &str, bundle: &Path) -> TtrpcResult<Option<String>> {
+        let module = layers::module(&self.address, &self.namespace, id).await;
+        let module = module.map_err(|message| {
+            log::error!("container {id}: its image cannot be read: {message}");
+            failure(Code::FAILED_PRECONDITION, message)
+        })?;
+        let Some(module) = module else { return Ok(None) };
+        let path = bundle.join(LAYER);
+        let written = blocking(move || std::fs::write(path, module)).await?;
+        written.map_err(|error| failure(Code::UNKNOWN, error.to_string()))?;
+        Ok(Some(LAYER.into()))
     }
 
     async fn create_event(&self, id: &str, pid: i32) {

@@ -1,0 +1,157 @@
+"""The cases of modules that are layers of OCI artifacts.
+
+containerd 1.6 does not unpack such images, and `ctr` of that version creates no container without an unpacked image. So the container is
+created by containerd's own interface, as a newer `ctr` does it: with the image's name, and an empty root.
+"""
+
+import hashlib
+import json
+import os
+
+import images
+from cases import COMPILED, HERE, await_entry, binary, entries
+from rig import RUNTIME, Skip
+
+CASES = []
+
+
+def case(function):
+    CASES.append(function)
+    return function
+
+
+def artifact(name, layers, kind="application/wasm", architecture="wasm"):
+    """The archive of an artifact whose layers are these bytes."""
+    blobs = {}
+
+    def blob(data, media_type):
+        digest = hashlib.sha256(data).hexdigest()
+        blobs[digest] = data
+        return {"mediaType": media_type, "digest": f"sha256:{digest}", "size": len(data)}
+
+    config = {"architecture": architecture, "os": "wasip1", "config": {}, "rootfs": {"type": "layers", "diff_ids": []}}
+    manifest = {
+        "schemaVersion": 2,
+        "mediaType": "application/vnd.oci.image.manifest.v1+json",
+        "config": blob(json.dumps(config).encode(), "application/vnd.oci.image.config.v1+json"),
+        "layers": [blob(layer, kind) for layer in layers],
+    }
+    described = blob(json.dumps(manifest).encode(), "application/vnd.oci.image.manifest.v1+json")
+    described["annotations"] = {"io.containerd.image.name": name}
+    files = {f"blobs/sha256/{digest}": (data, 0o644) for digest, data in blobs.items()}
+    files["oci-layout"] = (b'{"imageLayoutVersion": "1.0.0"}', 0o644)
+    files["index.json"] = (json.dumps({"schemaVersion": 2, "manifests": [described]}).encode(), 0o644)
+    return images.layer(files)
+
+
+def imported(rig, name, *args, **more):
+    path = rig.root / "artifact.tar"
+    path.write_bytes(artifact(name, *args, **more))
+    done = rig.ctr("images", "import", "--no-unpack", "--all-platforms", path)
+    assert done.returncode == 0, done.stderr
+    return name
+
+
+class Failed(Exception):
+    """The creation failed; has the message."""
+
+
+def run(rig, specification, image, args, annotations=()):
+    """Runs a container with an empty root; returns the exit status, standard output and standard error."""
+    import cri
+    import grpc
+
+    name = rig.name()
+    root = rig.root / f"root-{name}"
+    root.mkdir()
+    spec = json.loads(json.dumps(specification))
+    spec["process"]["args"] = list(args)
+    spec["annotations"] = dict(annotations)
+    spec["root"]["path"] = "rootfs"
+    spec["linux"]["cgroupsPath"] = f"/default/{name}"
+    call = lambda method, request: cri.containerd(rig.root / "containerd.sock", method, request)
+    any_spec = {1: "types.containerd.io/opencontainers/runtime-spec/1/Spec", 2: json.dumps(spec)}
+    call("containers.v1.Containers/Create", {1: {1: name, 3: image, 4: {1: RUNTIME}, 5: any_spec}})
+    outputs = {}
+    for stream in ("out", "err"):
+        fifo = rig.root / f"{name}-{stream}"
+        os.mkfifo(fifo)
+        # Also open for writing, so that opening does not wait, nor the end come before the container's.
+        descriptor = os.open(fifo, os.O_RDWR)
+        outputs[stream] = [fifo, descriptor, b""]
+    try:
+        mount = {1: "bind", 2: str(root), 4: ["rbind", "rw"]}
+        request = {1: name, 3: mount, 5: str(outputs["out"][0]), 6: str(outputs["err"][0])}
+        try:
+            call("tasks.v1.Tasks/Create", request)
+        except grpc.RpcError as error:
+            raise Failed(error.details()) from error
+        call("tasks.v1.Tasks/Start", {1: name})
+        status = call("tasks.v1.Tasks/Wait", {1: name}).get(1, 0)
+        call("tasks.v1.Tasks/Delete", {1: name})
+        for stream in outputs.values():
+            os.set_blocking(stream[1], False)
+            try:
+                stream[2] = os.read(stream[1], 1 << 16)
+            except BlockingIOError:
+                pass
+        return status, outputs["out"][2].decode(), outputs["err"][2].decode()
+    finally:
+        for fifo, descriptor, _ in outputs.values():
+            os.close(descriptor)
+            fifo.unlink()
+        call("containers.v1.Containers/Delete", {1: name})
+
+
+@case
+def layers(rig, images_of_cases):
+    """A module is a layer of an OCI artifact, with arguments, functions, refusals and the cache (by containerd's interface, without ctr)."""
+    try:
+        import grpc  # noqa: F401
+    except ImportError as error:
+        raise Skip(f"Python's grpc is missing (Debian: python3-grpcio): {error}") from error
+    name = rig.name()
+    made = rig.ctr("c", "create", "--snapshotter", "native", "--runtime", RUNTIME, images_of_cases.user, name, "x")
+    assert made.returncode == 0, made.stderr
+    specification = json.loads(rig.ctr("c", "info", "--spec", name).stdout)
+    rig.ctr("c", "rm", name)
+    for path in entries(rig):
+        path.unlink()
+    probe = binary(rig, (HERE / "guests/probe.wat").read_bytes())
+    hello = binary(rig, (HERE / "guests/hello.wat").read_bytes())
+    kinds = ("application/wasm", "application/vnd.wasm.content.layer.v1+wasm")
+    for number, kind in enumerate(kinds):
+        image = imported(rig, f"test/layer{number}:1", [hello], kind)
+        assert run(rig, specification, image, ["hello"]) == (7, "hello from weir\n", "")
+        assert run(rig, specification, image, ["hello#other"]) == (0, "", "hello from weir\n")
+    image = imported(rig, "test/probe-layer:1", [probe])
+    assert run(rig, specification, image, ["probe", "a", "b c"]) == (0, "probe\na\nb c\n", "")
+    status, out, err = run(rig, specification, image, ["probe", "t"])
+    assert (status, out) == (134, "") and "integer divide by zero" in err, (status, err)
+    status, _, err = run(rig, specification, image, ["probe", "s"], {"dev.weir.fuel": "100000"})
+    assert status == 134 and "all fuel consumed" in err, (status, err)
+    compiled = imported(rig, "test/compiled-layer:1", [binary(rig, COMPILED)])
+    before = len(entries(rig))
+    status = run(rig, specification, compiled, ["m"])[0]
+    found = await_entry(rig, before + 1)
+    for path in found:
+        os.utime(path, (1, 1))
+    assert run(rig, specification, compiled, ["m"])[0] == status
+    used = [path for path in entries(rig) if path.stat().st_mtime > 1]
+    assert len(used) == 1, "the code of the layer was not used"
+    refused = {
+        "two modules": (imported(rig, "test/two:1", [hello, probe]), "one layer that is a module, found 2"),
+        "no module": (imported(rig, "test/none:1", [b"{}"], "application/json"), "one layer that is a module, found 0"),
+        "a component": (imported(rig, "test/component:1", [b"\0asm\x0d\0\x01\0"]), "this is a component"),
+        "text": (imported(rig, "test/text:1", [b"no module"]), "neither a binary module"),
+        "compiled code": (imported(rig, "test/code:1", [used[0].read_bytes()]), "failed to parse WebAssembly module"),
+        "another architecture": (imported(rig, "test/other:1", [hello], architecture="amd64"), "the image has no such file"),
+    }
+    for what, (image, message) in refused.items():
+        try:
+            ended = run(rig, specification, image, ["m"])
+            raise AssertionError(f"{what}: {ended}")
+        except Failed as failed:
+            assert message in str(failed), f"{what}: {failed}"
+    plain = rig.run(imported(rig, "test/plain:1", [hello])).stderr.strip().splitlines()
+    return f"{len(refused)} refused; code of a layer used from the cache; `ctr run` itself says: {plain[-1] if plain else 'nothing'}"
