@@ -95,14 +95,17 @@ class Cri:
         self.call("RemovePodSandbox", {1: pod})
 
 
+# As the kubelet sets it: the network of the host, and a PID namespace for each container.
+NAMESPACES = {1: 2, 2: 1}
+
+
 def pod_config(name, logs):
     """A pod in the network of the host."""
     metadata = {1: name, 2: f"uid-{name}", 3: "default", 4: 0}
-    return {1: metadata, 2: name, 3: str(logs), 8: {2: {1: {1: 2}}}}
+    return {1: metadata, 2: name, 3: str(logs), 8: {2: {1: NAMESPACES}}}
 
 
 def container_config(name, image, args, annotations=(), memory=0):
     config = {1: {1: name}, 2: {1: image}, 4: list(args), 10: entries(dict(annotations)), 11: f"{name}.log"}
-    if memory:
-        config[15] = {1: {4: memory}}
+    config[15] = {1: {4: memory}, 2: {3: NAMESPACES}}
     return config
