@@ -53,6 +53,8 @@ def main():
                 verdict, failed = "FAIL", failed + 1
                 frame = traceback.extract_tb(error.__traceback__)[-1]
                 observed = f"{Path(frame.filename).name}:{frame.lineno}: {frame.line}: {error}"
+            if verdict == "FAIL":
+                shared.clear()
             print(f"{verdict} {case.__name__:24} {about} [{observed}] {time.time() - begun:.1f} s", flush=True)
     # Code is still compiled for the cache, which has been removed.
     for _ in range(600):

@@ -76,11 +76,19 @@ class Rig:
         self.daemon.terminate()
         self.daemon.wait()
 
-    def __exit__(self, *_):
+    def clear(self):
+        """Removes the containers that a case has left."""
         for name in self.containers():
             self.ctr("task", "kill", "-s", "KILL", name)
-            self.ctr("task", "rm", "-f", name)
+            for _ in range(50):
+                done = self.ctr("task", "rm", "-f", name)
+                if done.returncode == 0 or "not found" in done.stderr:
+                    break
+                time.sleep(0.1)
             self.ctr("c", "rm", name)
+
+    def __exit__(self, *_):
+        self.clear()
         self.stop()
         self.log.close()
         # What a case that failed has mounted, innermost first.
