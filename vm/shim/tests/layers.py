@@ -1,4 +1,4 @@
-"""The cases of modules that are layers of OCI artifacts.
+"""The cases of modules that are layers of OCI artifacts, and of containers that `ctr` cannot make.
 
 containerd 1.6 does not unpack such images, and `ctr` of that version creates no container without an unpacked image. So the container is
 created by containerd's own interface, as a newer `ctr` does it: with the image's name, and an empty root.
@@ -155,3 +155,38 @@ def layers(rig, images_of_cases):
             assert message in str(failed), f"{what}: {failed}"
     plain = rig.run(imported(rig, "test/plain:1", [hello])).stderr.strip().splitlines()
     return f"{len(refused)} refused; code of a layer used from the cache; `ctr run` itself says: {plain[-1] if plain else 'nothing'}"
+
+
+@case
+def created_containers(rig, images_of_cases):
+    """Before the start, SIGTERM waits for it, SIGKILL ends the guest, and a container can be deleted (by containerd's interface)."""
+    try:
+        import cri
+    except ImportError as error:
+        raise Skip(f"Python's grpc is missing (Debian: python3-grpcio): {error}") from error
+    call = lambda method, request: cri.containerd(rig.root / "containerd.sock", method, request)
+    found = []
+    for signal, start in ((15, True), (9, False), (None, False)):
+        name = rig.name()
+        made = rig.ctr("c", "create", "--snapshotter", "native", "--runtime", RUNTIME, images_of_cases.probe, name, "/probe.wat", "l")
+        assert made.returncode == 0, made.stderr
+        spec = json.loads(rig.ctr("c", "info", "--spec", name).stdout)
+        rig.ctr("c", "rm", name)
+        root = rig.root / f"root-{name}"
+        root.mkdir()
+        (root / "probe.wat").write_bytes((HERE / "guests/probe.wat").read_bytes())
+        spec["root"]["path"], spec["process"]["cwd"] = "rootfs", "/"
+        any_spec = {1: "types.containerd.io/opencontainers/runtime-spec/1/Spec", 2: json.dumps(spec)}
+        call("containers.v1.Containers/Create", {1: {1: name, 4: {1: RUNTIME}, 5: any_spec}})
+        call("tasks.v1.Tasks/Create", {1: name, 3: {1: "bind", 2: str(root), 4: ["rbind", "rw"]}})
+        assert rig.status(name) == "CREATED", rig.status(name)
+        if signal:
+            call("tasks.v1.Tasks/Kill", {1: name, 3: signal})
+        if start:
+            call("tasks.v1.Tasks/Start", {1: name})
+        if signal:
+            found.append(call("tasks.v1.Tasks/Wait", {1: name}).get(1, 0))
+        call("tasks.v1.Tasks/Delete", {1: name})
+        call("containers.v1.Containers/Delete", {1: name})
+    assert found == [143, 137], found
+    assert rig.status(name) is None
