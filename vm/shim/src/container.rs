@@ -227,7 +227,7 @@ fn build(creation: Creation) -> Result<Created, Failure> {
 /// Creates a container whose root is mounted. The guest's reason to refuse it is written to `refusal`.
 fn build_mounted(creation: &Creation, spec: &Spec, refusal: &mut String) -> Result<Created, String> {
     let Creation { place, bundle, .. } = creation;
-    check_groups(spec)?;
+    check(spec)?;
     let open = |stream: std::io::Result<std::fs::File>| stream.map_err(chain);
     let (mut refusals, writer) = std::io::pipe().map_err(chain)?;
     // Before anything else is opened that the guest needs.
@@ -267,8 +267,17 @@ fn build_mounted(creation: &Creation, spec: &Spec, refusal: &mut String) -> Resu
     Ok((pid.as_raw(), lacking))
 }
 
-/// Refuses supplementary groups without `/proc`, in which libcontainer looks whether they may be set.
-fn check_groups(spec: &Spec) -> Result<(), String> {
+/// Refuses what libcontainer cannot do: control groups of systemd without a part of it that is not built, and supplementary groups
+/// without `/proc`, in which it looks whether they may be set.
+fn check(spec: &Spec) -> Result<(), String> {
+    let path = spec.linux().as_ref().and_then(|linux| linux.cgroups_path().as_ref());
+    if let Some(path) = path.filter(|path| path.to_string_lossy().split(':').count() == 3) {
+        let expected = "expected the path of a control group, found one of systemd";
+        return Err(format!(
+            "{expected}: {}: set SystemdCgroup to false, and the kubelet's cgroupDriver to cgroupfs",
+            path.display()
+        ));
+    }
     let user = spec.process().as_ref().map(|process| process.user());
     let groups = user.and_then(|user| user.additional_gids().as_ref()).is_some_and(|groups| !groups.is_empty());
     let has_proc = spec.mounts().iter().flatten().any(|mount| mount.typ().as_deref() == Some("proc"));

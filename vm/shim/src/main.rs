@@ -9,6 +9,8 @@
 //! - the *guest*, the first process of a container, which libcontainer forks and puts into namespaces and control groups, with the
 //!   container's root, user and seccomp filter. It loads the module and, once containerd starts the container, runs it: [`executor`].
 //!
+//! `unsafe` occurs in [`inherited`], where it is called, and where [`guest`] loads stored code.
+//!
 //! [`service`] uses [`container`] and [`streams`]; [`container`] uses [`executor`]; [`executor`] uses [`guest`], which uses all others.
 
 mod budget;

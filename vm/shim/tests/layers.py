@@ -159,7 +159,7 @@ def layers(rig, images_of_cases):
 
 @case
 def created_containers(rig, images_of_cases):
-    """Before the start, SIGTERM waits for it, SIGKILL ends the guest, and a container can be deleted (by containerd's interface)."""
+    """Before the start, SIGTERM waits, SIGKILL ends the guest, and it can be deleted (by containerd's interface); systemd is refused."""
     try:
         import cri
     except ImportError as error:
@@ -189,4 +189,6 @@ def created_containers(rig, images_of_cases):
         call("tasks.v1.Tasks/Delete", {1: name})
         call("containers.v1.Containers/Delete", {1: name})
     assert found == [143, 137], found
+    done = rig.run(images_of_cases.probe, flags=["--cgroup", "system.slice:weir:name"])
+    assert "expected the path of a control group, found one of systemd" in done.stderr, done.stderr
     assert rig.status(name) is None

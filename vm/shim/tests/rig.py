@@ -43,6 +43,15 @@ def leftovers():
     return "; ".join(found)
 
 
+def shared_folders():
+    """The folders in which containers of any containerd have theirs, innermost first."""
+    state = Path("/run/containerd")
+    groups = Path("/sys/fs/cgroup")
+    names = ("default", "k8s.io")
+    found = [folder / name for folder in (state / "weir", groups, *groups.iterdir()) for name in names]
+    return [*found, state / "weir", state]
+
+
 class Rig:
     """Starts containerd; used with `with`, it ends it and removes everything."""
 
@@ -54,6 +63,7 @@ class Rig:
         (self.root / "config.toml").write_text(CONFIG.format(root=self.root, disabled=disabled, more=more.replace("{root}", str(self.root))))
         self.log = open(self.root / "containerd.log", "ab")
         self.daemon = None
+        self.existed = {folder for folder in shared_folders() if folder.exists()}
         self.serial = 0
         self.namespace = "default"
 
@@ -96,6 +106,13 @@ class Rig:
         for mount in reversed([mount for mount in mounts if mount.startswith(f"{self.root}/")]):
             subprocess.run(["umount", "-l", mount], check=False)
         shutil.rmtree(self.root, ignore_errors=True)
+        for folder in shared_folders():
+            if folder not in self.existed and folder.is_dir() and not any(path.is_dir() for path in folder.iterdir()):
+                try:
+                    folder.rmdir()
+                except OSError:
+                    # Another containerd uses it.
+                    continue
 
     def ctr(self, *args, timeout=60, **more):
         command = ["ctr", "-a", self.root / "containerd.sock", "-n", self.namespace, *map(str, args)]
