@@ -9,6 +9,7 @@ use crate::entry::Entry;
 use crate::guest;
 use crate::inherited::Inherited;
 use crate::settings::Settings;
+use nix::sched::{CloneFlags, unshare};
 use nix::sys::resource::{Resource, setrlimit};
 use nix::unistd::{Gid, Uid, setgroups, setresgid, setresuid};
 use oci_spec::runtime::Spec;
@@ -28,6 +29,8 @@ use zygote::{WireFd, Zygote};
 const DIRECTORY: &str = "/var/cache/weir-shim";
 /// A variable of containerd's environment. Empty, it turns the cache off.
 const VARIABLE: &str = "WEIR_SHIM_CACHE";
+/// The directory that is the root of the process that compiles.
+const EMPTY: &str = "empty";
 /// The file that becomes an entry when it is complete.
 const UNFINISHED: &str = "unfinished";
 /// The bytes of all entries after which the least recently used are removed.
@@ -132,6 +135,8 @@ pub(crate) fn compile(wanted: Wanted) -> Result<(), String> {
     // One process compiles at a time, so a file of this name is of one that was ended.
     let output = create(UNFINISHED).map_err(failed)?;
     let inherited = Inherited::list(&[]).map_err(failed)?;
+    let empty = directory.join(EMPTY);
+    DirBuilder::new().recursive(true).create(&empty).map_err(failed)?;
     let worker = Zygote::new();
     let work = Work {
         inherited,
@@ -139,6 +144,7 @@ pub(crate) fn compile(wanted: Wanted) -> Result<(), String> {
         output: WireFd::new(output),
         key: wanted.key,
         annotations: wanted.annotations,
+        empty,
     };
     worker.try_run(compile_without_privileges, work).unwrap_or_else(|error| Err(error.to_string()))?;
     std::fs::rename(directory.join(UNFINISHED), &entry).map_err(failed)?;
@@ -154,35 +160,41 @@ struct Work {
     output: WireFd<File>,
     key: String,
     annotations: HashMap<String, String>,
+    empty: PathBuf,
 }
 
 /// Compiles a module into a file that is open, as nobody.
 fn compile_without_privileges(work: Work) -> Result<(), String> {
-    let Work { inherited, module, output, key: expected, annotations } = work;
+    let Work { inherited, module, output, key: expected, annotations, empty } = work;
     // SAFETY: this process was forked from the one that made the list, and got those files later that it uses.
     unsafe { inherited.close() };
     // Otherwise tools show the shim's name.
     let _ = rustix::thread::set_name(c"weir-compile");
-    drop_privileges().map_err(|error| error.to_string())?;
     let settings = Settings::of_annotations(&annotations)?;
     let bytes = read(module.into_inner()).map_err(|error| error.to_string())?;
     if key(&bytes, &settings).as_ref() != Some(&expected) {
         return Err("the module has changed since its container was created".into());
     }
+    drop_privileges(&empty).map_err(|error| error.to_string())?;
     let engine = guest::engine(&settings, None)?;
     let stored = Module::new(&engine, bytes).and_then(|module| module.serialize());
     let stored = stored.map_err(|error| crate::message::of(&error))?;
     output.into_inner().write_all(&stored).map_err(|error| error.to_string())
 }
 
-fn drop_privileges() -> nix::Result<()> {
+/// Leaves the process no file but those that are open, no network and no privileges. `empty` is a directory without content.
+fn drop_privileges(empty: &Path) -> io::Result<()> {
     setrlimit(Resource::RLIMIT_CPU, MAX_SECONDS, MAX_SECONDS)?;
+    unshare(CloneFlags::CLONE_NEWNET | CloneFlags::CLONE_NEWIPC)?;
+    std::os::unix::fs::chroot(empty)?;
+    std::env::set_current_dir("/")?;
     // Containers have precedence.
     let _ = rustix::process::nice(19);
     setgroups(&[])?;
     let (user, group) = (Uid::from_raw(NOBODY), Gid::from_raw(NOBODY));
     setresgid(group, group, group)?;
-    setresuid(user, user, user)
+    setresuid(user, user, user)?;
+    Ok(rustix::thread::set_no_new_privs(true)?)
 }
 
 /// Returns the directory if it exists, or can be made, and is root's alone.

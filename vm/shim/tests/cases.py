@@ -525,7 +525,7 @@ def binary(rig, text):
 
 def entries(rig):
     folder = rig.root / "cache"
-    return [path for path in folder.iterdir() if path.name not in ("lock", "unfinished")] if folder.exists() else []
+    return [path for path in folder.iterdir() if path.name not in ("lock", "unfinished", "empty")] if folder.exists() else []
 
 
 def await_entry(rig, count=1):
