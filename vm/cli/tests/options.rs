@@ -34,7 +34,7 @@ fn sizes_and_times_have_units() {
     for (option, wrong, says) in [
         ("--max-memory", "1X", "expected a size, such as 65536, 64K, 512M or 1G"),
         ("--max-stack", "0", "expected a size above zero"),
-        ("--timeout", "5d", "expected a time, such as 5, 0.5s, 100ms or 2m"),
+        ("--timeout", "5d", "expected a time, such as 5, 0.5s, 100ms, 2m or 1m30s"),
     ] {
         let output = weir([option, wrong, library]);
         assert_eq!((output.status.code(), stdout(&output)), (Some(2), String::new()));

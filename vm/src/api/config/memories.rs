@@ -56,19 +56,20 @@ impl Config {
         self
     }
 
-    /// Limits what the stores of an engine hold together, and the size of instances. Default:
-    /// [`InstanceAllocationStrategy::OnDemand`], no limits.
+    /// Limits the instances that the stores of an engine hold together, and their memories, tables and sizes. Memories and tables that
+    /// the host makes for itself are not limited. Default: [`InstanceAllocationStrategy::OnDemand`], no limits.
     ///
     /// ```
-    /// use weir::{Config, Engine, Memory, MemoryType, PoolConcurrencyLimitError, PoolingAllocationConfig, Store};
+    /// use weir::{Config, Engine, Instance, Module, PoolConcurrencyLimitError, PoolingAllocationConfig, Store};
     ///
     /// let mut limits = PoolingAllocationConfig::new();
     /// limits.total_memories(1).max_memory_size(1 << 20);
     /// let engine = Engine::new(Config::new().allocation_strategy(limits))?;
     /// let mut store = Store::new(&engine, ());
-    /// let memory = Memory::new(&mut store, MemoryType::new(1, None))?;
+    /// let module = Module::new(&engine, r#"(module (memory (export "memory") 1))"#)?;
+    /// let memory = Instance::new(&mut store, &module, &[])?.get_memory(&mut store, "memory").unwrap();
     /// assert!(memory.grow(&mut store, 16).is_err());
-    /// let error = Memory::new(&mut store, MemoryType::new(1, None)).unwrap_err();
+    /// let error = Instance::new(&mut store, &module, &[]).unwrap_err();
     /// assert!(error.is::<PoolConcurrencyLimitError>());
     /// # Ok::<(), weir::Error>(())
     /// ```
