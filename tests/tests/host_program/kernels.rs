@@ -145,7 +145,7 @@ impl ResourceLimiter for Limits {
     }
 
     fn table_growing(&mut self, _: usize, desired: usize, _: Option<usize>) -> Result<bool> {
-        Ok(desired <= 5_000)
+        Ok(desired <= 10_000)
     }
 }
 
@@ -170,7 +170,7 @@ pub fn contracts_on_large_stacks(engine: &Engine) -> Result<()> {
     assert_eq!((ended.unwrap_err().downcast_ref::<Trap>(), store.get_fuel()?), (Some(&Trap::OutOfFuel), 0));
     store.set_fuel(1_000_000_000)?;
     let deep = instance.get_typed_func::<i32, i32>(&mut store, "deep")?;
-    assert_eq!(block_on(deep.call_async(&mut store, 5_000)).0?, 5_000);
+    assert_eq!(block_on(deep.call_async(&mut store, 500)).0?, 500);
     let error = block_on(deep.call_async(&mut store, 10_000_000)).0.unwrap_err();
     assert_eq!(error.downcast_ref::<Trap>(), Some(&Trap::StackOverflow));
     assert_eq!(block_on(validate.call_async(&mut store, (1, 1))).0?, 3);

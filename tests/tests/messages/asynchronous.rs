@@ -171,5 +171,16 @@ pub fn epochs(engine: &Engine, report: &mut Report) -> Result<()> {
     });
     engine.increment_epoch();
     report.result("an error after a yield", block_on(spin.call_async(&mut store, ())));
+    // A store that has no asynchronous part can be called, until its callback wants to yield.
+    let module = Module::new(engine, r#"(module (func (export "spin") (loop br 0)))"#)?;
+    let mut store = Store::new(engine, ());
+    store.set_epoch_deadline(1);
+    let spin = Instance::new(&mut store, &module, &[])?.get_typed_func::<(), ()>(&mut store, "spin")?;
+    store.epoch_deadline_callback(|_| Ok(UpdateDeadline::Yield(1)));
+    engine.increment_epoch();
+    report.result("a yield in a blocking call", spin.call(&mut store, ()));
+    store.epoch_deadline_callback(|_| Ok(UpdateDeadline::YieldCustom(1, Box::pin(std::future::ready(())))));
+    engine.increment_epoch();
+    report.result("another yield in a blocking call", spin.call(&mut store, ()));
     Ok(())
 }

@@ -3,6 +3,8 @@
 
 #[cfg(feature = "async")]
 use crate::records::credit::stop_overdrawn;
+#[cfg(feature = "async")]
+use crate::records::error::Error;
 use crate::records::failure::Failure;
 #[cfg(feature = "async")]
 use crate::records::fiber::{Interrupted, YieldNow, wait_for};
@@ -41,16 +43,34 @@ pub(crate) unsafe fn deadline_reached(store: *mut StoreRecord) -> Result<(), Fai
             UpdateDeadline::Interrupt => return Err(Failure::trap(Trap::Interrupt)),
             #[cfg(feature = "async")]
             UpdateDeadline::Yield(ticks) => {
+                check_fiber(store, "UpdateDeadline::Yield")?;
                 suspend(store, Box::pin(YieldNow::default()))?;
                 (*store).set_deadline(ticks);
             }
             #[cfg(feature = "async")]
             UpdateDeadline::YieldCustom(ticks, future) => {
+                check_fiber(store, "UpdateDeadline::YieldCustom")?;
                 suspend(store, future)?;
                 (*store).set_deadline(ticks);
             }
         }
         Ok(())
+    }
+}
+
+/// Checks that the guest can yield.
+///
+/// # Errors
+/// It cannot, because it was called synchronously.
+///
+/// # Safety
+/// The store is live.
+#[cfg(feature = "async")]
+unsafe fn check_fiber(store: *mut StoreRecord, answer: &str) -> Result<(), Failure> {
+    // SAFETY: the caller's promise.
+    match unsafe { (*store).fiber.is_null() } {
+        true => Err(Failure::Host(Error::msg(format!("cannot use `{answer}` without using an async wasm entrypoint")))),
+        false => Ok(()),
     }
 }
 
