@@ -145,11 +145,13 @@ fn read_locals(
 
 #[cold]
 fn unknown_opcode(byte: u8, offset: u32) -> InvalidModule {
-    let proposal = match byte {
-        0xE0..=0xE6 => "stack switching",
-        0xD3 | 0xFB => "garbage collection",
-        0xFE => "threads",
+    // With the name in wasmparser's message.
+    let (proposal, feature) = match byte {
+        0xE0..=0xE6 => ("stack switching", "stack switching"),
+        0xD3 | 0xFB => ("garbage collection", "gc"),
+        0xFE => ("threads", "threads"),
         _ => return InvalidModule::new(format!("illegal opcode: {byte:#x}"), offset.into()),
     };
-    InvalidModule::new(format!("proposal not supported: {proposal} (opcode {byte:#04x})"), offset.into())
+    let message = format!("proposal not supported: {proposal} (opcode {byte:#04x})");
+    InvalidModule::new(message, offset.into()).found_as(&format!("{feature} support is not enabled"))
 }

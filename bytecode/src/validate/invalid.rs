@@ -25,6 +25,11 @@ impl InvalidModule {
         InvalidModule { message: message.into(), offset: offset as usize, func: None, name: None, original: None }
     }
 
+    /// The error with this message of wasmparser's.
+    pub(super) fn found_as(self, original: &str) -> InvalidModule {
+        InvalidModule { original: Some(original.into()), ..self }
+    }
+
     /// The error in the body of a function.
     pub(crate) fn within(self, func: u32) -> InvalidModule {
         InvalidModule { func: Some(func), ..self }

@@ -191,6 +191,11 @@ pub fn arguments(engine: &Engine, report: &mut Report) -> Result<()> {
     let engines = Engine::default();
     let other = Module::new(&engines, "(module)")?;
     report.result("a module of another engine", Instance::new(&mut store, &other, &[]).map(drop));
+    let importing = Module::new(&engines, r#"(module (import "a" "b" (func)))"#)?;
+    let linker: Linker<()> = Linker::new(engine);
+    report.result("a module of another engine in a linker", linker.instantiate(&mut store, &importing).map(drop));
+    let linker: Linker<()> = Linker::new(&engines);
+    report.result("a store of another engine", linker.instantiate(&mut store, &other).map(drop));
     Ok(())
 }
 

@@ -84,7 +84,7 @@ pub fn no_proposals(config: &mut Config) {
     config.wasm_multi_memory(false).wasm_memory64(false).wasm_relaxed_simd(false).wasm_simd(false);
     config.wasm_tail_call(false).wasm_exceptions(false).wasm_multi_value(false);
     config.wasm_custom_page_sizes(false).wasm_wide_arithmetic(false);
-    config.wasm_function_references(false).wasm_gc(false).wasm_extended_const(false);
+    config.wasm_function_references(false).wasm_gc(false).wasm_extended_const(false).wasm_threads(false);
 }
 
 pub fn proposals(engine: &Engine, report: &mut Report) -> Result<()> {
@@ -101,6 +101,9 @@ pub fn proposals(engine: &Engine, report: &mut Report) -> Result<()> {
         ("typed references", "(module (type $f (func)) (func (param (ref $f))))"),
         ("constant expressions", "(module (global i32 (i32.add (i32.const 1) (i32.const 1))))"),
         ("structs", "(module (type (struct)))"),
+        ("instructions of structs", "(module (func (drop (ref.i31 (i32.const 0)))))"),
+        ("atomic instructions", "(module (memory 1) (func (drop (i32.atomic.load (i32.const 0)))))"),
+        ("shared memories", "(module (memory 1 1 shared))"),
     ] {
         report.result(name, Module::new(engine, text).map(drop));
     }

@@ -226,7 +226,7 @@ mod tests {
         assert_eq!(Hierarchy::find("", "memory"), None);
     }
 
-    /// A pod of Kubernetes on version 2, as its files were on a machine with systemd: the pod has the limit, not the container.
+    /// A pod of Kubernetes on version 2, in the kernel's format and with systemd's names: the pod has the limit, not the container.
     #[test]
     fn version_2() {
         let tree = Tree::new(

@@ -37,12 +37,12 @@ fn expected_type(module: &Module, import: &ModuleImport) -> ExternType {
     }
 }
 
-/// Checks that a module and a store belong to one engine.
+/// Checks that a module, and a store or a linker, belong to one engine.
 ///
 /// # Errors
 /// They belong to different engines.
-pub(crate) fn check_engine(store: &impl AsContext, module: &Module) -> Result<()> {
-    match Engine::same(store.as_context().engine(), module.engine()) {
+pub(crate) fn check_engine(engine: &Engine, module: &Module) -> Result<()> {
+    match Engine::same(engine, module.engine()) {
         true => Ok(()),
         false => Err(Error::msg("cross-`Engine` instantiation is not currently supported")),
     }

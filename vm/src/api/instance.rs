@@ -66,7 +66,7 @@ impl Instance {
     /// # Panics
     /// An import belongs to another store.
     pub(super) fn check_imports(store: &impl AsContext, module: &Module, imports: &[Extern]) -> Result<Vec<Import>> {
-        check_engine(store, module)?;
+        check_engine(store.as_context().engine(), module)?;
         let expected = module.bytecode().imports.len();
         if imports.len() != expected {
             return Err(Error::msg(format!("expected {expected} imports, found {}", imports.len())));

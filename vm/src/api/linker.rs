@@ -432,6 +432,7 @@ impl<T> Linker<T> {
     }
 
     fn resolve(&self, module: &Module) -> Result<InstancePre<T>> {
+        check_engine(&self.engine, module)?;
         let item = |import: &ModuleImport| match self.definition(&import.module, &import.name) {
             None => Err(unknown_import(module, import).into()),
             Some(Definition::Extern(item)) => Ok(Item::Extern(*item)),
@@ -544,7 +545,9 @@ impl<T> InstancePre<T> {
     where
         T: 'static,
     {
-        check_engine(store, &self.module)?;
+        if !Engine::same(store.as_context().engine(), self.module.engine()) {
+            return Err(Error::msg("cross-`Engine` usage is not supported"));
+        }
         (self.module.bytecode().imports.iter().zip(&self.imports))
             .map(|(import, item)| match item {
                 Item::Extern(item) => check_import(store, &self.module, import, *item),

@@ -82,6 +82,9 @@ impl WasmBacktrace {
 impl fmt::Display for WasmBacktrace {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("error while executing at wasm backtrace:")?;
+        if self.frames.is_empty() {
+            f.write_str("\n")?;
+        }
         for (i, frame) in self.frames.iter().enumerate() {
             write!(f, "\n  {i:>3}: {:#8x} - ", frame.pc)?;
             let symbols = frame.symbols();
