@@ -68,7 +68,7 @@
 //! On by default: `jit`: native code; without it no executable memory is ever created. `cranelift`: the second back
 //! end. `wat`: [`Module::new`] accepts the text format. `snapshot`: the type `Snapshot`. `coredump`: the type `WasmCoreDump`. `anyhow`: [`Error`] converts to and from the error
 //! of that crate. `async`: asynchronous and resumable calls. `demangle`: backtraces show names as in the source. `addr2line`: backtraces have source files and
-//! lines. `profiling`: `GuestProfiler`. `runtime`, `std`, `backtrace`, `call-hook`, `parallel-compilation`, `cache`, `pooling-allocator`, `gc`,
+//! lines. `profiling`: `GuestProfiler`. `backtrace`: `Error::backtrace`. `runtime`, `std`, `call-hook`, `parallel-compilation`, `cache`, `pooling-allocator`, `gc`,
 //! `gc-copying`, `gc-drc` and `gc-null`: names of wasmtime's features, which are empty, because their function is always there. That of `gc` is
 //! host values and exceptions, for which there is one collector; modules with structs and arrays are refused. Off by
 //! default: `regalloc2`: a second register allocator, to compare

@@ -5,6 +5,8 @@
 use std::any::Any;
 #[cfg(feature = "anyhow")]
 use std::any::TypeId;
+#[cfg(feature = "backtrace")]
+use std::backtrace::Backtrace;
 use std::convert::Infallible;
 use std::error::Error as StdError;
 use std::fmt;
@@ -37,6 +39,9 @@ struct Inner {
     cause: Box<dyn Part>,
     /// Innermost first.
     contexts: Vec<Box<dyn Part>>,
+    /// The stack of the embedder where the error was made, if the environment asks for it.
+    #[cfg(feature = "backtrace")]
+    backtrace: Backtrace,
 }
 
 /// A link of the chain: as an error to be shown, and as the value to be recovered.
@@ -340,7 +345,29 @@ impl Error {
     }
 
     fn of(cause: Box<dyn Part>) -> Error {
-        Error(Box::new(Inner { cause, contexts: Vec::new() }))
+        Error(Box::new(Inner {
+            cause,
+            contexts: Vec::new(),
+            #[cfg(feature = "backtrace")]
+            backtrace: Backtrace::capture(),
+        }))
+    }
+
+    /// Returns the stack of the embedder where the error was made. It is captured if the environment variables of
+    /// [`Backtrace::capture`] ask for it; unlike wasmtime's, `{:?}` does not show it. The guest's frames are in
+    /// [`WasmBacktrace`](crate::WasmBacktrace).
+    ///
+    /// ```
+    /// use std::backtrace::BacktraceStatus;
+    ///
+    /// let error = weir::Error::msg("an error");
+    /// if error.backtrace().status() == BacktraceStatus::Captured {
+    ///     println!("{}", error.backtrace());
+    /// }
+    /// ```
+    #[cfg(feature = "backtrace")]
+    pub fn backtrace(&self) -> &Backtrace {
+        &self.0.backtrace
     }
 
     /// Creates an error with a cause about which more is known than its text says.
@@ -393,7 +420,7 @@ impl Error {
 
     /// As [`Error::downcast_ref`], mutably.
     pub fn downcast_mut<E: fmt::Display + fmt::Debug + Send + Sync + 'static>(&mut self) -> Option<&mut E> {
-        let Inner { cause, contexts } = &mut *self.0;
+        let Inner { cause, contexts, .. } = &mut *self.0;
         contexts.iter_mut().rev().chain([cause]).find_map(|part| part.get_mut())
     }
 
@@ -541,7 +568,7 @@ impl From<Error> for Box<dyn StdError + Send> {
 #[cfg(feature = "anyhow")]
 impl From<Error> for anyhow::Error {
     fn from(error: Error) -> anyhow::Error {
-        let Inner { cause, contexts } = *error.0;
+        let Inner { cause, contexts, .. } = *error.0;
         contexts.into_iter().fold(cause.into_anyhow(None), |cause, context| context.into_anyhow(Some(cause)))
     }
 }
