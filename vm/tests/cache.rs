@@ -63,3 +63,15 @@ fn settings_are_returned() {
     assert!(error.to_string().contains("101 percent"), "{error}");
     assert!(CacheConfig::from_file(Some(Path::new("x"))).is_err() && CacheConfig::from_file(None).is_ok());
 }
+
+/// The error of a file that cannot be read is the same with a cache, in which the file is looked for first.
+#[test]
+fn files_that_cannot_be_read_have_one_error() {
+    let cache = Cache::new(CacheConfig::new().with_directory("/nowhere").clone()).unwrap();
+    for cache in [Some(cache), None] {
+        let engine = engine(Config::new().cache(cache)).unwrap();
+        let error = Module::from_file(&engine, "/nowhere/app.wasm").unwrap_err();
+        assert_eq!(error.to_string(), "failed to read from `/nowhere/app.wasm`");
+        assert_eq!(error.downcast_ref().map(std::io::Error::kind), Some(std::io::ErrorKind::NotFound));
+    }
+}

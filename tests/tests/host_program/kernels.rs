@@ -6,13 +6,13 @@ use std::any::Any;
 use wasmtime::error::Context;
 use wasmtime::*;
 
-/// The settings of a plug-in host: it interrupts, keeps core dumps, and says what is wasmtime's default, collected objects included.
+/// The settings of a plug-in host: epochs, fuel and core dumps are on, and some of wasmtime's defaults are set again.
 pub fn plug_in_settings(config: &mut Config) {
     config.epoch_interruption(true).debug_info(true).coredump_on_trap(true).profiler(ProfilingStrategy::None);
     config.wasm_tail_call(true).wasm_function_references(true).wasm_gc(true).wasm_threads(true).consume_fuel(true);
 }
 
-/// What is behind the plug-in's context: the host's own type, in a box of any.
+/// The data of the `externref` that a plug-in gets as its context: a value of the host's own type.
 type Inner = Box<dyn Any + Send + Sync>;
 
 /// The state of a plug-in: the memory that it may still have, and how often it was too slow.

@@ -1,8 +1,8 @@
 //! The guest's share of the container's memory.
 //!
-//! The container's limit holds for the whole process. The guest gets what is left when the engine, the module and its tables, which
-//! are measured, and the code that may still be compiled have theirs. Growth beyond that is refused, so that the program can handle
-//! it; without this, the kernel would kill the process.
+//! The container's limit holds for the whole process. The guest gets the limit less two amounts: the memory of the engine, the module
+//! and its tables, which is measured, and an allowance for code that may still be compiled. Growth beyond that is refused, so that the
+//! program can handle it; otherwise the kernel would kill the process.
 
 use crate::cgroup::{MemoryLimit, MemoryUse};
 use weir::ResourceLimiter;
@@ -57,13 +57,13 @@ impl Budget {
         Budget { limit, used, specified, code: 0, loaded: 0, guest: 0, refused: None }
     }
 
-    /// Measures what the process needs now that it has loaded a module with functions of so many bytes.
+    /// Measures the memory of the process after it has loaded a module whose functions have `code_bytes` bytes.
     pub fn module_is_loaded(&mut self, code_bytes: u64) {
         self.code = code_bytes.saturating_mul(PER_CODE_BYTE);
         self.loaded = self.used();
     }
 
-    /// Checks that the guest may have so many bytes.
+    /// Checks that the guest may have `wanted` bytes.
     ///
     /// # Errors
     /// The limit is lower.
@@ -84,7 +84,7 @@ impl Budget {
         self.used.as_ref().and_then(MemoryUse::read).unwrap_or_default()
     }
 
-    /// Decides on a growth by so many bytes.
+    /// Returns whether the guest may have `bytes` bytes more, and counts them if so.
     fn grows(&mut self, bytes: usize) -> bool {
         let Some(guest) = self.guest.checked_add(bytes) else { return false };
         match self.check(guest as u64) {

@@ -5,7 +5,7 @@ use crate::api::types::{ExportType, ExternType, FuncType, ImportType, TagType};
 use crate::records::body::Bodies;
 use crate::records::census::Counts;
 use crate::records::engine::Engine;
-use crate::records::error::{Context, Error, Result};
+use crate::records::error::{Error, Result};
 use crate::records::func_code::FuncCode;
 use crate::records::hints::ModuleHints;
 use crate::records::image::Images;
@@ -18,6 +18,7 @@ use crate::records::precompiled::shelf::Shelf;
 use crate::records::stats::Stats;
 use crate::records::symbols::Symbols;
 use crate::sys;
+use std::io;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, Weak};
@@ -81,7 +82,8 @@ impl Module {
             }
             Module::from_bytes(engine, binary(read_file(engine, path)?, Some(path))?)
         };
-        let module = load()?;
+        let unreadable = |error: Error| if error.is::<io::Error>() { error.context(unreadable(path)) } else { error };
+        let module = load().map_err(unreadable)?;
         module.record().symbols.set_file(path);
         Ok(module)
     }
@@ -298,11 +300,10 @@ fn refused(invalid: InvalidModule) -> Error {
 fn read_file(engine: &Engine, path: &Path) -> Result<Bytes> {
     // A saved profile names its module by a hash of all bytes.
     let all = engine.config().keep_profiles;
-    let read = sys::file::read(path, |len, read_at| {
+    Ok(sys::file::read(path, |len, read_at| {
         let ranges = if all { loading::all(len) } else { file::needed(len, read_at)? };
         Ok(loading::read(len, &ranges, false, read_at)?.0)
-    });
-    read.with_context(|| unreadable(path))
+    })?)
 }
 
 /// The context of an error of reading a module's file.

@@ -1,6 +1,8 @@
 //! Describes a memory access that was out of bounds.
 
 use crate::records::instance::InstanceRecord;
+use crate::records::memory::byte_len;
+use crate::sys::mapping::page_size;
 use std::fmt;
 use weir_bytecode::instrs::{Imm, Instrs};
 use weir_contract::Bounds;
@@ -98,9 +100,9 @@ impl Access {
     fn is_refused_by_pages(self, instance: &InstanceRecord, start: u64, len: u64) -> bool {
         let (ty, config) = (&instance.module.bytecode().memories[self.memory as usize], instance.module.engine().config());
         let Some(reach) = self.offset.checked_add(self.width) else { return false };
-        let bytes = |pages: u64| u64::try_from(u128::from(pages) << ty.page_size_log2).unwrap_or(u64::MAX);
+        let bytes = |pages: u64| byte_len(ty, pages).map_or(u64::MAX, |bytes| bytes as u64);
         let (min, max) = (bytes(ty.limits.min), ty.limits.max.map_or(if ty.memory64 { u64::MAX } else { 1 << 32 }, bytes));
-        let has_pages = config.signals_based_traps && config.guard_regions && ty.page_size_log2 >= HOST_PAGE_LOG2;
+        let has_pages = config.signals_based_traps && config.guard_regions && ty.page_size() as usize >= page_size();
         if reach > max || !has_pages {
             return false;
         }
@@ -117,9 +119,6 @@ impl Access {
         }
     }
 }
-
-/// The binary logarithm of the size of the host's pages.
-const HOST_PAGE_LOG2: u8 = 12;
 
 /// Describes the access of the instruction at `pc`, if page protection decides about it in wasmtime.
 ///
