@@ -1,7 +1,7 @@
 //! The name section. It is read when a name is first asked for, because most runs need none, and a module may have tens of
 //! thousands.
 
-use std::fmt;
+use std::fmt::{self, Write};
 use std::ops::Range;
 use std::sync::OnceLock;
 use wasmparser::{BinaryReader, Name, NameSectionReader};
@@ -89,9 +89,46 @@ fn text(bytes: &[u8], range: Range<usize>) -> Option<&str> {
     str::from_utf8(&bytes[range]).ok()
 }
 
+/// Shows a name of a module without what a terminal or a log could take for more than a name: control characters, line separators, and
+/// characters that change the direction of text are escaped as in Rust's strings.
+#[derive(Clone, Copy, Debug)]
+pub struct Plain<'n>(pub &'n str);
+
+impl fmt::Display for Plain<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        Escaping(f).write_str(self.0)
+    }
+}
+
+/// Writes text as [`Plain`] does.
+struct Escaping<W>(W);
+
+impl<W: fmt::Write> fmt::Write for Escaping<W> {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        let mut rest = text;
+        while let Some(at) = rest.find(is_escaped) {
+            let (before, from) = rest.split_at(at);
+            self.0.write_str(before)?;
+            let mut chars = from.chars();
+            if let Some(c) = chars.next() {
+                write!(self.0, "{}", c.escape_default())?;
+            }
+            rest = chars.as_str();
+        }
+        self.0.write_str(rest)
+    }
+}
+
+fn is_escaped(c: char) -> bool {
+    // The second line has the marks that embed, override and isolate directions.
+    c.is_control()
+        || matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{2028}' | '\u{2029}')
+}
+
 /// Shows the name of a function as its source has it: what compilers of Rust and C++ encode for the linker is decoded. Other names, and
-/// all without feature `demangle`, are shown as they are. An encoded name begins with `_Z`, `_R`, or these after another underscore; the
-/// libraries that decode names take some for encoded that do not, such as a function's name `t`, which encodes a type of C++.
+/// all without feature `demangle`, are not. An encoded name begins with `_Z`, `_R`, or these after another underscore; the
+/// libraries that decode names take some for encoded that do not, such as a function's name `t`, which encodes a type of C++. All are
+/// [plain](Plain).
 ///
 /// `{:#}` leaves out the hash at the end of Rust's names.
 #[derive(Clone, Copy, Debug)]
@@ -101,15 +138,15 @@ impl fmt::Display for Demangled<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         #[cfg(feature = "demangle")]
         if !["_Z", "__Z", "_R", "__R"].iter().any(|prefix| self.0.starts_with(prefix)) {
-            return f.write_str(self.0);
+            return Plain(self.0).fmt(f);
         } else if let Ok(name) = rustc_demangle::try_demangle(self.0) {
-            return fmt::Display::fmt(&name, f);
+            return if f.alternate() { write!(Escaping(f), "{name:#}") } else { write!(Escaping(f), "{name}") };
         } else if let Ok(symbol) = cpp_demangle::Symbol::new(self.0)
             && let Some(name) = written(&symbol)
         {
-            return f.write_str(&name);
+            return Plain(&name).fmt(f);
         }
-        f.write_str(self.0)
+        Plain(self.0).fmt(f)
     }
 }
 
@@ -162,6 +199,18 @@ mod tests {
             Demangled(&deep(2))
         );
         assert_eq!(Demangled(&deep(34)).to_string(), deep(34));
+    }
+
+    #[test]
+    fn names_cannot_move_a_cursor_or_begin_a_line() {
+        for (name, shown) in [
+            ("\u{1b}[2J\nweir: all is well", r"\u{1b}[2J\nweir: all is well"),
+            ("a\u{202e}b\u{2028}", r"a\u{202e}b\u{2028}"),
+            ("caf\u{e9} \u{4e2d}", "caf\u{e9} \u{4e2d}"),
+        ] {
+            assert_eq!((Plain(name).to_string(), Demangled(name).to_string()), (shown.to_string(), shown.to_string()));
+        }
+        assert_eq!(Demangled("_ZN1\u{7}3barE").to_string(), r"\u{7}::bar");
     }
 
     #[test]

@@ -2,9 +2,13 @@
 //! nesting by indentation.
 
 use crate::instrs::{BlockType, Imm, MemArg, Nesting};
+use crate::names::Plain;
 use crate::sidetable::{LocalSet, NO_REGION};
 use crate::{Instr, Instrs, Module, Opcode};
 use std::fmt::{self, Display, Formatter, Write};
+
+/// The most levels of nesting that are indented: with more, the text of deep nesting would be quadratic in the code.
+const MAX_INDENT: usize = 64;
 
 /// The instructions of function `func`, one a line; empty for an imported one.
 pub fn code(module: &Module, func: u32) -> impl Display + '_ {
@@ -19,7 +23,7 @@ pub fn side_table(module: &Module, func: u32) -> impl Display + '_ {
 fn write_code(f: &mut Formatter<'_>, module: &Module, func: u32) -> fmt::Result {
     write!(f, "func {func} {}", module.func_type(func))?;
     if let Some(name) = module.func_name(func) {
-        write!(f, " ;; {name}")?;
+        write!(f, " ;; {}", Plain(name))?;
     }
     f.write_char('\n')?;
     let Some(body) = module.body(func) else { return Ok(()) };
@@ -37,7 +41,7 @@ fn write_code(f: &mut Formatter<'_>, module: &Module, func: u32) -> fmt::Result 
             Nesting::End => (depth - 1, depth - 1),
         };
         depth = next;
-        writeln!(f, "{:#08x}  {:2$}{instr}", instr.pc, "", 2 * indent)?;
+        writeln!(f, "{:#08x}  {:2$}{instr}", instr.pc, "", 2 * indent.min(MAX_INDENT))?;
     }
     Ok(())
 }

@@ -12,10 +12,12 @@ use crate::types::ValType;
 use std::ops::Range;
 use wasmparser::{BinaryReader, FuncToValidate, FuncValidator, FuncValidatorAllocations, FunctionBody, ValidatorResources};
 
-/// Maximum number of locals of all functions of a module together. Each function may have 50,000, declared in a few
-/// bytes; without this limit a small file could cause any amount of memory to be allocated. Real modules have a
-/// hundredth of this.
-const MAX_LOCALS: usize = 10_000_000;
+/// Returns the maximum number of locals of all functions together, of a module with this many bytes. Each function may have 50,000,
+/// declared in a few bytes; without this limit a small file could cause any amount of memory to be allocated. Real modules have
+/// some 100,000.
+fn max_locals(bytes: usize) -> usize {
+    2_000_000 + 4 * bytes
+}
 
 /// The locals that a thread validates before it adds them to those of all threads.
 const LOCALS_PER_COUNT: usize = 100_000;
@@ -67,8 +69,9 @@ impl Worker {
         if self.uncounted_locals >= LOCALS_PER_COUNT {
             self.count(code);
         }
-        if self.counted_locals + self.uncounted_locals > MAX_LOCALS {
-            let message = format!("more than {MAX_LOCALS} locals in all functions together are not supported");
+        let max = max_locals(code.bytes.len());
+        if self.counted_locals + self.uncounted_locals > max {
+            let message = format!("more than {max} locals in all functions together are not supported");
             return Err(InvalidModule::new(message, range.start.into()).within(index));
         }
         let placed = self.builder.finish(code.unvalidated.options.work, &self.locals, &mut self.tables);

@@ -137,7 +137,7 @@ pub(crate) struct Run {
     /// Define the functions that the module imports and nothing exports
     #[arg(long, value_name = "HOW", help_heading = PROGRAM)]
     pub unknown_imports: Option<UnknownImports>,
-    /// Limit the total size of the program's memories
+    /// Limit the total size of the program's memories and tables
     #[arg(long, value_name = "SIZE", value_parser = units::size, help_heading = LIMITS)]
     pub max_memory: Option<usize>,
     /// Limit the stack of the program's calls. Default: 8M
@@ -364,7 +364,7 @@ pub(crate) struct Snapshot {
     /// Preopen this directory, as GUEST if given, for the initialiser
     #[arg(long = "dir", value_name = "HOST[::GUEST]")]
     pub dirs: Vec<OsString>,
-    /// Limit the total size of the module's memories
+    /// Limit the total size of the module's memories and tables
     #[arg(long, value_name = "SIZE", value_parser = units::size)]
     pub max_memory: Option<usize>,
     /// Stop the initialiser after this time, such as 5s or 100ms; a number alone is seconds

@@ -4,6 +4,7 @@ use crate::style;
 use std::error::Error as StdError;
 use std::io;
 use weir::{Error, InvalidModule, LinkError, MemoryFault, Trap, Unavailable, UnknownImportError, WasmBacktrace, WasmCoreDump};
+use weir_bytecode::names::Plain;
 use weir_wasi::{BrokenPipe, I32Exit};
 
 /// The result of a subcommand: the exit status of the process.
@@ -135,7 +136,7 @@ fn text(link: &(dyn StdError + 'static)) -> String {
     }
     match link.downcast_ref::<UnknownImportError>() {
         Some(import) => {
-            let (module, name) = (import.module(), import.name());
+            let (module, name) = (Plain(import.module()), Plain(import.name()));
             format!("unknown import `{module}::{name}`: expected {}, found nothing of that name", import.ty())
         }
         None => link.to_string(),

@@ -1,16 +1,20 @@
 //! `--max-memory` and `--timeout`.
 
 use crate::failure::Failure;
+use crate::style;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
-use weir::{Engine, Error, ResourceLimiter, Trap};
+use weir::{Engine, Error, ResourceLimiter, Store, Trap};
 
 /// The time that a program may continue after its time limit. Guest code stops at its next loop iteration or call; a
-/// blocking host function, such as a read of standard input, does not.
-const GRACE: Duration = Duration::from_millis(500);
+/// blocking host function, such as a read of standard input, does not, nor does the compiler.
+const GRACE: Duration = Duration::from_millis(100);
 
-/// Limits the total size of a store's memories.
+/// The bytes of an element of a table.
+const TABLE_ELEMENT: usize = 32;
+
+/// Limits the total size of a store's memories and tables, and of what the host holds for the guest.
 #[derive(Debug)]
 pub(crate) struct MemoryBudget {
     left: usize,
@@ -29,29 +33,60 @@ impl ResourceLimiter for MemoryBudget {
         if maximum.is_some_and(|maximum| desired > maximum) {
             return Ok(false);
         }
-        match self.left.checked_sub(desired.saturating_sub(current)) {
+        let left = self.left.checked_sub(desired.saturating_sub(current));
+        match left {
             Some(left) => self.left = left,
             None => self.exceeded = true,
         }
-        Ok(!self.exceeded)
+        Ok(left.is_some())
     }
 
-    fn table_growing(&mut self, _current: usize, _desired: usize, _maximum: Option<usize>) -> weir::Result<bool> {
-        Ok(true)
+    fn table_growing(&mut self, current: usize, desired: usize, maximum: Option<usize>) -> weir::Result<bool> {
+        let bytes = |elements: usize| elements.saturating_mul(TABLE_ELEMENT);
+        self.memory_growing(bytes(current), bytes(desired), maximum.map(bytes))
     }
 }
 
-/// Sets `expired` and interrupts the engine's guests after `limit`, and exits the process if they do not stop.
-pub(crate) fn interrupt_after(engine: Engine, limit: Duration, expired: Arc<AtomicBool>) {
+/// Whether the time limit is over.
+#[derive(Clone, Debug)]
+pub(crate) struct Expired {
+    is_over: Arc<AtomicBool>,
+    limit: Duration,
+}
+
+impl Expired {
+    /// Returns whether it is.
+    pub fn is_over(&self) -> bool {
+        self.is_over.load(Ordering::SeqCst)
+    }
+
+    /// Makes the store's guest end at the limit.
+    ///
+    /// # Errors
+    /// It is over already.
+    pub fn limit<T: 'static>(&self, store: &mut Store<T>) -> Result<(), Failure> {
+        store.set_epoch_deadline(1);
+        // The time may have ended before the deadline was set, relative to the epoch, which then began after that.
+        if self.is_over() { Err(out_of_time(Trap::Interrupt.into(), self.limit)) } else { Ok(()) }
+    }
+}
+
+/// Interrupts the engine's guests after `limit`, and exits the process if they do not stop. It begins before the module is opened, because
+/// loading it may take long, too.
+pub(crate) fn interrupt_after(engine: Engine, limit: Duration) -> Expired {
+    let expired = Expired { is_over: Arc::default(), limit };
+    let is_over = Arc::clone(&expired.is_over);
     std::thread::spawn(move || {
         std::thread::sleep(limit);
-        expired.store(true, Ordering::Relaxed);
+        is_over.store(true, Ordering::SeqCst);
         engine.increment_epoch();
         std::thread::sleep(GRACE);
         let failure = out_of_time(Trap::Interrupt.into(), limit);
-        eprintln!("{}", failure.message().unwrap_or_default());
+        // If standard error is closed, the message is lost.
+        let _ = style::message(&failure.message().unwrap_or_default());
         std::process::exit(failure.status().into());
     });
+    expired
 }
 
 /// Adds the time limit to the error of an interrupted program.

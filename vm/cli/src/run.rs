@@ -11,10 +11,9 @@ use std::fmt::Write as _;
 use std::io::Write;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
-use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 use weir::{Engine, ExternType, Instance, Linker, Module, ProfilingStrategy, Store, Trap, Val};
+use weir_bytecode::names::Plain;
 use weir_wasi::{I32Exit, WasiCtx};
 
 /// The guest's native stack, as large as a native program's default, unless `--max-stack` has another size.
@@ -118,6 +117,7 @@ fn run_module(args: &Run, engine: Engine, events: Events, started: Instant) -> D
         // Dropping an engine waits for its compiler threads; a program that has finished need not wait.
         std::mem::forget(engine.clone());
     }
+    let expired = args.code.timeout.map(|limit| limits::interrupt_after(engine.clone(), limit));
     let (path, guest_args) = args.module_and_args.split_first().ok_or_else(|| Failure::Usage("no module".into()))?;
     let module = load::program(&engine, path, args.allow_precompiled)?;
     if args.verbose {
@@ -138,10 +138,8 @@ fn run_module(args: &Run, engine: Engine, events: Events, started: Instant) -> D
     if let Some(fuel) = args.code.engine.fuel.or(by_fuel.then_some(u64::MAX)) {
         store.set_fuel(fuel).map_err(Failure::Module)?;
     }
-    let expired = Arc::<AtomicBool>::default();
-    if let Some(limit) = args.code.timeout {
-        store.set_epoch_deadline(1);
-        limits::interrupt_after(engine, limit, expired.clone());
+    if let Some(expired) = &expired {
+        expired.limit(&mut store)?;
     }
     if let Some(profiling) = &profiling {
         profiling.attach(&mut store, expired)?;
@@ -265,7 +263,7 @@ const NAMES_LISTED: usize = 12;
 /// Creates the error for a missing function; it lists functions that exist.
 fn no_function(module: &Module, name: &str) -> Failure {
     let functions = module.exports().filter(|export| matches!(export.ty(), ExternType::Func(_)));
-    let mut names: Vec<String> = functions.map(|export| format!("`{}`", export.name())).collect();
+    let mut names: Vec<String> = functions.map(|export| format!("`{}`", Plain(export.name()))).collect();
     let more = names.len().saturating_sub(NAMES_LISTED);
     names.truncate(NAMES_LISTED);
     let mut list = names.join(", ");

@@ -6,7 +6,6 @@ use crate::limits::MemoryBudget;
 use crate::run::{GUEST_STACK, HOST_STACK, Host, VALUE_STACK, of_instantiation};
 use crate::{limits, load, output, progress, wasi_context};
 use std::io::{self, Write};
-use std::sync::Arc;
 use weir::error::Context;
 use weir::{Engine, Linker, Module, SnapshotError, Store};
 use weir_wasi::{I32Exit, Nondeterminism};
@@ -22,6 +21,7 @@ fn run(args: &Snapshot) -> Done {
     let mut config = args.engine.config();
     config.epoch_interruption(args.timeout.is_some()).max_wasm_stack(GUEST_STACK).value_stack_size(VALUE_STACK);
     let engine = Engine::new(&config).map_err(Failure::of_engine)?;
+    let expired = args.timeout.map(|limit| limits::interrupt_after(engine.clone(), limit));
     let path = args.module.display();
     // All of it, also the debugging information that a run reads only for a backtrace.
     let bytes = load::bytes(&args.module)?;
@@ -41,9 +41,8 @@ fn run(args: &Snapshot) -> Done {
     if let Some(fuel) = args.engine.fuel {
         store.set_fuel(fuel).map_err(Failure::Module)?;
     }
-    if let Some(limit) = args.timeout {
-        store.set_epoch_deadline(1);
-        limits::interrupt_after(engine, limit, Arc::default());
+    if let Some(expired) = expired {
+        expired.limit(&mut store)?;
     }
 
     let what = || Some(format!("initialising {path}"));

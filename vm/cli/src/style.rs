@@ -3,9 +3,13 @@
 use anstream::{AutoStream, ColorChoice};
 use clap::builder::styling::{AnsiColor, Style};
 use std::io::{self, Write};
+use weir_bytecode::names::Plain;
 
-/// Prints a message on standard error. The program's name, and that it is a trap, stand out.
+/// Prints a message on standard error. The program's name, and that it is a trap, stand out. What a terminal would take for commands is
+/// escaped: messages quote names of modules.
 pub(crate) fn message(message: &str) -> io::Result<()> {
+    let lines: Vec<String> = message.split('\n').map(|line| Plain(line).to_string()).collect();
+    let message = lines.join("\n");
     const LOUD: Style = AnsiColor::Red.on_default().bold();
     let mut out = io::stderr().lock();
     let loud = ["weir: trap:", "weir:"].into_iter().find(|start| message.starts_with(start));

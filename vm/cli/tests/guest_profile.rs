@@ -284,7 +284,7 @@ fn names_are_only_names() {
 
     let file = assert_is_firefox_profile(&fs::read_to_string(&json).unwrap());
     let strings = file["threads"][0]["stringArray"].as_array().unwrap();
-    let expected = ["</script><img src=x onerror=alert(3)>", "\",\"\\{{data}}\u{1b}[2J'&\u{2028}", "<!--<script>"];
+    let expected = ["</script><img src=x onerror=alert(3)>", "\",\"\\{{data}}\\u{1b}[2J'&\\u{2028}", "<!--<script>"];
     assert!(expected.iter().all(|name| strings.iter().any(|string| string == name)), "{strings:?}");
 
     for page in [&html, &page] {

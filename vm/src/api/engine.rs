@@ -8,7 +8,6 @@ use crate::records::error::Result;
 use crate::records::memory::Reservations;
 use crate::records::pooling::Quota;
 use crate::records::quiescence::Domain;
-use crate::records::signatures::Signatures;
 use crate::records::stack::Stacks;
 use crate::records::stats::Stats;
 use std::sync::Arc;
@@ -35,7 +34,7 @@ impl Engine {
         Ok(Engine::of(EngineRecord {
             config: config.clone(),
             loop_kind: config.loop_kind(),
-            signatures: Signatures::default(),
+            signatures: Arc::default(),
             epoch: AtomicU64::new(0),
             stacks: Stacks::default(),
             #[cfg(feature = "async")]

@@ -5,6 +5,7 @@ pub use crate::records::error::{Chain, Context, Error, Result, ToWasmtimeResult}
 pub use crate::{bail, ensure, format_err};
 
 use crate::api::types::ExternType;
+use weir_bytecode::names::Plain;
 
 /// Returns `Ok(value)` with the error type [`Error`], where nothing else says what it is.
 ///
@@ -22,7 +23,7 @@ pub fn Ok<T>(value: T) -> Result<T> {
 #[non_exhaustive]
 pub enum LinkError {
     /// The given item has another type.
-    #[error("incompatible import type for `{module}::{name}`")]
+    #[error("incompatible import type for `{}::{}`", Plain(.module), Plain(.name))]
     Incompatible {
         /// Module name of the import.
         module: String,
@@ -37,7 +38,7 @@ pub enum LinkError {
 
 /// A [`Linker`](crate::Linker) could not instantiate a module because it has no definition for an import.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
-#[error("unknown import: `{module}::{name}` has not been defined")]
+#[error("unknown import: `{}::{}` has not been defined", Plain(.module), Plain(.name))]
 pub struct UnknownImportError {
     module: String,
     name: String,

@@ -24,6 +24,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, Weak};
 use std::time::Instant;
 use weir_bytecode::module::{Body, ExternIndex, ExternType as IndexedType};
+use weir_bytecode::names::Plain;
 use weir_bytecode::validate::{self, InvalidModule};
 use weir_bytecode::{Bytes, Module as Bytecode, file};
 use weir_contract::{FuncRef, Layout};
@@ -290,7 +291,7 @@ impl Module {
 fn refused(invalid: InvalidModule) -> Error {
     let Some(func) = invalid.func_index() else { return Error::new(invalid).context("failed to parse WebAssembly module") };
     let text = format!("Invalid input WebAssembly code at offset {}: {}", invalid.offset, invalid.original());
-    let name = invalid.func_name().map_or_else(String::new, |name| format!("::{name}"));
+    let name = invalid.func_name().map_or_else(String::new, |name| format!("::{}", Plain(name)));
     Error::worded(invalid, text)
         .context("WebAssembly translation error")
         .context(format!("failed to compile: wasm[0]::function[{func}]{name}"))

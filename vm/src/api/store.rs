@@ -409,6 +409,17 @@ impl<'a, T: 'static> StoreContextMut<'a, T> {
         unsafe { (*self.record.as_ptr()).on_deadline = None };
     }
 
+    /// Asks the store's limiter whether memory that the host holds for the guest may grow from `current` to `desired` bytes. To the limiter, it
+    /// is one more memory, without a maximum. `true` without a limiter. An asynchronous limiter must answer at once.
+    ///
+    /// # Errors
+    /// Those of the limiter.
+    pub fn host_memory_growing(&mut self, current: usize, desired: usize) -> Result<bool> {
+        // SAFETY: the store is borrowed.
+        let asked = unsafe { StoreRecord::asked(self.record.as_ptr(), std::ptr::null_mut()) };
+        asked.map_or(Ok(true), |mut asked| asked.memory_growing_at_once(current, desired))
+    }
+
     pub(crate) fn into_data_mut(self) -> &'a mut T {
         // SAFETY: the data is a `T`, and the store is borrowed for `'a`.
         unsafe { &mut *(*self.record.as_ptr()).data.cast::<T>() }

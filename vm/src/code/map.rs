@@ -51,6 +51,9 @@ pub enum CodeError {
     /// The engine's budget is used up.
     #[error("the engine's code memory is full")]
     Full,
+    /// The module's functions have too many different signatures.
+    #[error("its functions have signatures of too many shapes")]
+    Shapes,
 }
 
 /// A function's entry cell.

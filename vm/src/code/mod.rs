@@ -21,7 +21,8 @@ use crate::sys::lock::{Guard, Lock, Rank};
 use crossings::COUNTING_ENTRY;
 use info::{Calls, CodeInfo, ModuleKey};
 use map::CodeArena;
-use std::collections::HashMap;
+use std::collections::hash_map::Entry::{Occupied, Vacant};
+use std::collections::{HashMap, HashSet};
 use std::ops::ControlFlow;
 use std::ptr::{self, NonNull};
 use std::sync::Arc;
@@ -46,12 +47,36 @@ pub(crate) struct CodeSpace {
     common: stubs::Common,
     /// The target of the `helpers` pointers in this engine's contexts.
     helpers: Box<[HelperAddress; Helper::COUNT]>,
-    shapes: Lock<HashMap<Shape, Stubs>>,
+    shapes: Lock<HashMap<Arc<Shape>, Shaped>>,
     /// The counts of crossings, if they are counted, and the stub that counts.
     crossings: Option<(Box<Crossings>, NonNull<u8>)>,
     /// Bytes of retired code that were freed while its module lived.
     freed: AtomicU64,
 }
+
+/// The stubs of a shape.
+#[derive(Debug)]
+struct Shaped {
+    stubs: Stubs,
+    /// The code of all of them.
+    code: NonNull<u8>,
+    len: usize,
+    /// The number of modules with functions of this shape, and one for the host. Without any, the stubs are freed.
+    users: usize,
+    is_of_host: bool,
+}
+
+/// The stubs for a module's functions.
+#[derive(Debug)]
+struct ModuleStubs {
+    /// Those of each type that one of the functions has.
+    by_type: Box<[Option<Stubs>]>,
+    /// The shapes of these types.
+    shapes: Box<[Arc<Shape>]>,
+}
+
+/// The most shapes of a module's functions. Each takes about two kilobytes for its stubs. Real modules have some hundred.
+const MAX_SHAPES: usize = 4096;
 
 /// Code that has been removed from its module. The owner of this value frees it.
 #[derive(Debug)]
@@ -152,19 +177,82 @@ impl CodeSpace {
         &self.helpers
     }
 
-    /// Returns the stubs for functions of type `ty`, generated at the first request.
+    /// Returns the stubs for functions of type `ty` that the host provides or calls. They stay as long as the engine.
     ///
     /// # Errors
     /// [`CodeError::Full`].
     pub fn stubs(&self, ty: &FuncType) -> Result<Stubs, CodeError> {
-        let shape = Shape::of(ty);
         let mut shapes = self.shapes.lock();
-        if let Some(&stubs) = shapes.get(&shape) {
-            return Ok(stubs);
+        let shaped = self.shaped(&mut shapes, Arc::new(Shape::of(ty)))?;
+        shaped.users += usize::from(!std::mem::replace(&mut shaped.is_of_host, true));
+        Ok(shaped.stubs)
+    }
+
+    /// Returns the stubs of a shape, generated at the first request.
+    fn shaped<'s>(&self, shapes: &'s mut HashMap<Arc<Shape>, Shaped>, shape: Arc<Shape>) -> Result<&'s mut Shaped, CodeError> {
+        match shapes.entry(shape) {
+            Occupied(shaped) => Ok(shaped.into_mut()),
+            Vacant(place) => {
+                let (stubs, code, len) = stubs::generate(&self.arena, self.hooks, self.common, place.key())?;
+                Ok(place.insert(Shaped { stubs, code, len, users: 0, is_of_host: false }))
+            }
         }
-        let stubs = stubs::generate(&self.arena, self.hooks, self.common, &shape)?;
-        shapes.insert(shape, stubs);
-        Ok(stubs)
+    }
+
+    /// Adds a module to the users of the stubs for its functions. The use is to be [ended](Self::release).
+    fn acquire(&self, module: &Module) -> Result<ModuleStubs, CodeError> {
+        let mut by_type: Box<[Option<Stubs>]> = vec![None; module.types.len()].into();
+        let mut used = HashSet::new();
+        let mut shapes = self.shapes.lock();
+        let mut made = Ok(());
+        for &ty in &module.funcs[module.imported_funcs as usize..] {
+            if by_type[ty as usize].is_some() {
+                continue;
+            }
+            let shape = Arc::new(Shape::of(&module.types[ty as usize]));
+            if used.len() == MAX_SHAPES && !used.contains(&shape) {
+                made = Err(CodeError::Shapes);
+                break;
+            }
+            match self.shaped(&mut shapes, shape.clone()) {
+                Ok(shaped) => {
+                    by_type[ty as usize] = Some(shaped.stubs);
+                    shaped.users += usize::from(used.insert(shape));
+                }
+                Err(error) => {
+                    made = Err(error);
+                    break;
+                }
+            }
+        }
+        drop(shapes);
+        let stubs = ModuleStubs { by_type, shapes: used.into_iter().collect() };
+        match made {
+            Ok(()) => Ok(stubs),
+            Err(error) => {
+                // SAFETY: none of the stubs was given to anyone by this call.
+                unsafe { self.release(&stubs) };
+                Err(error)
+            }
+        }
+    }
+
+    /// Ends the use of the stubs by a module.
+    ///
+    /// # Safety
+    /// Nothing runs in the stubs or refers to them on behalf of the module. It is called once.
+    unsafe fn release(&self, used: &ModuleStubs) {
+        let mut shapes = self.shapes.lock();
+        for shape in &used.shapes {
+            let Some(shaped) = shapes.get_mut(shape) else { continue };
+            shaped.users -= 1;
+            if shaped.users == 0
+                && let Some(Shaped { code, len, .. }) = shapes.remove(shape)
+            {
+                // SAFETY: no module uses them, by the promises of all callers, nor the host.
+                unsafe { self.arena.free(code, len) };
+            }
+        }
     }
 
     /// Returns the first byte of a stripe of counters: [`weir_contract::InstanceCtx::counters`].
@@ -197,23 +285,35 @@ impl CodeSpace {
     /// functions, mostly for first touches of pages.
     ///
     /// # Errors
-    /// [`CodeError::Full`].
+    /// [`CodeError::Full`], [`CodeError::Shapes`].
     pub fn add_module(self: &Arc<Self>, key: ModuleKey, module: &Module, sig_ids: &[u32]) -> Result<ModuleCode, CodeError> {
-        let count = module.bodies.len();
-        let mut by_type: Vec<Option<Stubs>> = vec![None; module.types.len()];
-        for &ty in &module.funcs[module.imported_funcs as usize..] {
-            if by_type[ty as usize].is_none() {
-                by_type[ty as usize] = Some(self.stubs(&module.types[ty as usize])?);
-            }
-        }
+        let by_shape = self.acquire(module)?;
+        self.add_functions(key, module, sig_ids, by_shape).map_err(|(error, by_shape)| {
+            // SAFETY: nothing was made that refers to the stubs.
+            unsafe { self.release(&by_shape) };
+            error
+        })
+    }
 
-        let cells = self.arena.alloc_cells(count)?;
+    /// Makes cells, entry stubs and thunks of functions with these stubs, which it returns if it cannot.
+    fn add_functions(
+        self: &Arc<Self>,
+        key: ModuleKey,
+        module: &Module,
+        sig_ids: &[u32],
+        by_shape: ModuleStubs,
+    ) -> Result<ModuleCode, (CodeError, ModuleStubs)> {
+        let count = module.bodies.len();
+        let cells = match self.arena.alloc_cells(count) {
+            Ok(cells) => cells,
+            Err(error) => return Err((error, by_shape)),
+        };
         let Some(ticks) = self.arena.alloc_counters(TICKS * count) else {
             // SAFETY: nothing refers to them.
             unsafe { self.arena.free_cells(cells, count) };
-            return Err(CodeError::Full);
+            return Err((CodeError::Full, by_shape));
         };
-        let of_type = |func: u32| by_type[module.funcs[func as usize] as usize].expect("made above");
+        let of_type = |func: u32| by_shape.by_type[module.funcs[func as usize] as usize].expect("made above");
         let scale = self.hooks.assembly.map_or(1, |assembly| assembly.scale);
         let stubs = self.arena.publish(count * FUNC_STUBS, STUB, |bytes, address| {
             for (i, bytes) in bytes.chunks_exact_mut(FUNC_STUBS).enumerate() {
@@ -230,7 +330,7 @@ impl CodeSpace {
             Err(error) => {
                 // SAFETY: nothing refers to them.
                 unsafe { self.arena.free_cells(cells, count) };
-                return Err(error);
+                return Err((error, by_shape));
             }
         };
         let code = ModuleCode {
@@ -242,6 +342,7 @@ impl CodeSpace {
             cells,
             ticks,
             stubs,
+            by_shape,
             installed: Lock::new(Rank::Installed, HashMap::new()),
             freed: Arc::default(),
         };
@@ -364,6 +465,7 @@ pub(crate) struct ModuleCode {
     /// [`TICKS`] for each function.
     ticks: CounterMemory,
     stubs: NonNull<u8>,
+    by_shape: ModuleStubs,
     /// Published functions by address of their code.
     installed: Lock<HashMap<usize, Installed>>,
     /// Bytes of its retired code that were freed. The address of this counter identifies the module to [`RetiredCode`].
@@ -562,6 +664,11 @@ impl ModuleCode {
         Some(RetiredCode { code, freed: self.freed.clone() })
     }
 
+    /// Returns the stubs for functions with the type of this index, which a function of the module has.
+    pub fn stubs_of_type(&self, ty: u32) -> &Stubs {
+        self.by_shape.by_type[ty as usize].as_ref().expect("the type of a function")
+    }
+
     fn stub(&self, func: u32, offset: usize) -> *const u8 {
         // SAFETY: `index` is below the number of stubs.
         unsafe { self.stubs.add(self.index(func) * FUNC_STUBS + offset).as_ptr() }
@@ -586,6 +693,7 @@ impl Drop for ModuleCode {
         unsafe {
             arena.free(self.stubs, self.count * FUNC_STUBS);
             arena.free_cells(self.cells, self.count);
+            self.space.release(&self.by_shape);
         }
     }
 }

@@ -126,7 +126,7 @@ pub(crate) struct Assembly {
     pub scale: u32,
 }
 
-/// The stubs of a shape. They live as long as their engine.
+/// The stubs of a shape. They live as long as a module that has functions of the shape, or as their engine if the host uses them.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Stubs {
     /// Rust → native. Before it lie the addresses of two stubs for the interpreter's assembly, for frames with slots of two words and
@@ -433,7 +433,12 @@ fn jump_back(asm: &mut Asm, target: AssemblyOffset) {
 }
 
 /// Generates the stubs of `shape`.
-pub(super) fn generate(arena: &CodeArena, hooks: Hooks, common: Common, shape: &Shape) -> Result<Stubs, CodeError> {
+pub(super) fn generate(
+    arena: &CodeArena,
+    hooks: Hooks,
+    common: Common,
+    shape: &Shape,
+) -> Result<(Stubs, NonNull<u8>, usize), CodeError> {
     let mut asm = Asm::new(0);
 
     // The addresses of the stubs that follow, which are known when the code is placed.
@@ -478,12 +483,14 @@ pub(super) fn generate(arena: &CodeArena, hooks: Hooks, common: Common, shape: &
     load(&mut asm, &shape.params, shape.params.words, &INT_ARG_REGS, R10, R11);
     dynasm!(asm; .arch x64; jmp rax);
 
+    let len = asm.offset().0;
     let code = publish(arena, asm, &interpreter_calls)?;
     // SAFETY: the code at these offsets obeys the convention of `Enter`.
     let [enter, enter_osr] =
         [enter, enter_osr].map(|offset| unsafe { std::mem::transmute::<*mut u8, Enter>(at(code, offset).as_ptr()) });
     let [to_rust, host, reenter, resume] = [to_rust, host, reenter, resume].map(|offset| at(code, offset));
-    Ok(Stubs { enter, enter_osr, to_rust, scaled: entered_assembly(hooks, shape).is_some(), host, reenter, resume })
+    let stubs = Stubs { enter, enter_osr, to_rust, scaled: entered_assembly(hooks, shape).is_some(), host, reenter, resume };
+    Ok((stubs, code, len))
 }
 
 // An `enter` stub pushes and pops the fields of a boundary from the last to the first.

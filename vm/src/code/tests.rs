@@ -606,6 +606,42 @@ fn stubs_of_large_signatures_are_small() {
     }
 }
 
+/// Any number of modules, each with signatures of other shapes, takes the memory of one.
+#[test]
+fn stubs_go_with_the_last_module_that_uses_them() {
+    const SHAPES: usize = 100;
+    let space = CodeSpace::new(HOOKS, &[std::ptr::null(); Helper::COUNT], true, 1 << 20, false).unwrap();
+    let shape = |shape: usize| {
+        let value = |i: usize| if shape >> i & 1 == 0 { ValType::I64 } else { ValType::F64 };
+        func_type(&(0..14).map(value).collect::<Vec<_>>(), &[])
+    };
+    let of = |first: usize| module((first..first + SHAPES).map(shape).collect(), (0..SHAPES as u32).collect(), 0);
+    let host = space.stubs(&shape(7)).unwrap().host;
+    let kept = space.add_module(1, &of(0), &[]).unwrap();
+    let enter = kept.stubs_of_type(50).enter;
+    for i in 0..100 {
+        // Half of the shapes are those of the module before.
+        let other = space.add_module(2, &of(50 + i * SHAPES / 2), &[]).unwrap();
+        assert!(i > 0 || std::ptr::fn_addr_eq(other.stubs_of_type(0).enter, enter), "shared");
+    }
+    drop(kept);
+    assert_eq!(space.shapes.lock().len(), 1, "that of the host");
+    assert_eq!(space.stubs(&shape(7)).unwrap().host, host);
+}
+
+#[test]
+fn a_module_of_too_many_shapes_is_refused() {
+    let space = CodeSpace::new(HOOKS, &[std::ptr::null(); Helper::COUNT], true, usize::MAX, false).unwrap();
+    let ty = |shape: usize| {
+        let value = |i: usize| if shape >> i & 1 == 0 { ValType::I64 } else { ValType::F64 };
+        func_type(&(0..13).map(value).collect::<Vec<_>>(), &[])
+    };
+    let of = |count: usize| module((0..count).map(ty).collect(), (0..count as u32).collect(), 0);
+    assert!(matches!(space.add_module(1, &of(MAX_SHAPES + 1), &[]), Err(CodeError::Shapes)));
+    assert_eq!(space.shapes.lock().len(), 0);
+    assert!(space.add_module(1, &of(MAX_SHAPES), &[]).is_ok());
+}
+
 #[test]
 fn a_dropped_module_gives_its_memory_back() {
     let space = space();

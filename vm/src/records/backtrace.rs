@@ -6,7 +6,7 @@ use crate::records::symbols::FrameSymbol;
 use std::error::Error as StdError;
 use std::fmt;
 use std::sync::OnceLock;
-use weir_bytecode::names::Demangled;
+use weir_bytecode::names::{Demangled, Plain};
 
 /// The guest functions that were active when an error occurred, innermost first.
 ///
@@ -175,7 +175,7 @@ impl FrameInfo {
 /// export, or else the index.
 impl fmt::Display for FrameInfo {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let module = self.module.name().unwrap_or("<unknown>");
+        let module = Plain(self.module.name().unwrap_or("<unknown>"));
         match self.func_name().or_else(|| self.module.bytecode().export_of(self.func)) {
             Some(name) => write!(f, "{module}!{:#}", Demangled(name))?,
             None => write!(f, "{module}!<wasm function {}>", self.func)?,
@@ -185,6 +185,8 @@ impl fmt::Display for FrameInfo {
         let symbols = self.symbols();
         for (i, symbol) in symbols.iter().enumerate() {
             let Some(place) = symbol.place() else { continue };
+            let place = place.to_string();
+            let place = Plain(&place);
             match symbol.name().filter(|_| i + 1 < symbols.len()) {
                 Some(name) => write!(f, "\n         {place} in {:#}", Demangled(name))?,
                 None => write!(f, "\n         {place}")?,

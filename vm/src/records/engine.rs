@@ -28,7 +28,7 @@ pub(crate) struct EngineRecord {
     pub config: Config,
     /// The variant of the interpreter's loop, which each activation of the interpreter reads.
     pub loop_kind: LoopKind,
-    pub signatures: Signatures,
+    pub signatures: Arc<Signatures>,
     pub epoch: AtomicU64,
     /// Value stacks of dropped stores, for new ones.
     pub stacks: Stacks,

@@ -11,6 +11,7 @@ use crate::records::kept_profile::KeptProfile;
 use crate::records::precompiled::cache::Cached;
 use crate::records::precompiled::format::Grade;
 use crate::records::precompiled::shelf::Shelf;
+use crate::records::signatures::Interned;
 use crate::records::stats::{Fallback, Stats};
 use crate::records::symbols::{FrameSymbol, Symbols};
 use std::any::Any;
@@ -83,7 +84,7 @@ pub(crate) struct ModuleRecord {
     pub bytecode: Bytecode,
     pub layout: Layout,
     /// Engine-wide signature identity of each type of the module.
-    pub sig_ids: Box<[u32]>,
+    pub sig_ids: Interned,
     /// One per function defined in the module, in order.
     pub code: Box<[FuncCode]>,
     /// The functions in `code`, as the interpreter sees them. They point into `bytecode` and `code`.

@@ -1,47 +1,136 @@
 //! Engine-wide identities of function types: two functions have equal types if and only if their identities are equal.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::ops::Deref;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use weir_bytecode::FuncType;
 use weir_bytecode::types::{HeapType, RefType, TableType, ValType};
 
-/// The registry. It grows by one entry for each distinct type that a module of the engine names, and never shrinks.
+/// The registry: the types that modules of the engine name, or that the host has named. A type of modules is removed with the last of these,
+/// and its identity is given to another type. So a number is an identity only as long as something that names the type lives: a module, or
+/// an instance, function or table, in whose store the module's instance lives.
 #[derive(Debug, Default)]
 pub(crate) struct Signatures(Mutex<Registry>);
+
+/// The identities of a module's types. They mean the types as long as this lives. It derefs to a slice.
+#[derive(Debug)]
+pub(crate) struct Interned {
+    ids: Box<[u32]>,
+    signatures: Arc<Signatures>,
+}
 
 #[derive(Debug, Default)]
 struct Registry {
     ids: HashMap<Arc<FuncType>, u32>,
-    types: Vec<Arc<FuncType>>,
+    /// By identity; `None` where that is free.
+    types: Vec<Option<Entry>>,
+    free: Vec<u32>,
 }
 
-impl Signatures {
-    /// Returns the identity of a type that refers to no other type by module index, but may refer to types by their
-    /// identities.
-    pub fn intern(&self, ty: &FuncType) -> u32 {
-        let mut registry = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(&id) = registry.ids.get(ty) {
+#[derive(Debug)]
+struct Entry {
+    ty: Arc<FuncType>,
+    /// The number of its uses by modules, by the host, and by other types that refer to it.
+    users: usize,
+}
+
+impl Registry {
+    /// Returns the identity of a type that refers to no other type by module index, and counts a use of it.
+    fn acquire(&mut self, ty: FuncType) -> u32 {
+        if let Some(&id) = self.ids.get(&ty) {
+            self.entry(id).users += 1;
             return id;
         }
-        let id = registry.types.len() as u32;
-        let ty = Arc::new(ty.clone());
-        registry.types.push(ty.clone());
-        registry.ids.insert(ty, id);
+        for id in referred(&ty) {
+            self.entry(id).users += 1;
+        }
+        let id = self.free.pop().unwrap_or_else(|| {
+            self.types.push(None);
+            self.types.len() as u32 - 1
+        });
+        let ty = Arc::new(ty);
+        self.ids.insert(ty.clone(), id);
+        self.types[id as usize] = Some(Entry { ty, users: 1 });
         id
     }
 
-    /// Returns the identities of a module's types, which may refer to earlier ones by index.
-    pub fn intern_all(&self, types: &[FuncType]) -> Box<[u32]> {
-        let mut ids = Vec::with_capacity(types.len());
-        for ty in types {
-            ids.push(self.intern(&canonical(ty, &ids)));
+    /// Ends a use of a type. Types refer to earlier ones only, of which a chain may be long.
+    fn release(&mut self, id: u32) {
+        let mut unused = vec![id];
+        while let Some(id) = unused.pop() {
+            let entry = self.entry(id);
+            entry.users -= 1;
+            if entry.users == 0 {
+                let ty = entry.ty.clone();
+                self.types[id as usize] = None;
+                self.ids.remove(&ty);
+                self.free.push(id);
+                unused.extend(referred(&ty));
+            }
         }
-        ids.into()
+    }
+
+    fn entry(&mut self, id: u32) -> &mut Entry {
+        self.types[id as usize].as_mut().expect("the type is in use")
+    }
+}
+
+/// The identities of the types to which a type refers.
+fn referred(ty: &FuncType) -> impl Iterator<Item = u32> + '_ {
+    ty.params.iter().chain(&ty.results).filter_map(|ty| match ty {
+        ValType::Ref(RefType { heap: HeapType::Concrete(id), .. }) => Some(*id),
+        ValType::Ref(_) | ValType::I32 | ValType::I64 | ValType::F32 | ValType::F64 | ValType::V128 => None,
+    })
+}
+
+impl Signatures {
+    fn lock(&self) -> MutexGuard<'_, Registry> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns the identity of a type of the host, which may refer to types by their identities. It stays.
+    pub fn intern(&self, ty: &FuncType) -> u32 {
+        self.lock().acquire(ty.clone())
+    }
+
+    /// Returns the identities of a module's types, which may refer to earlier ones by index.
+    pub fn intern_all(self: &Arc<Self>, types: &[FuncType]) -> Interned {
+        let mut ids = Vec::with_capacity(types.len());
+        let mut registry = self.lock();
+        for ty in types {
+            let id = registry.acquire(canonical(ty, &ids));
+            ids.push(id);
+        }
+        drop(registry);
+        Interned { ids: ids.into(), signatures: Arc::clone(self) }
     }
 
     /// Returns the type with this identity.
+    ///
+    /// # Panics
+    /// Nothing that names it lives.
     pub fn get(&self, id: u32) -> Arc<FuncType> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).types[id as usize].clone()
+        self.lock().entry(id).ty.clone()
+    }
+}
+
+impl Deref for Interned {
+    type Target = [u32];
+
+    fn deref(&self) -> &[u32] {
+        &self.ids
+    }
+}
+
+impl Drop for Interned {
+    fn drop(&mut self) {
+        let mut registry = self.signatures.lock();
+        for &id in &self.ids {
+            registry.release(id);
+        }
+        if registry.ids.is_empty() {
+            *registry = Registry::default();
+        }
     }
 }
 
@@ -78,7 +167,7 @@ mod tests {
 
     #[test]
     fn equal_types_have_one_identity() {
-        let signatures = Signatures::default();
+        let signatures = Arc::new(Signatures::default());
         let unary = FuncType { params: [ValType::I32].into(), results: [].into() };
         let nullary = FuncType::default();
         let ids = signatures.intern_all(&[unary.clone(), nullary.clone(), unary.clone()]);
@@ -89,7 +178,7 @@ mod tests {
 
     #[test]
     fn indices_of_types_mean_the_types() {
-        let signatures = Signatures::default();
+        let signatures = Arc::new(Signatures::default());
         let refers_to = |index| FuncType {
             params: [ValType::Ref(RefType { nullable: true, heap: HeapType::Concrete(index) })].into(),
             results: [].into(),
@@ -99,5 +188,34 @@ mod tests {
         let other = signatures.intern_all(&[unary, refers_to(0), FuncType::default(), refers_to(2)]);
         assert_eq!(one[2], other[1]);
         assert_ne!(one[2], other[3]);
+    }
+
+    #[test]
+    fn types_go_with_the_last_module_that_names_them() {
+        let signatures = Arc::new(Signatures::default());
+        let refers_to = |index| FuncType {
+            params: [ValType::Ref(RefType { nullable: false, heap: HeapType::Concrete(index) })].into(),
+            results: [].into(),
+        };
+        let number = |ty| FuncType { params: [ty].into(), results: [].into() };
+        // The host's type refers to a module's, which stays therefore, and with it the one to which that refers.
+        let first = signatures.intern_all(&[number(ValType::I32), refers_to(0), number(ValType::I64)]);
+        let ids = first.to_vec();
+        let host = signatures.intern(&refers_to(ids[1]));
+        let second = signatures.intern_all(&[number(ValType::I64)]);
+        drop(first);
+        assert_eq!(*signatures.get(host), refers_to(ids[1]));
+        assert_eq!(*signatures.get(ids[1]), refers_to(ids[0]));
+        assert_eq!(*signatures.get(second[0]), number(ValType::I64));
+        drop(second);
+        assert_eq!(signatures.lock().free, [ids[2]]);
+        // What is free is used again: any number of modules takes the room of one.
+        for i in 1..100 {
+            let types: Vec<FuncType> =
+                (0..50).map(|j| FuncType { params: vec![ValType::F32; i * j].into(), results: [].into() }).collect();
+            let ids = signatures.intern_all(&types);
+            assert!(ids.iter().all(|&id| id < 60), "{i}");
+        }
+        assert_eq!(signatures.lock().ids.len(), 3);
     }
 }

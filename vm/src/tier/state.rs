@@ -146,9 +146,6 @@ pub(super) struct ModuleState {
 #[derive(Debug)]
 pub(super) struct NativeModule {
     pub code: ModuleCode,
-    /// By type index. Only types of functions defined in the module have stubs, because a module can have many other
-    /// types.
-    stubs: Box<[Option<Stubs>]>,
     reclaimer: Arc<Reclaimer<RetiredCode>>,
 }
 
@@ -158,8 +155,7 @@ impl NativeModule {
     /// # Panics
     /// If the function is imported.
     pub fn stubs(&self, module: &ModuleRecord, func: u32) -> &Stubs {
-        let ty = module.bytecode.funcs[func as usize];
-        self.stubs[ty as usize].as_ref().expect("the types of defined functions have stubs")
+        self.code.stubs_of_type(module.bytecode.funcs[func as usize])
     }
 }
 
@@ -235,15 +231,7 @@ impl ModuleState {
             let code = space
                 .add_module(ptr::from_ref(module).addr(), &module.bytecode, &module.sig_ids)
                 .map_err(|error| error.to_string())?;
-            let bytecode = &module.bytecode;
-            let mut stubs = vec![None; bytecode.types.len()];
-            for &ty in &bytecode.funcs[bytecode.imported_funcs as usize..] {
-                if stubs[ty as usize].is_none() {
-                    let made = space.stubs(&bytecode.types[ty as usize]);
-                    stubs[ty as usize] = Some(made.map_err(|error| error.to_string())?);
-                }
-            }
-            Ok(NativeModule { code, stubs: stubs.into(), reclaimer: engine.reclaimer.clone() })
+            Ok(NativeModule { code, reclaimer: engine.reclaimer.clone() })
         });
         if let Err(reason) = &made {
             for record in [&self.record, &engine.record] {

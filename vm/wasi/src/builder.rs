@@ -2,7 +2,7 @@
 
 use crate::cli::{StdinStream, StdoutStream, stderr, stdin, stdout};
 use crate::clocks::{HostMonotonicClock, HostWallClock, monotonic_clock, wall_clock};
-use crate::ctx::WasiCtx;
+use crate::ctx::{GRANTED_AT_ONCE, WasiCtx};
 use crate::descriptor::{Descriptor, Object};
 use crate::directory::Directory;
 use crate::entropy::Random;
@@ -87,7 +87,7 @@ impl Default for WasiCtxBuilder {
             wall_clock: wall_clock(),
             monotonic_clock: monotonic_clock(),
             random: Random::Host,
-            max_random_size: u64::MAX,
+            max_random_size: 64 << 20,
             seed: None,
             refuse_nondeterminism: false,
             may_block: false,
@@ -307,8 +307,8 @@ impl WasiCtxBuilder {
         self
     }
 
-    /// Sets the maximum number of random bytes of a call. A program that asks for more is ended with an error. Without this there is no
-    /// limit, because the bytes take no memory of the host.
+    /// Sets the maximum number of random bytes of a call, 64 MiB by default. A program that asks for more is ended with an error. A call cannot
+    /// be interrupted, and takes the host a second for each 400 MB or so.
     pub fn max_random_size(&mut self, max_size: u64) -> &mut Self {
         self.max_random_size = max_size;
         self
@@ -401,6 +401,7 @@ impl WasiCtxBuilder {
             random,
             max_random_size: built.max_random_size,
             refuse_nondeterminism: built.refuse_nondeterminism,
+            granted: GRANTED_AT_ONCE,
             memory: None,
             blocking: Blocking::Here,
             may_block: built.may_block,

@@ -2,13 +2,19 @@
 
 use crate::descriptor::Table;
 use crate::entropy::Random;
+use crate::errno::Errno;
 use crate::guard::Guard;
 use crate::offload::Blocking;
-use crate::outcome::Nondeterminism;
+use crate::outcome::{Failure, Nondeterminism};
 use crate::time::Clocks;
 use std::fmt;
 use std::sync::Arc;
 use weir::{Instance, Memory};
+
+/// The bytes that the host holds for a program grow by multiples of this. The first are granted without asking.
+pub(crate) const GRANTED_AT_ONCE: usize = 64 << 10;
+/// The most bytes that the host holds for a program, whatever the limiter allows.
+const MAX_HELD: usize = 64 << 20;
 
 /// The view that a program has of the host. Made by a [`WasiCtxBuilder`](crate::WasiCtxBuilder).
 pub struct WasiCtx {
@@ -24,6 +30,8 @@ pub struct WasiCtx {
     pub(crate) max_random_size: u64,
     /// Whether asking for a time or for random bytes ends the program.
     pub(crate) refuse_nondeterminism: bool,
+    /// The bytes that the host may hold for the program, for its descriptors and their listings of directories.
+    pub(crate) granted: usize,
     /// The instance that called last, and the memory that it exports.
     pub(crate) memory: Option<(Instance, Memory)>,
     /// Where the current call makes those of its calls to the host that may block.
@@ -44,6 +52,16 @@ impl WasiCtx {
     /// has opened, the path that it gave, and of what it was given and has moved to another number, the number that it was given.
     pub fn open_descriptors(&self) -> impl Iterator<Item = (u32, String)> {
         self.table.opened()
+    }
+
+    /// Reserves bytes of the host's memory. Called before the call has effects that could not be repeated.
+    pub(crate) fn reserve(&self, bytes: usize) -> Result<(), Failure> {
+        let held = self.table.held() + bytes;
+        match held.next_multiple_of(GRANTED_AT_ONCE) {
+            _ if held <= self.granted => Ok(()),
+            wanted if wanted <= MAX_HELD => Err(Failure::Memory(wanted)),
+            _ => Err(Errno::Nomem.into()),
+        }
     }
 
     /// Refuses a call whose result differs from run to run, if such calls are refused.

@@ -1,6 +1,6 @@
 //! Descriptors: the objects to which the guest's numbers refer, with their rights.
 
-use crate::directory::Directory;
+use crate::directory::{self, Directory, Entry};
 use crate::errno::Errno;
 use crate::handle::Handle;
 use crate::offload::Source;
@@ -24,6 +24,9 @@ pub(crate) mod flags {
     pub const SYNC: u16 = 16;
     pub const ALL: u16 = 31;
 }
+
+/// What a descriptor takes of the host's memory, about: its record, its path, and the host's own record of an open file.
+pub(crate) const DESCRIPTOR: usize = 1024;
 
 /// An open descriptor.
 pub(crate) struct Descriptor {
@@ -178,6 +181,8 @@ pub(crate) struct Table {
     slots: Vec<Option<Descriptor>>,
     /// The numbers of the empty slots.
     free: BTreeSet<u32>,
+    /// The bytes of all listings of directories.
+    listed: usize,
 }
 
 impl Table {
@@ -210,7 +215,22 @@ impl Table {
             return Ok(None);
         }
         let descriptor = self.take(from)?;
+        self.set_listing(to, Vec::new());
         Ok(self.slots[to as usize].replace(descriptor))
+    }
+
+    /// Returns the bytes that the descriptors take, about, those of listings included.
+    pub fn held(&self) -> usize {
+        self.slots.len() * DESCRIPTOR + self.listed
+    }
+
+    /// Replaces the listing of a directory.
+    pub fn set_listing(&mut self, fd: u32, listing: Vec<Entry>) {
+        if let Ok(Descriptor { object: Object::Dir(directory), .. }) = self.get_mut(fd) {
+            let added = directory::bytes_of(&listing);
+            let removed = directory::bytes_of(&std::mem::replace(&mut directory.listing, listing));
+            self.listed = self.listed + added - removed;
+        }
     }
 
     /// Returns the descriptors with which the program did not begin, or not under this number; with what they refer to.
@@ -235,6 +255,7 @@ impl Table {
 
     /// Removes a descriptor and frees its number.
     pub fn take(&mut self, fd: u32) -> Result<Descriptor, Errno> {
+        self.set_listing(fd, Vec::new());
         let descriptor = self.slots.get_mut(fd as usize).and_then(Option::take).ok_or(Errno::Badf)?;
         self.free.insert(fd);
         Ok(descriptor)
@@ -245,6 +266,6 @@ impl FromIterator<Descriptor> for Table {
     /// Numbers the descriptors from 0.
     fn from_iter<I: IntoIterator<Item = Descriptor>>(descriptors: I) -> Table {
         let number = |(number, descriptor)| Some(Descriptor { origin: Origin::Granted(number), ..descriptor });
-        Table { slots: (0..).zip(descriptors).map(number).collect(), free: BTreeSet::new() }
+        Table { slots: (0..).zip(descriptors).map(number).collect(), ..Table::default() }
     }
 }

@@ -15,7 +15,7 @@ const DIRENT_SIZE: usize = 24;
 const PREOPENED_DIRECTORY: u32 = 0;
 
 /// Writes as many entries as fit, from the one with number `cookie` on; the last one may be truncated. A buffer that is
-/// not full means that there are no more. Cookie 0 lists the directory anew.
+/// not full means that there are no more. Cookie 0 lists the directory anew, and so does any other after the end was seen.
 pub(crate) async fn fd_readdir(
     ctx: &mut WasiCtx,
     guest: &mut Guest<'_>,
@@ -25,18 +25,19 @@ pub(crate) async fn fd_readdir(
     cookie: u64,
     used: u32,
 ) -> Outcome {
-    let blocking = ctx.blocking;
-    let descriptor = ctx.table.get_mut(fd)?;
-    descriptor.dir(rights::FD_READDIR)?;
-    let Object::Dir(directory) = &mut descriptor.object else { return Err(Errno::Notdir.into()) };
+    let directory = ctx.table.get(fd)?.dir(rights::FD_READDIR)?;
     guest.check_u32(used)?;
     let buffer = guest.slice_mut(Buffer { at: into, len })?;
+    let first = usize::try_from(cookie).map_err(|_| Errno::Overflow)?;
     if cookie == 0 || directory.listing.is_empty() {
         let dir = Arc::clone(&directory.dir);
-        directory.listing = blocking.call(move || directory::list(&dir)).await?;
+        let listing = ctx.blocking.call(move || directory::list(&dir)).await?;
+        ctx.table.set_listing(fd, Vec::new());
+        ctx.reserve(directory::bytes_of(&listing))?;
+        ctx.table.set_listing(fd, listing);
     }
+    let directory = ctx.table.get(fd)?.dir(rights::FD_READDIR)?;
     let mut filled = 0;
-    let first = usize::try_from(cookie).map_err(|_| Errno::Overflow)?;
     for (i, entry) in directory.listing.iter().enumerate().skip(first) {
         let mut record = [0; DIRENT_SIZE];
         record[0..8].copy_from_slice(&(i as u64 + 1).to_le_bytes());
@@ -51,6 +52,10 @@ pub(crate) async fn fd_readdir(
         if filled == buffer.len() {
             break;
         }
+    }
+    if filled < buffer.len() {
+        // The guest has seen the end.
+        ctx.table.set_listing(fd, Vec::new());
     }
     Ok(guest.write_u32(used, filled as u32)?)
 }

@@ -42,6 +42,13 @@ impl Directory {
     }
 }
 
+/// Returns the bytes that a listing takes.
+pub(crate) fn bytes_of(listing: &[Entry]) -> usize {
+    /// What the allocator adds to a name, about.
+    const EACH: usize = 16;
+    listing.iter().map(|entry| size_of::<Entry>() + EACH + entry.name.len()).sum()
+}
+
 /// Returns the current entries of a directory by name, after `.` and `..`; the identity of `..` is hidden from the guest. They are
 /// sorted because the host's order may change between calls.
 pub(crate) fn list(dir: &Dir) -> io::Result<Vec<Entry>> {

@@ -25,6 +25,7 @@
 //! ```
 
 use crate::ctx::WasiCtx;
+use crate::errno::Errno;
 use crate::guest::Guest;
 use crate::offload::Blocking;
 use crate::outcome::{Failure, Outcome};
@@ -32,7 +33,7 @@ use crate::sys::thread::block_on;
 use crate::{MODULE, args, clock, dir, fd, file, path, poll, process, random_get, sock};
 #[cfg(feature = "async")]
 use std::task::Poll;
-use weir::{Caller, Instance, Linker, Memory};
+use weir::{AsContextMut, Caller, Instance, Linker, Memory};
 
 /// The state of a program of preview 1. Made by [`WasiCtxBuilder::build_p1`](crate::WasiCtxBuilder::build_p1).
 pub type WasiP1Ctx = WasiCtx;
@@ -42,8 +43,24 @@ fn result(outcome: Outcome) -> weir::Result<u32> {
     match outcome {
         Ok(()) => Ok(0),
         Err(Failure::Errno(errno)) => Ok(errno as u32),
+        Err(Failure::Memory(_)) => Ok(Errno::Nomem as u32),
         Err(Failure::End(error)) => Err(error),
     }
+}
+
+/// Returns whether the call is to be repeated, because the store's limiter grants it the memory that it lacked.
+fn is_granted<T: 'static>(
+    outcome: &Outcome,
+    caller: &mut Caller<'_, T>,
+    get: impl Fn(&mut T) -> &mut WasiCtx,
+) -> weir::Result<bool> {
+    let Err(Failure::Memory(wanted)) = *outcome else { return Ok(false) };
+    let granted = get(caller.data_mut()).granted;
+    let allowed = caller.as_context_mut().host_memory_growing(granted, wanted)?;
+    if allowed {
+        get(caller.data_mut()).granted = wanted;
+    }
+    Ok(allowed)
 }
 
 /// Returns the caller's memory and its context. The memory of a caller that exports none is empty, so calls without
@@ -88,9 +105,14 @@ macro_rules! immediate {
 macro_rules! blocking {
     ($linker:ident, $get:ident; $($name:ident($($arg:ident: $ty:ty),*) = $function:path;)*) => {
         $($linker.func_wrap(MODULE, stringify!($name), move |mut caller: Caller<'_, T>, $($arg: $ty),*| {
-            let (mut guest, ctx) = split(&mut caller, $get);
-            ctx.blocking = Blocking::Here;
-            result(block_on($function(ctx, &mut guest, $($arg),*)))
+            loop {
+                let (mut guest, ctx) = split(&mut caller, $get);
+                ctx.blocking = Blocking::Here;
+                let outcome = block_on($function(ctx, &mut guest, $($arg),*));
+                if !is_granted(&outcome, &mut caller, $get)? {
+                    return result(outcome);
+                }
+            }
         })?;)*
     };
 }
@@ -101,9 +123,14 @@ macro_rules! suspending {
     ($linker:ident, $get:ident; $($name:ident($($arg:ident: $ty:ty),*) = $function:path;)*) => {
         $($linker.func_wrap_async(MODULE, stringify!($name), move |mut caller: Caller<'_, T>, ($($arg,)*): ($($ty,)*)| {
             Box::new(async move {
-                let (mut guest, ctx) = split(&mut caller, $get);
-                ctx.blocking = if ctx.may_block { Blocking::Here } else { Blocking::Elsewhere };
-                result($function(ctx, &mut guest, $($arg),*).await)
+                loop {
+                    let (mut guest, ctx) = split(&mut caller, $get);
+                    ctx.blocking = if ctx.may_block { Blocking::Here } else { Blocking::Elsewhere };
+                    let outcome = $function(ctx, &mut guest, $($arg),*).await;
+                    if !is_granted(&outcome, &mut caller, $get)? {
+                        return result(outcome);
+                    }
+                }
             })
         })?;)*
     };

@@ -1,7 +1,7 @@
 //! `path_*`: files by name, relative to an open directory. cap-std ensures that no path and no link leads outside it.
 
 use crate::ctx::WasiCtx;
-use crate::descriptor::{Descriptor, Object, Origin, flags};
+use crate::descriptor::{DESCRIPTOR, Descriptor, Object, Origin, flags};
 use crate::directory::Directory;
 use crate::errno::Errno;
 use crate::guard::{Guard, Use};
@@ -122,6 +122,7 @@ pub(crate) async fn path_open(
         return Err(Errno::Notcapable.into());
     }
     guest.check_u32(opened)?;
+    ctx.reserve(DESCRIPTOR)?;
     let place = Place::new(ctx, directory, guest.path(path, len)?);
     let descriptor = ctx.blocking.call(move || request.open(&place)).await?;
     let number = ctx.table.insert(descriptor)?;

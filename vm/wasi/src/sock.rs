@@ -1,7 +1,7 @@
 //! `sock_*`: connections on preopened sockets. The program cannot create sockets.
 
 use crate::ctx::WasiCtx;
-use crate::descriptor::{Descriptor, Object, Origin, flags};
+use crate::descriptor::{DESCRIPTOR, Descriptor, Object, Origin, flags};
 use crate::errno::Errno;
 use crate::file::{fd_write, fill_first, first};
 use crate::guest::{Buffer, Guest};
@@ -49,6 +49,7 @@ pub(crate) async fn sock_accept(ctx: &mut WasiCtx, guest: &mut Guest<'_>, fd: u3
         _ => return Err(Errno::Inval.into()),
     };
     guest.check_u32(accepted)?;
+    ctx.reserve(DESCRIPTOR)?;
     let listener = Arc::clone(listener);
     let (inheriting, may_wait) = (descriptor.inheriting, descriptor.flags & flags::NONBLOCK == 0);
     if ctx.blocking == Blocking::Elsewhere && may_wait {

@@ -8,10 +8,10 @@ mod flame;
 mod summary;
 
 use crate::failure::Failure;
+use crate::limits::Expired;
 use crate::output;
 use crate::profile_kind::{Format, Guest, Interval};
 use std::io::Write;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -117,12 +117,12 @@ impl Profiling {
         }
     }
 
-    /// Samples the guest of this store from now on. A set `expired` interrupts it.
-    pub fn attach<T: 'static>(&self, store: &mut Store<T>, expired: Arc<AtomicBool>) -> Result<(), Failure> {
+    /// Samples the guest of this store from now on. It is interrupted when `expired` is over.
+    pub fn attach<T: 'static>(&self, store: &mut Store<T>, expired: Option<Expired>) -> Result<(), Failure> {
         store.set_epoch_deadline(1);
         let sampler = self.sampler.clone();
         store.epoch_deadline_callback(move |store| {
-            if expired.load(Ordering::Relaxed) {
+            if expired.as_ref().is_some_and(Expired::is_over) {
                 return Ok(UpdateDeadline::Interrupt);
             }
             lock(&sampler).sample(&store, false);

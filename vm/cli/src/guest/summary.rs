@@ -4,6 +4,7 @@ use crate::profile_kind::Interval;
 use std::collections::HashMap;
 use std::io::{self, BufWriter, Write};
 use weir::{FrameTier, GuestProfile};
+use weir_bytecode::names::Plain;
 
 /// Number of functions that are printed.
 const ROWS: usize = 20;
@@ -120,7 +121,7 @@ pub(super) fn print(profile: &GuestProfile, interval: Interval) -> io::Result<()
     let shown = funcs.iter().take_while(|func| func.own > 0).take(ROWS);
     for FuncTime { name, own, total: all, by_tier } in shown {
         let (share, whole) = (percent(*own, total), percent(*all, total));
-        writeln!(out, "{share:5.1} % {whole:5.1} %  {}  ({})", plain(name), shares_of(by_tier, *own))?;
+        writeln!(out, "{share:5.1} % {whole:5.1} %  {}  ({})", Plain(name), shares_of(by_tier, *own))?;
     }
     let more = funcs.iter().filter(|func| func.own > 0).count().saturating_sub(ROWS);
     if more > 0 {
@@ -139,9 +140,4 @@ fn shares_of(by_tier: &ByTier, own: u64) -> String {
         Some((tier, _)) => tier.name().into(),
         None => shares(by_tier, own),
     }
-}
-
-/// Returns a name without control characters, which a terminal could take for commands.
-fn plain(name: &str) -> String {
-    name.chars().flat_map(|c| if c.is_control() { c.escape_default().collect::<Vec<_>>() } else { vec![c] }).collect()
 }
