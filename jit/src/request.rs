@@ -3,6 +3,8 @@
 use crate::ir::Entry;
 use crate::settings::{PropagationLimits, Refinements};
 use weir_bytecode::Module;
+use weir_bytecode::types::MemoryType;
+use weir_contract::Bounds;
 pub use weir_contract::code::{
     Backend, FrameLayout, FunctionText, InlinedCall, Inlining, Landing, PadAt, Padding, Reloc, RelocTarget, Roots, Stripe,
     TextForm, TrapEntry,
@@ -29,9 +31,14 @@ pub struct Options {
     pub poll: bool,
     /// Memories have guard regions, whose faults become traps; needs `signals`.
     pub guard_regions: bool,
+    /// Memories have the address space of guard regions, whether or not their faults become traps.
+    pub reserves_guards: bool,
     /// Code may trap by a fault, because signal handlers are installed; otherwise it calls
     /// [`Helper::Raise`](weir_contract::Helper).
     pub signals: bool,
+    /// After an explicit check of a memory's bounds, of a table index, or of a `br_table`'s, force the address or index to a harmless value
+    /// where the check has failed, without a branch: speculative execution passes failed checks.
+    pub spectre_mitigation: bool,
     /// Canonicalise NaNs whose bits the specification leaves open.
     pub canonical_nans: bool,
     /// Verify the SSA and the machine code after every phase, and the allocation; a violation panics.
@@ -75,7 +82,9 @@ impl Default for Options {
             fuel: false,
             poll: false,
             guard_regions: true,
+            reserves_guards: true,
             signals: true,
+            spectre_mitigation: true,
             canonical_nans: false,
             verify: cfg!(debug_assertions),
             allocator: Allocator::default(),
@@ -93,6 +102,14 @@ impl Default for Options {
             lines: false,
             texts: Vec::new(),
         }
+    }
+}
+
+impl Options {
+    /// Whether an access to a memory of type `ty` at constant `offset` is masked after its explicit check. Where all that its address can reach
+    /// belongs to the memory's reservation, speculative execution finds nothing.
+    pub fn masks(&self, ty: &MemoryType, offset: u64) -> bool {
+        self.spectre_mitigation && Bounds::of(ty, offset, self.reserves_guards) == Bounds::Explicit
     }
 }
 

@@ -236,6 +236,10 @@ impl<'c> Compiler<'c> {
         } else {
             self.emit(&Inst::new(Asm::Cmp, Width::D).reg(index).imm(others.len() as i64));
             self.jump_to(targets[others.len()], Some(Cond::AE), &mut pads);
+            if self.request.options.spectre_mitigation {
+                self.out.constant(SCRATCH, 0);
+                self.mask_speculation(true, Cond::AE, index, SCRATCH);
+            }
             self.jump_by_table(index, &targets[..others.len()], &mut pads);
         }
         self.write_pads(pads, takes, single);

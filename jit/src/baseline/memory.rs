@@ -9,10 +9,11 @@ use crate::ir::family::{Family, Load, Store};
 use crate::regalloc::{Class, Reg};
 use crate::request::Refusal;
 use crate::x64::abi;
-use crate::x64::insts::{Asm, Cond, Inst, Mem, Width};
+use crate::x64::insts::{Asm, Cond, Inst, Mem, Rm, Width};
 use std::mem::offset_of;
 use weir_bytecode::Trap;
 use weir_bytecode::instrs::MemArg;
+use weir_bytecode::types::MemoryType;
 use weir_contract::{Bounds, InstanceCtx, MemoryCtx, TrapSite};
 
 impl Compiler<'_> {
@@ -122,7 +123,7 @@ impl Compiler<'_> {
         let ty = &self.module.memories[arg.memory as usize];
         match Bounds::of(ty, arg.offset, self.request.options.guard_regions) {
             Bounds::Guard => self.guarded(address, arg),
-            Bounds::Explicit => self.checked(address, arg, bytes, ty.memory64),
+            Bounds::Explicit => self.checked(address, arg, bytes, *ty),
         }
     }
 
@@ -155,12 +156,22 @@ impl Compiler<'_> {
         self.emit(&Inst::new(Asm::Mov, Width::Q).dst(dst).mem(Mem::at(base, offset as i32)));
     }
 
+    /// If `needed`, after a trap or a jump on the same condition, replaces the value of `reg` by a harmless one.
+    pub fn mask_speculation(&mut self, needed: bool, cond: Cond, reg: Reg, harmless: impl Into<Rm>) {
+        if needed {
+            self.emit(&Inst::new(Asm::Cmov, Width::Q).dst(reg).src(reg).rm(harmless.into()).cond(cond));
+        }
+    }
+
     /// Computes `address + offset + bytes` in `r11`, traps if that exceeds the memory's length, and returns the memory operand
-    /// that is `bytes` lower.
-    fn checked(&mut self, address: &mut Popped, arg: MemArg, bytes: u32, memory64: bool) -> Mem {
+    /// that is `bytes` lower. Speculative execution after a failed check accesses the end of the memory, or the inaccessible bytes
+    /// before a memory that is shorter than the access.
+    fn checked(&mut self, address: &mut Popped, arg: MemArg, bytes: u32, ty: MemoryType) -> Mem {
+        let (memory64, masked) = (ty.memory64, self.request.options.masks(&ty, arg.offset));
         let index = self.extended(address);
         let record = self.fresh(Class::Int);
         self.load_field(record, abi::INSTANCE, self.layout.memory(arg.memory) as usize);
+        let len = Mem::at(record, offset_of!(MemoryCtx, len) as i32);
         match arg.offset.checked_add(bytes.into()) {
             None => {
                 // Every address is out of bounds. The store's address, which is never null, makes the condition true.
@@ -177,13 +188,14 @@ impl Compiler<'_> {
                     self.emit(&Inst::new(Asm::Add, Width::Q).dst(SCRATCH).src(SCRATCH).reg(index));
                     if memory64 {
                         self.out_of_bounds_if(Cond::B);
+                        self.mask_speculation(masked, Cond::B, SCRATCH, len);
                     }
                 }
             },
         }
-        let len = Mem::at(record, offset_of!(MemoryCtx, len) as i32);
         self.emit(&Inst::new(Asm::Cmp, Width::Q).src(SCRATCH).mem(len));
         self.out_of_bounds_if(Cond::A);
+        self.mask_speculation(masked, Cond::A, SCRATCH, len);
         self.load_field(record, record, offset_of!(MemoryCtx, base));
         Mem::indexed(record, SCRATCH, 0, -(bytes as i32))
     }

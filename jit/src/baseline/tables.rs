@@ -2,6 +2,7 @@
 
 use super::calls::Arg;
 use super::compiler::Compiler;
+use super::frame::SCRATCH;
 use super::numeric::index_kind;
 use super::values::{Kind, Popped};
 use crate::regalloc::{Class, Reg};
@@ -83,7 +84,8 @@ impl Compiler<'_> {
         if kind == Kind::I32 { self.push_unextended(abi::RAX) } else { self.push(kind, abi::RAX) }
     }
 
-    /// The address of a table element. Traps with `trap` if the index is out of bounds.
+    /// The address of a table element. Traps with `trap` if the index is out of bounds. Speculative execution after that accesses the first
+    /// element.
     pub fn table_entry(&mut self, table: u32, index: &mut Popped, trap: Trap) -> Reg {
         self.extended(index);
         let index = self.writable(index);
@@ -92,6 +94,10 @@ impl Compiler<'_> {
         let len = Mem::at(record, offset_of!(TableCtx, len) as i32);
         self.emit(&Inst::new(Asm::Cmp, Width::Q).src(index).mem(len));
         self.trap_if(Cond::AE, trap);
+        if self.request.options.spectre_mitigation {
+            self.out.constant(SCRATCH, 0);
+            self.mask_speculation(true, Cond::AE, index, SCRATCH);
+        }
         const { assert!(size_of::<TableEntry>() == 1 << 5) };
         self.emit(&Inst::new(Asm::Shl, Width::Q).dst(index).src(index).imm(5));
         let entries = Mem::at(record, offset_of!(TableCtx, entries) as i32);

@@ -88,8 +88,11 @@ impl Translator<'_, '_> {
             }
         };
         let address = self.b.ins().iadd(base, index);
-        let offset = self.b.ins().iconst(types::I64, offset as i64);
-        let address = self.b.ins().iadd(address, offset);
+        let constant = self.b.ins().iconst(types::I64, offset as i64);
+        let address = self.b.ins().iadd(address, constant);
+        if !self.request.options.masks(&ty, offset) {
+            return (address, 0, flags.with_notrap());
+        }
         // Speculative execution after a failed check reads at address 0.
         let null = self.b.ins().iconst(types::I64, 0);
         let address = self.b.ins().select_spectre_guard(outside, null, address);

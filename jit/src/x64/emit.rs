@@ -558,9 +558,18 @@ impl<'c> Emitter<'c> {
             return self.jump_unless_next(default, next);
         }
         self.pad_at(PadAt::Jump);
+        let (table, entry) = (inst.dst.encoding(), inst.src.encoding());
+        let masked = inst.op == Asm::JmpTableMasked;
+        if masked {
+            dynasm!(self.out.asm; .arch x64; xor Rd(entry), Rd(entry));
+        }
         self.out.encode(&Inst::new(Asm::Cmp, Width::D).reg(index).imm(entries.len() as i64));
         self.jump_if(Cond::AE, default);
-        let (table, entry, index) = (inst.dst.encoding(), inst.src.encoding(), index.encoding());
+        let index = index.encoding();
+        if masked {
+            dynasm!(self.out.asm; .arch x64; cmovb Rd(entry), Rd(index));
+        }
+        let index = if masked { entry } else { index };
         // lea table, [rip + …]
         let field = self.out.address(inst.dst);
         self.table_fields.push(TableField { field, table: inst.imm as usize, block });

@@ -238,6 +238,8 @@ macro_rules! for_each_asm {
             Jmp, "jmp", Nullary, flags: keeps, traps: no, clobbers: none, sequence(Jump);
             Jcc, "j", Nullary, flags: reads, traps: no, clobbers: none, sequence(Branch);
             JmpTable, "jmp_table", Table, flags: clobbers, traps: no, clobbers: none, sequence(JumpTable);
+            // Speculative execution after the check has failed takes the first entry.
+            JmpTableMasked, "jmp_table_masked", Table, flags: clobbers, traps: no, clobbers: none, sequence(JumpTable);
         }
     };
 }

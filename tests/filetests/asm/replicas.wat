@@ -25,71 +25,78 @@
 ;;      c  jmp short 11h                        @0x27
 ;;      e  add eax,1                            @0x76
 ;;     11  movzx esi,byte [rcx+rax]             @0x37
-;;     15  cmp esi,5                            @0x3a
-;;     18  jae near 129h                        @0x3a
-;;     1e  lea rdi,[rel 130h]                   @0x3a
-;;     25  movsxd r8,[rdi+rsi*4]                @0x3a
-;;     2a  add r8,rdi                           @0x3a
-;;     2d  jmp r8                               @0x3a
-;;     30  nop word [rax+rax]                   @0x3a
-;;     39  nop dword [rax]                      @0x3a
+;;     15  xor r8d,r8d                          @0x3a
+;;     18  cmp esi,5                            @0x3a
+;;     1b  jae near 130h                        @0x3a
+;;     21  cmovb r8d,esi                        @0x3a
+;;     25  lea rdi,[rel 138h]                   @0x3a
+;;     2c  movsxd r8,[rdi+r8*4]                 @0x3a
+;;     31  add r8,rdi                           @0x3a
+;;     34  jmp r8                               @0x3a
+;;     37  nop word [rax+rax]                   @0x3a
 ;;     40  mov [rcx+rdx+400h],eax               @0x6d
 ;;     47  add eax,1                            @0x76
 ;;     4a  movzx esi,byte [rcx+rax]             @0x37
-;;     4e  cmp esi,5                            @0x3a
-;;     51  jae near 129h                        @0x3a
-;;     57  lea rdi,[rel 130h]                   @0x3a
-;;     5e  movsxd r8,[rdi+rsi*4]                @0x3a
-;;     63  add r8,rdi                           @0x3a
-;;     66  jmp r8                               @0x3a
-;;     69  nop word [rax+rax]                   @0x3a
-;;     72  nop word [rax+rax]                   @0x3a
-;;     7b  nop dword [rax+rax]                  @0x3a
+;;     4e  xor r8d,r8d                          @0x3a
+;;     51  cmp esi,5                            @0x3a
+;;     54  jae near 130h                        @0x3a
+;;     5a  cmovb r8d,esi                        @0x3a
+;;     5e  lea rdi,[rel 138h]                   @0x3a
+;;     65  movsxd r8,[rdi+r8*4]                 @0x3a
+;;     6a  add r8,rdi                           @0x3a
+;;     6d  jmp r8                               @0x3a
+;;     70  nop word [rax+rax]                   @0x3a
+;;     79  nop dword [rax]                      @0x3a
 ;;     80  xor edx,[rcx+rdx+200h]               @0x63
 ;;     87  add eax,1                            @0x76
 ;;     8a  movzx esi,byte [rcx+rax]             @0x37
-;;     8e  cmp esi,5                            @0x3a
-;;     91  jae near 129h                        @0x3a
-;;     97  lea rdi,[rel 130h]                   @0x3a
-;;     9e  movsxd r8,[rdi+rsi*4]                @0x3a
-;;     a3  add r8,rdi                           @0x3a
-;;     a6  jmp r8                               @0x3a
-;;     a9  nop word [rax+rax]                   @0x3a
-;;     b2  nop word [rax+rax]                   @0x3a
-;;     bb  nop dword [rax+rax]                  @0x3a
+;;     8e  xor r8d,r8d                          @0x3a
+;;     91  cmp esi,5                            @0x3a
+;;     94  jae near 130h                        @0x3a
+;;     9a  cmovb r8d,esi                        @0x3a
+;;     9e  lea rdi,[rel 138h]                   @0x3a
+;;     a5  movsxd r8,[rdi+r8*4]                 @0x3a
+;;     aa  add r8,rdi                           @0x3a
+;;     ad  jmp r8                               @0x3a
+;;     b0  nop word [rax+rax]                   @0x3a
+;;     b9  nop dword [rax]                      @0x3a
 ;;     c0  imul edx,0Ah                         @0x55
 ;;     c3  add eax,1                            @0x76
 ;;     c6  movzx esi,byte [rcx+rax]             @0x37
-;;     ca  cmp esi,5                            @0x3a
-;;     cd  jae near 129h                        @0x3a
-;;     d3  lea rdi,[rel 130h]                   @0x3a
-;;     da  movsxd r8,[rdi+rsi*4]                @0x3a
-;;     df  add r8,rdi                           @0x3a
-;;     e2  jmp r8                               @0x3a
-;;     e5  nop word [rax+rax]                   @0x3a
-;;     ee  nop word [rax+rax]                   @0x3a
-;;     f7  nop word [rax+rax]                   @0x3a
+;;     ca  xor r8d,r8d                          @0x3a
+;;     cd  cmp esi,5                            @0x3a
+;;     d0  jae near 130h                        @0x3a
+;;     d6  cmovb r8d,esi                        @0x3a
+;;     da  lea rdi,[rel 138h]                   @0x3a
+;;     e1  movsxd r8,[rdi+r8*4]                 @0x3a
+;;     e6  add r8,rdi                           @0x3a
+;;     e9  jmp r8                               @0x3a
+;;     ec  nop word [rax+rax]                   @0x3a
+;;     f5  nop word [rax+rax]                   @0x3a
+;;     fe  xchg ax,ax                           @0x3a
 ;;    100  add edx,[rcx+rax+100h]               @0x4b
 ;;    107  add eax,1                            @0x76
 ;;    10a  movzx esi,byte [rcx+rax]             @0x37
-;;    10e  cmp esi,5                            @0x3a
-;;    111  jae near 129h                        @0x3a
-;;    117  lea rdi,[rel 130h]                   @0x3a
-;;    11e  movsxd r8,[rdi+rsi*4]                @0x3a
-;;    123  add r8,rdi                           @0x3a
-;;    126  jmp r8                               @0x3a
-;;    129  mov rax,rdx                          @0x7f
-;;    12c  pop rbp                              @0x7f
-;;    12d  ret                                  @0x7f
-;;    12e  int3
-;;    12f  int3
-;;    130  sar bh,1
-;;    132  (bad)
-;;    134  nop
-;;    135  (bad)
-;;    137  call qword [rax-1]
-;;    13a  (bad)
-;;    13c  adc bh,bh
+;;    10e  xor r8d,r8d                          @0x3a
+;;    111  cmp esi,5                            @0x3a
+;;    114  jae near 130h                        @0x3a
+;;    11a  cmovb r8d,esi                        @0x3a
+;;    11e  lea rdi,[rel 138h]                   @0x3a
+;;    125  movsxd r8,[rdi+r8*4]                 @0x3a
+;;    12a  add r8,rdi                           @0x3a
+;;    12d  jmp r8                               @0x3a
+;;    130  mov rax,rdx                          @0x7f
+;;    133  pop rbp                              @0x7f
+;;    134  ret                                  @0x7f
+;;    135  int3
+;;    136  int3
+;;    137  int3
+;;    138  enter 0FFFFh,0FFh
+;;    13c  mov bh,bh
 ;;    13e  (bad)
-;;    140  fdivp st6
-;;    142  (bad)
+;;    140  (bad)
+;;    143  dec dword [rax]
+;;    145  (bad)
+;;    147  call rsi
+;;    149  (bad)
+;;    14b  (bad)

@@ -25,32 +25,36 @@
 ;;     31  mov rax,[r15+30h]
 ;;     35  lea r11,[rdi+4]
 ;;     39  cmp r11,[rax+8]
-;;     3d  ja near 83h
-;;     43  mov rax,[rax]
-;;     46  mov ecx,[rax+r11-4]
-;;     4b  mov eax,0
-;;     50  mov rdx,[r15+30h]
-;;     54  lea r11,[rax+8]
-;;     58  cmp r11,[rdx+8]
-;;     5c  ja near 8Ch
-;;     62  mov rdx,[rdx]
-;;     65  mov [rdx+r11-4],edi
-;;     6a  mov rax,rcx
-;;     6d  mov r11,[r15+8]
-;;     71  mov rbx,[rbp-10h]
-;;     75  mov [r11+8],rbx
-;;     79  mov rbx,[rbp-18h]
-;;     7d  mov r14,[rbp-28h]
-;;     81  leave
-;;     82  ret
-;;     83  mov rax,[r15]
-;;     86  mov [rax+30h],r11
-;;     8a  ud2
-;;     8c  mov rax,[r15]
-;;     8f  mov [rax+30h],r11
-;;     93  ud2
-;;     95  ud2
-;;     97  int3
-;; trap 8a Trap(MemoryOutOfBounds) @0x2b
-;; trap 93 Trap(MemoryOutOfBounds) @0x32
-;; trap 95 Trap(StackOverflow) @0x29
+;;     3d  ja near 8Dh
+;;     43  cmova r11,[rax+8]
+;;     48  mov rax,[rax]
+;;     4b  mov ecx,[rax+r11-4]
+;;     50  mov eax,0
+;;     55  mov rdx,[r15+30h]
+;;     59  lea r11,[rax+8]
+;;     5d  cmp r11,[rdx+8]
+;;     61  ja near 96h
+;;     67  cmova r11,[rdx+8]
+;;     6c  mov rdx,[rdx]
+;;     6f  mov [rdx+r11-4],edi
+;;     74  mov rax,rcx
+;;     77  mov r11,[r15+8]
+;;     7b  mov rbx,[rbp-10h]
+;;     7f  mov [r11+8],rbx
+;;     83  mov rbx,[rbp-18h]
+;;     87  mov r14,[rbp-28h]
+;;     8b  leave
+;;     8c  ret
+;;     8d  mov rax,[r15]
+;;     90  mov [rax+30h],r11
+;;     94  ud2
+;;     96  mov rax,[r15]
+;;     99  mov [rax+30h],r11
+;;     9d  ud2
+;;     9f  ud2
+;;     a1  int3
+;;     a2  int3
+;;     a3  int3
+;; trap 94 Trap(MemoryOutOfBounds) @0x2b
+;; trap 9d Trap(MemoryOutOfBounds) @0x32
+;; trap 9f Trap(StackOverflow) @0x29

@@ -30,7 +30,7 @@
 ;;     jmp b1                                   @0x79
 ;; b1: loop to b7 freq 8 dispatch 1
 ;;     rsi = movzx8.d [rcx + rax * 1]!0x37      @0x37
-;;     rdi = jmp_table.d r8, rsi, 0 b6 b5 b4 b3 b2 b8 @0x3a
+;;     rdi = jmp_table_masked.d r8, rsi, 0 b6 b5 b4 b3 b2 b8 @0x3a
 ;; b3: freq 8 replicates b7
 ;;     mov_to.d [rcx + rdx * 1 + 1024]!0x6d, rax @0x6d
 ;;     jmp b7                                   @0x71

@@ -26,7 +26,7 @@
 ;;     v11 = mov.q [r15]                        @0x20
 ;;     sub_to.q [v11], 2                        @0x20
 ;;     trap_if_s OutOfFuel                      @0x20
-;;     v9 = jmp_table.d v10, v8, 0 b5 b3 b2 b1  @0x2a
+;;     v9 = jmp_table_masked.d v10, v8, 0 b5 b3 b2 b1 @0x2a
 ;; b1:
 ;;     v7 = mov.q [r15]                         @0x3f
 ;;     sub_to.q [v7], 1                         @0x3f

@@ -10,19 +10,22 @@
     (i32.add (i32.load8_u (local.get 0)) (i32.load offset=4 (local.get 0))))
   (memory 1))
 ;; expect
-;; machine lowered pc 0x26 regs 9
+;; machine lowered pc 0x26 regs 12
 ;; b0:
-;;     v8:rdi v6:rsi = args
-;;     v4 = mov.d v8
-;;     v3 = mov.q [r15 + 16]
-;;     v2 = mov.q [r15 + 48]
-;;     v7 = lea.q [v4 + 4]                      @0x2a
-;;     cmp.q v7, [v2 + 8]                       @0x2a
-;;     trap_if_a v7, MemoryOutOfBounds          @0x2a
-;;     mov_to.d [v3 + v7 * 1 + -4], v6          @0x2a
-;;     v1 = movzx8.d v6                         @0x2f
-;;     v5 = lea.q [v4 + 8]                      @0x34
-;;     cmp.q v5, [v2 + 8]                       @0x34
-;;     trap_if_a v5, MemoryOutOfBounds          @0x34
-;;     v0 = add.d v1, [v3 + v5 * 1 + -4]        @0x37
+;;     v11:rdi v7:rsi = args
+;;     v3 = mov.d v11
+;;     v2 = mov.q [r15 + 16]
+;;     v10 = mov.q [r15 + 48]
+;;     v4 = mov.q [v10 + 8]
+;;     v8 = lea.q [v3 + 4]                      @0x2a
+;;     cmp.q v4, v8                             @0x2a
+;;     trap_if_b v8, MemoryOutOfBounds          @0x2a
+;;     v9 = cmov_b.q v8, v4                     @0x2a
+;;     mov_to.d [v2 + v9 * 1 + -4], v7          @0x2a
+;;     v1 = movzx8.d v7                         @0x2f
+;;     v5 = lea.q [v3 + 8]                      @0x34
+;;     cmp.q v4, v5                             @0x34
+;;     trap_if_b v5, MemoryOutOfBounds          @0x34
+;;     v6 = cmov_b.q v5, v4                     @0x34
+;;     v0 = add.d v1, [v2 + v6 * 1 + -4]        @0x37
 ;;     ret v0:rax                               @0x38

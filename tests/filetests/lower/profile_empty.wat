@@ -20,7 +20,7 @@
 ;; b0:
 ;;     v6:rdi v2:rsi = args
 ;;     v3 = mov.d v6
-;;     v4 = jmp_table.d v5, v3, 0 b3 b2 b1      @0x29
+;;     v4 = jmp_table_masked.d v5, v3, 0 b3 b2 b1 @0x29
 ;; b1:
 ;;     jmp b8                                   @0x31
 ;; b2:

@@ -52,7 +52,13 @@ const ROWS: &[Row] = &[
     Row { name: "predicates", readers: CONSTPROP, engine: false, set: Set::Number(|o, n| o.limits.predicates = n as usize) },
     Row { name: "sweep", readers: CONSTPROP, engine: false, set: Set::Number(|o, n| o.limits.sweep = n as usize) },
     Row { name: "no-signals", readers: BACK, engine: true, set: Set::Flag(|o| (o.signals, o.guard_regions) = (false, false)) },
-    Row { name: "no-guard-regions", readers: BACK, engine: true, set: Set::Flag(|o| o.guard_regions = false) },
+    Row {
+        name: "no-guard-regions",
+        readers: BACK,
+        engine: true,
+        set: Set::Flag(|o| (o.guard_regions, o.reserves_guards) = (false, false)),
+    },
+    Row { name: "no-spectre-mitigation", readers: BACK, engine: true, set: Set::Flag(|o| o.spectre_mitigation = false) },
     Row { name: "regalloc2", readers: &["regalloc"], engine: false, set: Set::Flag(|o| o.allocator = Allocator::Regalloc2) },
 ];
 

@@ -210,6 +210,9 @@ pub(crate) struct EngineFlags {
     /// Install no signal handlers; check memory accesses, divisors and conversions explicitly
     #[arg(long, help_heading = ENGINE)]
     pub no_signals: bool,
+    /// Compile checks of memories, tables and br_table without masks against speculative execution
+    #[arg(long, help_heading = ENGINE)]
+    pub no_spectre_mitigation: bool,
     /// Produce the same output for the same input: canonical NaNs, synchronous compilation, virtual clocks, random numbers from a
     /// fixed seed
     #[arg(long, help_heading = ENGINE)]
@@ -497,6 +500,7 @@ impl EngineFlags {
         let mut config = weir::Config::new();
         config.consume_fuel(self.fuel.is_some()).stress(self.stress).gc_stress(self.gc_stress);
         config.wasm_legacy_exceptions(true).wasm_backtrace_details(weir::WasmBacktraceDetails::Enable);
+        config.spectre_mitigation(!self.no_spectre_mitigation);
         config.signals_based_traps(!self.no_signals).lazy_validation(self.lazy).deterministic(self.deterministic);
         config.tier(match self.tier {
             _ if self.no_jit => weir::Tier::Interpreter,

@@ -22,7 +22,9 @@ pub(crate) fn options(config: &Config) -> Options {
         fuel: config.consume_fuel,
         poll: config.polls(),
         guard_regions: config.guards_memory(),
+        reserves_guards: config.reserves_guards(),
         signals: config.signals_based_traps,
+        spectre_mitigation: config.spectre_mitigation,
         canonical_nans: config.canonicalises_nans(),
         verify: config.verify,
         allocator: match config.allocator {

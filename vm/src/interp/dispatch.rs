@@ -13,6 +13,7 @@ use super::state::{End, Start, State, Step};
 use super::{code, decode, exceptions, failing, memory, numeric, vector, x64};
 use crate::records::bulk::ref_func;
 use crate::records::instance::instance_of;
+use crate::records::masks::unless_above;
 use weir_bytecode::Trap;
 use weir_bytecode::fusion;
 use weir_bytecode::semantics::{self, Slot};
@@ -258,7 +259,8 @@ pub(super) unsafe fn run<const METERED: bool, const PROFILED: bool, const WORDS:
                             code::BrTable => {
                                 // The entries are adjacent and the default's is the last, so no label is decoded.
                                 let (labels, _) = decode::u32(at);
-                                let label = (pop!() as u32).min(labels);
+                                let label = u64::from(pop!() as u32);
+                                let label = unless_above(label, labels.into(), label, labels.into());
                                 state.stp = state.stp.add(label as usize);
                                 take!();
                             }

@@ -6,6 +6,7 @@
 use super::{code, decode};
 use crate::records::bulk;
 use crate::records::instance::{InstanceRecord, instance_of};
+use crate::records::masks::unless_above;
 use crate::records::scope::address_mask;
 use weir_bytecode::semantics::{Access, access};
 use weir_bytecode::{Opcode, Trap};
@@ -35,7 +36,9 @@ impl View {
     pub fn at(self, address: u64, offset: u64, width: u32) -> Result<*mut u8, Trap> {
         let width = u64::from(width);
         let end = (address & self.address_mask).checked_add(offset + width).filter(|&end| end <= self.len);
-        Ok(self.base.wrapping_add((end.ok_or(Trap::MemoryOutOfBounds)? - width) as usize))
+        let end = end.ok_or(Trap::MemoryOutOfBounds)?;
+        let end = unless_above(end, self.len, end, self.len);
+        Ok(self.base.wrapping_add(end.wrapping_sub(width) as usize))
     }
 }
 

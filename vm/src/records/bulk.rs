@@ -11,6 +11,7 @@
 use crate::Error;
 use crate::records::failure::Failure;
 use crate::records::instance::InstanceRecord;
+use crate::records::masks::unless_above;
 use crate::records::memory::MemoryRecord;
 use crate::records::store::{self, StoreRecord, store_of};
 use std::cell::Cell;
@@ -221,7 +222,7 @@ pub(crate) unsafe fn bytes(memory: *mut MemoryRecord, at: u64, len: u64) -> Resu
     // SAFETY: see the head of this file.
     let ctx = unsafe { &(*memory).ctx };
     match at.checked_add(len) {
-        Some(end) if end <= ctx.len => Ok(ctx.base.wrapping_add(at as usize)),
+        Some(end) if end <= ctx.len => Ok(ctx.base.wrapping_add(unless_above(end, ctx.len, at, 0) as usize)),
         _ => Err(Trap::MemoryOutOfBounds),
     }
 }

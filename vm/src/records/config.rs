@@ -118,6 +118,7 @@ pub struct Config {
     pub(crate) synchronous_compilation: bool,
     pub(crate) tier_up_threshold: Option<u32>,
     pub(crate) guard_regions: bool,
+    pub(crate) spectre_mitigation: bool,
     pub(crate) signals_based_traps: bool,
     pub(crate) interpret_calls: Vec<String>,
     pub(crate) baseline_calls: Vec<String>,
@@ -258,6 +259,7 @@ impl Default for Config {
             synchronous_compilation: false,
             tier_up_threshold: None,
             guard_regions: true,
+            spectre_mitigation: true,
             signals_based_traps: true,
             interpret_calls: Vec::new(),
             baseline_calls: Vec::new(),
@@ -355,10 +357,16 @@ impl Config {
         self.tier == Tier::Auto && (self.baseline || self.stress.is_some()) && cfg!(feature = "jit")
     }
 
-    /// Returns whether memories have guard regions.
+    /// Returns whether memories have guard regions, whose faults are traps.
     pub(crate) fn guards_memory(&self) -> bool {
+        self.reserves_guards() && self.signals_based_traps
+    }
+
+    /// Returns whether memories have the address space of guard regions. Without signal handlers no access may reach it, but speculative
+    /// execution may, which finds nothing there.
+    pub(crate) fn reserves_guards(&self) -> bool {
         let reserves = self.memory_reservation.is_none_or(|bytes| bytes >= 1 << 32);
-        self.guard_regions && self.guard_bytes() > 0 && reserves && self.signals_based_traps
+        self.guard_regions && self.guard_bytes() > 0 && reserves
     }
 
     /// Returns the number of bytes for which wasmtime reserves address space at once, if that suffices for the memory.

@@ -89,7 +89,7 @@ impl MemoryRecord {
             None if guarded => (reserve(reserved).map_err(failed)?, max_len),
             None => reserve_most(reserved, min).map_err(failed)?,
         };
-        let ctx = MemoryCtx { base: reservation.space.as_mut_ptr(), len: 0 };
+        let ctx = MemoryCtx { base: reservation.base(), len: 0 };
         let mut memory = MemoryRecord { ctx, ty, space: Space::Own(reservation), max_len };
         memory.commit(min)?;
         Ok(memory)
@@ -151,10 +151,14 @@ impl MemoryRecord {
     }
 }
 
-/// Reserved address space of which the beginning is accessible.
+/// Reserved address space for a memory, of which the beginning is accessible.
 #[derive(Debug)]
 struct Reservation {
+    /// With inaccessible bytes before the memory's: where an access is longer than the memory, speculative execution after a failed check may
+    /// read as many bytes before the memory's base as the access is long.
     space: Mapping,
+    /// Their number, in whole pages.
+    front: usize,
     /// Number of accessible bytes at the beginning, in whole pages.
     exposed: usize,
 }
@@ -178,18 +182,28 @@ impl Reservations {
     /// Keeps the reservation of a memory to which no pointers are left, or unmaps it. A memory of the host is dropped.
     pub fn put(&self, memory: MemoryRecord) {
         let Space::Own(reservation) = memory.space else { return };
-        if reservation.space.len() == GUARDED_RESERVATION.next_multiple_of(PAGE_TABLE) && reservation.clear().is_ok() {
+        if reservation.len() == GUARDED_RESERVATION.next_multiple_of(PAGE_TABLE) && reservation.clear().is_ok() {
             drop(self.0.put(reservation));
         }
     }
 }
 
 impl Reservation {
+    /// The address of the memory.
+    fn base(&self) -> *mut u8 {
+        self.space.as_mut_ptr().wrapping_add(self.front)
+    }
+
+    /// Bytes from the base on.
+    fn len(&self) -> usize {
+        self.space.len() - self.front
+    }
+
     /// Makes the first `len` bytes accessible.
     fn expose(&mut self, len: usize) -> io::Result<()> {
         let exposed = len.next_multiple_of(page_size()).max(self.exposed);
         // SAFETY: nothing relies on pages that are inaccessible now.
-        unsafe { self.space.protect(self.exposed..exposed, Access::ReadWrite)? };
+        unsafe { self.space.protect(self.front + self.exposed..self.front + exposed, Access::ReadWrite)? };
         self.exposed = exposed;
         Ok(())
     }
@@ -198,7 +212,7 @@ impl Reservation {
     fn hide(&mut self, len: usize) -> io::Result<()> {
         let exposed = len.next_multiple_of(page_size()).min(self.exposed);
         // SAFETY: the reservation belongs to no memory, so nothing refers to its bytes.
-        unsafe { self.space.protect(exposed..self.exposed, Access::None)? };
+        unsafe { self.space.protect(self.front + exposed..self.front + self.exposed, Access::None)? };
         self.exposed = exposed;
         Ok(())
     }
@@ -206,7 +220,7 @@ impl Reservation {
     /// Zeroes the accessible bytes, whatever was mapped there.
     fn clear(&self) -> io::Result<()> {
         // SAFETY: as for `hide`.
-        unsafe { self.space.zero(0..self.exposed) }
+        unsafe { self.space.zero(self.front..self.front + self.exposed) }
     }
 }
 
@@ -221,8 +235,9 @@ const PAGE_TABLE: usize = 2 << 20;
 fn reserve(len: usize) -> io::Result<Reservation> {
     let unit = if len < PAGE_TABLE { page_size() } else { PAGE_TABLE };
     // An empty mapping is an error, and a memory of size 0 still needs a base.
-    let len = len.max(1).checked_next_multiple_of(unit).ok_or(io::ErrorKind::OutOfMemory)?;
-    Ok(Reservation { space: Mapping::reserve(len)?, exposed: 0 })
+    let len =
+        len.max(1).checked_next_multiple_of(unit).and_then(|len| len.checked_add(unit)).ok_or(io::ErrorKind::OutOfMemory)?;
+    Ok(Reservation { space: Mapping::reserve(len)?, front: unit, exposed: 0 })
 }
 
 /// Reserves inaccessible address space: `most` bytes, or half of that, and so on, if there is not as much, but no less than `least` bytes.

@@ -35,6 +35,7 @@ pub(crate) mod instance;
 pub(crate) mod kept_profile;
 pub(crate) mod limiter;
 pub(crate) mod loading;
+pub(crate) mod masks;
 pub(crate) mod memory;
 pub(crate) mod mismatch;
 pub(crate) mod module;

@@ -359,7 +359,7 @@ impl StoreRecord {
             let engine = &(*store).engine;
             let (config, engine) = (engine.config(), engine.record());
             let min = memory::byte_len(&ty, ty.limits.min).unwrap_or(usize::MAX);
-            let (guard_regions, unguarded) = (config.guards_memory(), config.unguarded_reservation(min));
+            let (guard_regions, unguarded) = (config.reserves_guards(), config.unguarded_reservation(min));
             let plan = Plan { guard_regions, unguarded, max, host: config.host_memory.as_ref() };
             let memory = MemoryRecord::new(ty, plan, &engine.reservations, StoreRecord::asked(store, fiber))?;
             let memory = Box::into_raw(Box::new(memory));

@@ -1,6 +1,7 @@
 //! Tables: growable arrays of references. Each element also holds the fields that `call_indirect` reads.
 
 use crate::records::limiter::Asked;
+use crate::records::masks::unless_above;
 use crate::{Error, Result};
 use std::ptr;
 use weir_bytecode::Trap;
@@ -150,7 +151,10 @@ impl TableRecord {
     /// The range is out of bounds.
     pub fn range(&self, index: u64, len: u64) -> Result<*mut TableEntry, Trap> {
         match index.checked_add(len) {
-            Some(end) if end <= self.ctx.len => Ok(self.ctx.entries.wrapping_add(index as usize)),
+            Some(end) if end <= self.ctx.len => {
+                let index = unless_above(end, self.ctx.len, index, 0);
+                Ok(self.ctx.entries.wrapping_add(index as usize))
+            }
             _ => Err(Trap::TableOutOfBounds),
         }
     }

@@ -4,7 +4,7 @@ use super::calls::CallBy;
 use super::numeric::Comparison;
 use super::selection::{Lower, width};
 use crate::ir::family::{Accounting, Call, Exception, Family, Global, Leaf, Reference, Simd, Store};
-use crate::ir::{Block, Entry, Op, Probability, Type, Value};
+use crate::ir::{Block, Calls, Entry, Op, Probability, Type, Value};
 use crate::mir::{CodeBlock, Flow, Origin, RegList, Regs, Target, frequency};
 use crate::regalloc::{Class, RegSet};
 use crate::x64::abi::{self, ArgLocation};
@@ -86,6 +86,11 @@ impl Lower<'_, '_> {
             self.position = position;
             self.pc = inst.pc;
             self.effects = self.info.effects_before[value.index()];
+            // What it calls may grow a memory.
+            if inst.op.calls() != Calls::None {
+                self.load_memory_lengths();
+                self.flush();
+            }
             if inst.op == Op::Jump {
                 args = self.lower_jump(block, 0);
             } else if self.is_wanted(value) {
@@ -93,6 +98,8 @@ impl Lower<'_, '_> {
             }
             self.flush();
         }
+        self.load_memory_lengths();
+        self.flush();
         args
     }
 

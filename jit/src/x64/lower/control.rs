@@ -24,7 +24,8 @@ impl Lower<'_, '_> {
                 let (a, b) = (self.code.new_reg(Class::Int), self.code.new_reg(Class::Int));
                 self.code.tables.push(flow.targets[node].to_vec());
                 let table = self.code.tables.len() as i64 - 1;
-                self.push(Inst::new(Asm::JmpTable, Width::D).dst(a).src(b).reg(index).imm(table));
+                let op = if self.request.options.spectre_mitigation { Asm::JmpTableMasked } else { Asm::JmpTable };
+                self.push(Inst::new(op, Width::D).dst(a).src(b).reg(index).imm(table));
             }
             Terminator::Return => self.lower_return(value),
             Terminator::ReturnCall => self.lower_tail_call(value, CallBy::Index),

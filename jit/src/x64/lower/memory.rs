@@ -9,6 +9,7 @@ use crate::x64::abi;
 use crate::x64::insts::{Asm, Cond, Inst, Mem, Width};
 use std::mem::offset_of;
 use weir_bytecode::Trap;
+use weir_bytecode::types::MemoryType;
 use weir_contract::{Bounds, InstanceCtx, MemoryCtx, StoreCtx};
 
 /// With this number of accesses, memory 0's base gets a pinned register. If it were left to the allocator, a range as
@@ -38,7 +39,7 @@ impl Lower<'_, '_> {
         let pc = std::mem::replace(&mut self.pc, inst.pc);
         let mem = match Bounds::of(ty, offset, self.request.options.guard_regions) {
             Bounds::Guard => Mem { pc: inst.pc, ..self.guarded(address, memory, offset as i32) },
-            Bounds::Explicit => self.checked(address, memory, offset, bytes, ty.memory64),
+            Bounds::Explicit => self.checked(address, memory, offset, bytes, *ty),
         };
         self.pc = pc;
         mem
@@ -110,12 +111,14 @@ impl Lower<'_, '_> {
     }
 
     /// Computes `address + offset + bytes`, traps because of it if that exceeds the memory's length, and returns the memory operand that
-    /// is `bytes` lower.
-    fn checked(&mut self, address: Value, memory: u32, offset: u64, bytes: u32, memory64: bool) -> Mem {
-        let record = self.record(memory);
+    /// is `bytes` lower. Speculative execution after a failed check accesses the end of the memory, or the inaccessible bytes before
+    /// a memory that is shorter than the access.
+    fn checked(&mut self, address: Value, memory: u32, offset: u64, bytes: u32, ty: MemoryType) -> Mem {
+        let (memory64, masked) = (ty.memory64, self.request.options.masks(&ty, offset));
         let base = self.base(memory);
         let index = self.reg(address);
-        let end = self.code.new_reg(Class::Int);
+        let len = self.length(memory);
+        let mut end = self.code.new_reg(Class::Int);
         let trap = Trap::MemoryOutOfBounds;
         let distance = offset.checked_add(bytes.into()).unwrap_or_else(|| {
             // Every address is out of bounds. The store's address, which is never null, makes the condition true.
@@ -137,13 +140,26 @@ impl Lower<'_, '_> {
             }
         };
         self.push(sum.dst(end));
-        let trap_if = |cond| Inst::new(Asm::TrapIf, Width::Q).cond(cond).src(end).imm(trap as i64);
+        let trap_if = |end: Reg| Inst::new(Asm::TrapIf, Width::Q).cond(Cond::B).src(end).imm(trap as i64);
         if memory64 {
-            self.push(trap_if(Cond::B));
+            self.push(trap_if(end));
+            end = self.mask_speculation(masked, Cond::B, end, len);
         }
-        self.push(Inst::new(Asm::Cmp, Width::Q).src(end).mem(Mem::at(record, offset_of!(MemoryCtx, len) as i32)));
-        self.push(trap_if(Cond::A));
+        // In this order the condition is the carry flag alone: a conditional move on two flags takes twice as long.
+        self.push(Inst::new(Asm::Cmp, Width::Q).src(len).reg(end));
+        self.push(trap_if(end));
+        end = self.mask_speculation(masked, Cond::B, end, len);
         Mem::indexed(base, end, 0, -(bytes as i32))
+    }
+
+    /// `value`, or if `needed`, after a trap on the same condition, `harmless` instead.
+    pub(super) fn mask_speculation(&mut self, needed: bool, cond: Cond, value: Reg, harmless: Reg) -> Reg {
+        if !needed {
+            return value;
+        }
+        let masked = self.code.new_reg(Class::Int);
+        self.push(Inst::new(Asm::Cmov, Width::Q).dst(masked).src(value).reg(harmless).cond(cond));
+        masked
     }
 
     pub(super) fn trap_if(&mut self, cond: Cond, trap: Trap) {
@@ -170,6 +186,26 @@ impl Lower<'_, '_> {
             self.memory_records[i] = self.code.new_reg(Class::Int);
         }
         self.memory_records[i]
+    }
+
+    /// The register with a memory's length, between two instructions after which it may be another.
+    fn length(&mut self, memory: u32) -> Reg {
+        let i = memory as usize;
+        if self.memory_lengths[i].is_none() {
+            self.memory_lengths[i] = self.code.new_reg(Class::Int);
+        }
+        self.memory_lengths[i]
+    }
+
+    /// Defines the registers that [`Lower::length`] has returned, before the first instruction that uses them.
+    pub(super) fn load_memory_lengths(&mut self) {
+        for memory in 0..self.memory_lengths.len() {
+            let length = std::mem::replace(&mut self.memory_lengths[memory], Reg::NONE);
+            if !length.is_none() {
+                let record = self.record(memory as u32);
+                self.load_field(length, record, offset_of!(MemoryCtx, len));
+            }
+        }
     }
 
     /// Defines, in the entry block, the registers that [`Lower::base`] and [`Lower::record`] have returned.

@@ -63,6 +63,7 @@ pub fn lower(func: &Func<'_>, request: &Request<'_>) -> Result<Code, Refusal> {
         pc: 0,
         memory_base: pinned_base.unwrap_or(Reg::NONE),
         memory_records: vec![Reg::NONE; request.module.memories.len()],
+        memory_lengths: vec![Reg::NONE; request.module.memories.len()],
         frame: Reg::NONE,
         long: false,
         edges: Edges::of(func),

@@ -42,6 +42,8 @@ pub struct Lower<'l, 'a> {
     pub memory_base: Reg,
     /// The registers with the addresses of the memories' records, if they are read.
     pub memory_records: Vec<Reg>,
+    /// The registers with the memories' lengths, if they are read between here and the next instruction that may change them.
+    pub memory_lengths: Vec<Reg>,
     /// The register with the interpreter's frame, if it is read.
     pub frame: Reg,
     /// Whether the operation being selected is on vectors of 256 bits.

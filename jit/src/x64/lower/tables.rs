@@ -11,12 +11,15 @@ use weir_bytecode::Trap;
 use weir_contract::{Helper, TableCtx, TableEntry};
 
 impl Lower<'_, '_> {
-    /// The address of a table element. Traps with `trap` if the index is out of bounds.
+    /// The address of a table element. Traps with `trap` if the index is out of bounds. Speculative execution after that accesses the first
+    /// element.
     pub(super) fn table_entry(&mut self, table: u32, index: Value, trap: Trap) -> Reg {
         let index = self.reg(index);
+        let first = self.request.options.spectre_mitigation.then(|| self.constant_reg(0, Type::I64));
         let record = self.field(abi::INSTANCE, self.layout.table(table) as usize);
         self.push(Inst::new(Asm::Cmp, Width::Q).src(index).mem(Mem::at(record, offset_of!(TableCtx, len) as i32)));
         self.trap_if(Cond::AE, trap);
+        let index = first.map_or(index, |first| self.mask_speculation(true, Cond::AE, index, first));
         let (offset, entry) = (self.code.new_reg(Class::Int), self.code.new_reg(Class::Int));
         const { assert!(size_of::<TableEntry>() == 1 << 5) };
         self.push(Inst::new(Asm::Shl, Width::Q).dst(offset).src(index).imm(5));

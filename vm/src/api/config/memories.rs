@@ -14,6 +14,16 @@ impl Config {
         self
     }
 
+    /// Sets whether compiled code withstands Spectre's variant 1: after an explicit check of a memory's bounds, of an index of a table, or of
+    /// the operand of a `br_table`, the address or index is forced to a harmless value if the check has failed, without a branch. So what the
+    /// processor executes before it knows that the check has failed reads nothing that the guest may not read. On by default; the
+    /// interpreters always do this. Accesses that [`guard_regions`](Config::guard_regions) protect have no check, and need nothing. What is
+    /// not covered is in SECURITY.md.
+    pub fn spectre_mitigation(&mut self, enable: bool) -> &mut Config {
+        self.spectre_mitigation = enable;
+        self
+    }
+
     /// Sets the number of bytes of address space that a memory reserves. Less than 4 GiB turns
     /// [`guard_regions`](Config::guard_regions) off. A memory without them reserves no more than its maximum, and at least its
     /// minimum. If it [may move](Config::memory_may_move), it reserves 8 GiB or its maximum even if this is less, as far as there is

@@ -193,10 +193,11 @@ macro_rules! offset_long {
 }
 
 /// Computes the end of an access in `r13`: the 32-bit address there, plus the offset in `rcx`, plus `$width`. The sum fits
-/// in 64 bits. Leaves if the end is out of bounds.
+/// in 64 bits. Leaves if the end is out of bounds. Speculative execution after that accesses the end of the memory, or the inaccessible
+/// bytes before a memory that is shorter than the access.
 macro_rules! check {
     ($width:literal) => {
-        concat!("lea r13, [r13 + rcx + ", $width, "]\ncmp r13, r9\nja 9f\n")
+        concat!("lea r13, [r13 + rcx + ", $width, "]\ncmp r13, r9\nja 9f\ncmova r13, r9\n")
     };
 }
 

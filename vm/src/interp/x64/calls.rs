@@ -5,6 +5,7 @@ use crate::records::header::Header;
 use crate::records::body::Body;
 
 use super::asm::{cost, dispatch, free, handlers, leb, leb_byte, leb_long, narrow, poll, wide, words};
+use super::table::Table;
 use crate::records::func_code::FuncCode;
 use crate::records::scope::Scope;
 use crate::records::table::TableRecord;
@@ -154,7 +155,8 @@ macro_rules! replace {
     };
 }
 
-/// Calls the element of table 0 with the index in `rax`, or with `replace` tail-calls it.
+/// Calls the element of table 0 with the index in `rax`, or with `replace` tail-calls it. Speculative execution after the check of the index
+/// has failed accesses the first element.
 macro_rules! indirect {
     ($call:ident, $meter:ident) => {
         concat!(
@@ -162,7 +164,7 @@ macro_rules! indirect {
             leb!("1", "2", "rdx"),
             "\n",
             "cmp byte ptr [rdx], 0\njne 9f\ninc rdx\nmov r13, [r11 + {tables}]\nmov r13, [r13]\nmov eax, eax\n",
-            "cmp rax, [r13 + {len}]\njae 9f\nmov r13, [r13 + {entries}]\nshl rax, 5\nadd r13, rax\nmov rax, [r11 + {sig_ids}]\n",
+            "cmp rax, [r13 + {len}]\njae 9f\ncmovae rax, [r15 + {zero}]\nmov r13, [r13 + {entries}]\nshl rax, 5\nadd r13, rax\nmov rax, [r11 + {sig_ids}]\n",
             "mov eax, [rax + 4 * rcx]\ncmp eax, [r13 + {sig}]\njne 9f\n",
             "mov rax, [r11 + {ctx}]\ncmp rax, [r13 + {instance}]\njne 9f\n",
             "mov rcx, [r13 + {reference}]\nmov ecx, [rcx + {index}]\n",
@@ -190,7 +192,7 @@ macro_rules! handlers_of_indirect_calls {
     ($list:ident; $($name:ident = $op:ident: $line:expr $(=> $more:ident = $offset:expr)?;)*) => {
         handlers_of_calls! { $list; $($name = $op: $line =>
             narrow = offset_of!(Scope, narrow_tables), tables = offset_of!(Scope, tables),
-            len = offset_of!(TableRecord, ctx.len), entries = offset_of!(TableRecord, ctx.entries),
+            zero = offset_of!(Table, zero), len = offset_of!(TableRecord, ctx.len), entries = offset_of!(TableRecord, ctx.entries),
             sig_ids = offset_of!(Scope, sig_ids), sig = offset_of!(TableEntry, sig), ctx = offset_of!(Scope, ctx),
             instance = offset_of!(TableEntry, instance), reference = offset_of!(TableEntry, reference),
             index = offset_of!(FuncRef, index) $(, $more = $offset)?;)* }

@@ -92,6 +92,7 @@ const fn table<const WORDS: usize, const N: usize>(kind: LoopKind, vector: Handl
         proceed: 0,
         begun: 0,
         returned: 0,
+        zero: 0,
         vectors: [vector; N],
     };
     let opcodes = [

@@ -31,6 +31,8 @@ pub(super) struct Table<const VECTORS: usize = 0> {
     /// The addresses of the functions that count them.
     pub begun: usize,
     pub returned: usize,
+    /// 0.
+    pub zero: usize,
     /// By the opcode after [`code::VectorPrefix`], at the displacement in the handler of the prefix.
     pub vectors: [Handler; VECTORS],
 }
