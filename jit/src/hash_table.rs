@@ -2,7 +2,7 @@
 //! compares entries, allocates the slots and decides when the table is too full. The number of slots may be any, not
 //! only a power of two.
 
-use std::hash::{BuildHasher, RandomState};
+use std::hash::{BuildHasher, Hasher, RandomState};
 use std::ops::DerefMut;
 
 /// An entry of a table, or a free slot.
@@ -74,6 +74,12 @@ impl<T: Slot, S: DerefMut<Target = [T]>> HashTable<S> {
         self.slots[slot] = entry;
     }
 
+    /// The longest row of taken slots, through which a search may have to go.
+    #[cfg(test)]
+    pub fn longest_run(&self) -> usize {
+        self.slots.split(|entry| entry.is_free()).map(<[T]>::len).max().unwrap_or(0)
+    }
+
     /// Moves the entries, whose hashes `hash` computes, to `slots`, which must be free.
     #[cold]
     pub fn move_to(&mut self, slots: S, hash: impl Fn(T) -> u64) {
@@ -108,6 +114,52 @@ impl NumberHash {
     pub fn of(self, number: u64) -> u64 {
         let product = u128::from(self.0 ^ number) * 0xD6E8_FEB8_6659_FD93;
         product as u64 ^ (product >> 64) as u64
+    }
+}
+
+/// Hashes of keys with several numbers.
+impl BuildHasher for NumberHash {
+    type Hasher = Numbers;
+
+    fn build_hasher(&self) -> Numbers {
+        Numbers { hash: *self, state: 0 }
+    }
+}
+
+/// The numbers of a key so far, as a hash.
+#[derive(Clone, Copy, Debug)]
+pub struct Numbers {
+    hash: NumberHash,
+    state: u64,
+}
+
+impl Hasher for Numbers {
+    #[inline]
+    fn write_u64(&mut self, number: u64) {
+        self.state = self.hash.of(self.state ^ number);
+    }
+
+    #[inline]
+    fn write_u32(&mut self, number: u32) {
+        self.write_u64(number.into());
+    }
+
+    #[inline]
+    fn write_usize(&mut self, number: usize) {
+        self.write_u64(number as u64);
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        for chunk in bytes.chunks(8) {
+            let mut word = [0; 8];
+            word[..chunk.len()].copy_from_slice(chunk);
+            self.write_u64(u64::from_le_bytes(word));
+        }
+    }
+
+    #[inline]
+    fn finish(&self) -> u64 {
+        self.state
     }
 }
 

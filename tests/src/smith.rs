@@ -32,21 +32,24 @@ const THREAD_STACK: usize = STACK + (8 << 20);
 pub fn module(seed: u64) -> Option<Vec<u8>> {
     let mut rng = Rng::new(seed);
     let bytes: Vec<u8> = (0..SEED_BYTES).map(|_| rng.bits() as u8).collect();
+    // A module has plain memories, or memories and tables of 64 bits too, or several memories, of pages of one byte too.
+    let kind = seed % 3;
     let config = Config {
         allow_start_export: false,
         canonicalize_nans: true,
-        custom_page_sizes_enabled: false,
+        custom_page_sizes_enabled: kind == 2,
         disallow_traps: !seed.is_multiple_of(4),
         exceptions_enabled: false,
         export_everything: true,
         gc_enabled: false,
         max_funcs: 8,
         max_imports: 0,
-        max_memories: 1,
+        max_memories: if kind == 2 { 3 } else { 1 },
         max_memory32_bytes: 4 << 16,
+        max_memory64_bytes: 4 << 16,
         max_tables: 2,
         max_table_elements: 100,
-        memory64_enabled: false,
+        memory64_enabled: kind == 1,
         min_funcs: 2,
         min_memories: 1,
         // wasmi multiplies and adds with a single rounding.
@@ -55,7 +58,7 @@ pub fn module(seed: u64) -> Option<Vec<u8>> {
         simd_enabled: true,
         tail_call_enabled: true,
         threads_enabled: false,
-        wide_arithmetic_enabled: false,
+        wide_arithmetic_enabled: kind == 1,
         ..Config::default()
     };
     let mut module = Smith::new(config, &mut Unstructured::new(&bytes)).ok()?;
@@ -316,6 +319,7 @@ fn from_weir(val: &Val) -> Value {
 
 fn on_wasmi(wasm: &[u8], seed: u64) -> Result<Outcome, wasmi::Error> {
     let mut config = wasmi::Config::default();
+    config.wasm_custom_page_sizes(true).wasm_wide_arithmetic(true).wasm_memory64(true).wasm_multi_memory(true);
     config.wasm_simd(true).set_max_recursion_depth(2 * TERMINATION_FUEL as usize).set_max_stack_height(STACK);
     let engine = wasmi::Engine::new(&config);
     let module = wasmi::Module::new(&engine, wasm)?;

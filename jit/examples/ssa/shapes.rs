@@ -18,6 +18,9 @@ pub const ALL: &[(&str, Shape)] = &[
     ("nested loops", |size| nest(size, &LOOP, &[&GET_0[..], &BR_IF_0, &END].concat())),
     ("nested ifs", |size| nest(size, &[GET_0, IF].concat(), &[&INCREMENT[..], &END].concat())),
     ("phi chain", |size| (0, fill(size, &[&GET_0[..], &IF, &INCREMENT, &[0x05, 0x01], &END].concat()))),
+    ("conditions in a chain", |size| {
+        (0, fill(size, &[&GET_0[..], &[0x04, 0x7F], &LOAD, &[0x05, 0x41, 0], &END, &SET_0].concat()))
+    }),
     ("loops in a row", |size| (0, fill(size, &[&LOOP[..], &INCREMENT, &GET_0, &BR_IF_0, &END].concat()))),
     ("locals in turn", |size| many_locals(size, 1000, false)),
     ("locals at joins", |size| many_locals(size, 1000, true)),
@@ -37,6 +40,8 @@ const IF: [u8; 2] = [0x04, 0x40];
 const END: [u8; 1] = [0x0B];
 const BR_IF_0: [u8; 2] = [0x0D, 0];
 const GET_0: [u8; 2] = [0x20, 0];
+const SET_0: [u8; 2] = [0x21, 0];
+const LOAD: [u8; 5] = [0x41, 0, 0x28, 2, 0];
 const INCREMENT: [u8; 7] = [0x20, 0, 0x41, 1, 0x6A, 0x21, 0];
 
 const CALL: [u8; 2] = [0x10, 0];

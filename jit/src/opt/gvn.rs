@@ -22,8 +22,9 @@
 //! subtree and is overwritten. Cost: O(instructions), expected.
 
 use super::pass::{Analysis, Changed, Context, Pass};
-use crate::hash_table::{HashTable, Slot, mix};
+use crate::hash_table::{HashTable, NumberHash, Slot};
 use crate::ir::{Block, Effect, Func, Op, Type, Value};
+use std::hash::{BuildHasher, Hasher};
 
 /// Global value numbering.
 pub const PASS: Pass =
@@ -33,7 +34,7 @@ fn run(func: &mut Func<'_>, cx: &Context<'_>) -> Changed {
     let (dom, def_blocks) = (cx.dom(), cx.def_blocks());
     // Hashed by operation and arguments; at most half full.
     let slots = cx.scratch.alloc_slice_fill_copy((2 * func.num_values()).max(2), Value::FREE);
-    let mut table = HashTable::new(slots);
+    let (mut table, key) = (HashTable::new(slots), NumberHash::default());
     let mut changed = 0;
     for &block in dom.preorder() {
         changed += congruent_phis(func, cx, block);
@@ -44,7 +45,8 @@ fn run(func: &mut Func<'_>, cx: &Context<'_>) -> Changed {
                 continue;
             }
             func.resolve_args(value);
-            let slot = table.find(hash(func, value, block), |other| same(func, (value, block), (other, def_blocks.of(other))));
+            let slot =
+                table.find(hash(key, func, value, block), |other| same(func, (value, block), (other, def_blocks.of(other))));
             let equal = table.get(slot);
             if equal.is_free()
                 || def_blocks.of(equal) != block && is_cheap(func, value)
@@ -171,15 +173,14 @@ fn same(func: &Func<'_>, (a, block_a): (Value, Block), (b, block_b): (Value, Blo
         && (i.op != Op::Phi || block_a == block_b)
 }
 
-fn hash(func: &Func<'_>, value: Value, block: Block) -> u64 {
+fn hash(key: NumberHash, func: &Func<'_>, value: Value, block: Block) -> u64 {
     let inst = func.inst(value);
     let (op, a, b) = canonical(func, value);
     let number = |value: Option<Value>| value.map_or(u64::MAX, |value| value.0.into());
     let place = if op == Op::Phi { u64::from(block.0) } else { 0 };
     let start = u64::from(inst.aux) << 16 | (op as u64) << 8 | inst.ty as u64;
-    let mut mixed = mix(mix(start, inst.imm), number(a) << 32 ^ number(b) ^ place << 20);
-    if let Some(rest) = inst.args.get(2..) {
-        mixed = rest.iter().fold(mixed, |hash, arg| mix(hash, arg.0.into()));
-    }
-    mixed
+    let mut hasher = key.build_hasher();
+    [start, inst.imm, number(a) << 32 ^ number(b) ^ place << 20].into_iter().for_each(|word| hasher.write_u64(word));
+    inst.args.iter().skip(2).for_each(|arg| hasher.write_u32(arg.0));
+    hasher.finish()
 }

@@ -1,8 +1,9 @@
 //! The copy of a function's SSA in place of a call.
 
+use crate::hash_table::NumberHash;
 use crate::ir::inlined::Copy;
 use crate::ir::{Block, Func, Op, Probability, Type, Value};
-use rustc_hash::FxHashMap;
+use std::collections::HashMap;
 
 /// A call that is inlined.
 pub(super) struct Site {
@@ -29,7 +30,7 @@ pub(super) struct CopiedCall {
 
 /// The constants of a function, which are shared and in its entry block.
 pub(super) struct Constants {
-    values: FxHashMap<(Type, u64), Value>,
+    values: HashMap<(Type, u64), Value, NumberHash>,
     new: Vec<Value>,
 }
 
