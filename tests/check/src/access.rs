@@ -140,24 +140,17 @@ pub fn part(state: &State, class: Class, shift: u8) -> Value {
     if !value.is_int() {
         return if shift == 0 { Value { bounds: Vec::new(), ..value } } else { Value::any() };
     }
-    if let Some(known) = value.known() {
-        return Value::constant(known << shift);
-    }
     let fits = value.high.leading_zeros() >= u32::from(shift);
     let range = if fits { Value::range(value.low << shift, value.high << shift) } else { Value::any() };
-    match value.var {
-        // A shift of a shift is one.
-        Some((inner, by)) if by > 0 && value.disp == 0 => Value { var: Some((inner, by + shift)), ..range },
-        _ => Value { var: Some((class, shift)), ..range },
-    }
+    Value { var: Some((class, shift)), ..range }
 }
 
 /// The sum of two parts.
 pub fn add(state: &State, a: &Value, b: &Value) -> Value {
     match (a.is_int(), b.is_int()) {
-        (false, true) if b.known().is_some() => plus(a, b.low as i64),
+        (false, true) if b.known().is_some() && !matches!(a.base, Base::Memory(_)) => plus(a, b.low as i64),
         (true, false) => add(state, b, a),
-        (false, true) if a.var.is_none() && !a.or_null && !matches!(a.base, Base::Own(_)) || is_single(a) && a.var.is_none() => {
+        (false, true) if a.var.is_none() && !a.or_null && (!matches!(a.base, Base::Own(_)) || is_single(a)) => {
             Value { var: b.var, disp: a.disp.wrapping_add(b.disp), low: 0, high: u64::MAX, ..a.clone() }
         }
         (false, _) => Value::any(),
@@ -475,7 +468,7 @@ fn element(
     const SIZE: i64 = size_of::<weir_contract::TableEntry>() as i64;
     let value = &at.value;
     let bound = Bound::Table(table);
-    let (index, field) = match value.var {
+    let (index, field) = match value.var.map(|var| unshifted(state, var)) {
         Some((class, shift)) => {
             if 1 << shift != SIZE || value.disp < 0 || value.disp >= SIZE {
                 return refuse("no element of the table");
@@ -496,6 +489,15 @@ fn element(
     let known = state.value(class);
     let loaded = as_access(cx.element_field(table, field, bytes, class, &known))?;
     Ok(Access { kind: Kind::Element, loaded: loaded.into() })
+}
+
+/// The class of which a shifted class is a shift.
+fn unshifted(state: &State, (class, shift): (Class, u8)) -> (Class, u8) {
+    let value = state.value(class);
+    match value.var {
+        Some((inner, by)) if by > 0 && value.is_int() && value.disp == 0 => (inner, shift + by),
+        _ => (class, shift),
+    }
 }
 
 /// The class of the operand of an instruction, if it is a register of 8 bytes, or of 4 that are all.

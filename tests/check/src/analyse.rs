@@ -5,9 +5,8 @@ use crate::branch::{self, After, Target};
 use crate::contract::Context;
 use crate::fault::{Fault, Rule, Violation};
 use crate::flags::{negated, refine};
-use crate::state::{Area, Flags, State};
+use crate::state::{Area, State};
 use crate::transfer::Transfer;
-use crate::value::NONE;
 use crate::Function;
 use iced_x86::{
     Decoder, DecoderOptions, FlowControl, Formatter, Instruction, InstructionInfoFactory, Mnemonic, NasmFormatter, OpAccess, OpKind,
@@ -17,8 +16,8 @@ use weir_contract::Entry;
 
 /// Joins of a block after which intervals are widened.
 const WIDEN: u32 = 3;
-/// Joins of a block after which the analysis gives up.
-const GIVE_UP: u32 = 1000;
+/// Instructions executed for each byte of code after which the analysis gives up.
+const STEPS: u64 = 200;
 
 /// What was proved.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
@@ -81,6 +80,8 @@ struct Analysis<'c> {
     blocks: BTreeMap<u32, Block>,
     work: BTreeSet<u32>,
     statistics: Option<Statistics>,
+    /// Instructions executed.
+    steps: u64,
 }
 
 impl<'c> Analysis<'c> {
@@ -95,6 +96,7 @@ impl<'c> Analysis<'c> {
             blocks: BTreeMap::new(),
             work: BTreeSet::new(),
             statistics: None,
+            steps: 0,
         }
     }
 
@@ -102,12 +104,17 @@ impl<'c> Analysis<'c> {
         let cx = self.cx;
         let osr = matches!(cx.function.entry, Entry::Osr(_));
         let located = |violation| self::located(cx, None, 0, &State::new(0), violation);
-        self.reach(0, &branch::entry(cx, osr)).map_err(located)?;
+        self.reach(0, 0, &branch::entry(cx, osr)).map_err(located)?;
         for &(_, offset) in cx.function.headers {
-            self.reach(offset, &branch::entry(cx, true)).map_err(located)?;
+            self.reach(0, offset, &branch::entry(cx, true)).map_err(located)?;
         }
+        let limit = STEPS * cx.function.code.len() as u64 + STEPS;
         while let Some(at) = self.work.pop_first() {
             self.block(at)?;
+            if self.steps > limit {
+                let violation = Violation(Rule::Instruction, "the analysis takes too long".into());
+                return Err(self::located(cx, None, at, &State::new(0), violation));
+            }
         }
         Ok(())
     }
@@ -123,25 +130,28 @@ impl<'c> Analysis<'c> {
         Ok(self.statistics.take().unwrap_or_default())
     }
 
-    /// A path leads to this offset, with this state.
-    fn reach(&mut self, at: u32, state: &State) -> Result<(), Violation> {
+    /// A path leads from an instruction to this offset, with this state. Every loop has a path that leads back.
+    fn reach(&mut self, from: u32, at: u32, state: &State) -> Result<(), Violation> {
         if at as usize >= self.starts.len() {
             return Err(Violation(Rule::Branch, "a branch out of the function".into()));
         }
         if self.inside[at as usize] {
             return Err(Violation(Rule::Branch, "a branch into the middle of an instruction".into()));
         }
+        if state.dead {
+            return Ok(());
+        }
         let bytes = self.cx.frame_bytes;
+        if self.blocks.get(&at).is_some_and(|block| block.state.inner != state.inner) {
+            return Err(Violation(Rule::Branch, "a branch between the function and a subroutine".into()));
+        }
         if let Some(block) = self.blocks.get_mut(&at) {
-            let joined = block.state.join(state, block.joins >= WIDEN, bytes);
+            let joined = block.state.join(state, at <= from && block.joins >= WIDEN, bytes);
             if joined != block.state {
                 if self.statistics.is_some() {
                     return Err(Violation(Rule::Instruction, "the analysis has not come to an end".into()));
                 }
                 block.joins += 1;
-                if block.joins > GIVE_UP {
-                    return Err(Violation(Rule::Instruction, "the analysis comes to no end".into()));
-                }
                 block.state = joined;
                 self.work.insert(at);
             }
@@ -193,7 +203,7 @@ impl<'c> Analysis<'c> {
                 return Err(located(cx, None, at, &state, violation));
             }
             if at != start && self.blocks.contains_key(&at) {
-                self.reach(at, &state).map_err(|violation| located(cx, None, at, &state, violation))?;
+                self.reach(start, at, &state).map_err(|violation| located(cx, None, at, &state, violation))?;
                 break;
             }
             let inst = self.decode(at).map_err(|violation| located(cx, None, at, &state, violation))?;
@@ -210,9 +220,10 @@ impl<'c> Analysis<'c> {
 
     /// Executes an instruction, and says whether the next one follows.
     fn instruction(&mut self, state: &mut State, inst: &Instruction) -> Result<bool, Violation> {
-        let (cx, next) = (self.cx, inst.next_ip() as u32);
+        let (cx, from, next) = (self.cx, inst.ip() as u32, inst.next_ip() as u32);
         let mut target = None;
         self.transfer.accesses.clear();
+        self.steps += 1;
         let mut follows = true;
         match inst.flow_control() {
             FlowControl::Next => {
@@ -237,14 +248,14 @@ impl<'c> Analysis<'c> {
                 refine(cx, &mut taken, inst.condition_code());
                 refine(cx, state, negated(inst.condition_code()));
                 self.direct(&taken, inst)?;
-                self.reach(next, state)?;
+                self.reach(from, next, state)?;
                 follows = false;
             }
             FlowControl::IndirectBranch => {
                 let (jumps, kind) = branch::jump(cx, state, inst, &mut self.transfer.accesses)?;
                 target = Some(kind);
                 for jump in jumps {
-                    self.reach(jump, state)?;
+                    self.reach(from, jump, state)?;
                 }
                 follows = false;
             }
@@ -255,9 +266,7 @@ impl<'c> Analysis<'c> {
             }
             FlowControl::Return if inst.op_count() == 0 => {
                 target = Some(Target::Return);
-                if !branch::is_local_return(state) {
-                    branch::ret(cx, state)?;
-                }
+                if state.inner { branch::subroutine_ends(state)? } else { branch::ret(cx, state)? }
                 follows = false;
             }
             FlowControl::Exception if inst.mnemonic() == Mnemonic::Ud2 => {
@@ -285,7 +294,7 @@ impl<'c> Analysis<'c> {
             return Err(Violation(Rule::Branch, "a direct branch out of the function".into()));
         }
         let to = u32::try_from(inst.near_branch64()).unwrap_or(u32::MAX);
-        self.reach(to, state)
+        self.reach(inst.ip() as u32, to, state)
     }
 
     /// Continues after a call; says whether the next instruction follows.
@@ -295,30 +304,26 @@ impl<'c> Analysis<'c> {
             After::Nowhere => Ok(false),
             After::Next | After::Landing => {
                 for (offset, landing) in branch::landings(self.cx, state, next) {
-                    self.reach(offset, &landing)?;
+                    self.reach(next, offset, &landing)?;
                 }
                 Ok(after == After::Next)
             }
             After::Subroutine(to) => {
                 let written = self.subroutine(to)?;
-                let mut inner = state.clone();
-                branch::subroutine(&mut inner)?;
-                self.reach(to, &inner)?;
-                written.into_iter().for_each(|reg| state.regs[reg] = NONE);
-                state.flags = Flags::Unknown;
+                self.reach(next, to, &branch::subroutine(state))?;
+                branch::after_subroutine(state, written.into_iter());
                 Ok(true)
             }
         }
     }
 
-    /// The registers that a subroutine writes, which has no calls, no stores to frames, and leaves the stack pointer alone.
+    /// The registers that a subroutine writes.
     fn subroutine(&mut self, start: u32) -> Result<BTreeSet<usize>, Violation> {
         let (mut seen, mut work, mut written) = (BTreeSet::new(), vec![start], BTreeSet::new());
         let mut factory = InstructionInfoFactory::new();
-        let refuse = |what: &str| Err(Violation(Rule::Branch, what.into()));
         while let Some(at) = work.pop() {
             if at as usize >= self.starts.len() {
-                return refuse("a branch out of the function");
+                return Err(Violation(Rule::Branch, "a branch out of the function".into()));
             }
             if !seen.insert(at) {
                 continue;
@@ -326,21 +331,15 @@ impl<'c> Analysis<'c> {
             let inst = self.decode(at)?;
             match inst.flow_control() {
                 FlowControl::Next => work.push(inst.next_ip() as u32),
-                FlowControl::Return => continue,
                 FlowControl::UnconditionalBranch => work.push(inst.near_branch64() as u32),
                 FlowControl::ConditionalBranch => work.extend([inst.near_branch64() as u32, inst.next_ip() as u32]),
-                _ => return refuse("a subroutine that calls or does not return"),
+                // A call of a helper that does not return: the analysis of the subroutine refuses all others.
+                FlowControl::Return | FlowControl::Exception | FlowControl::IndirectCall => continue,
+                _ => return Err(Violation(Rule::Branch, "a subroutine with a branch that is not known".into())),
             }
-            for used in factory.info(&inst).used_registers() {
-                let writes = !matches!(used.access(), OpAccess::Read | OpAccess::CondRead | OpAccess::None | OpAccess::NoMemAccess);
-                let reg = used.register().full_register();
-                match (writes, reg.is_gpr64()) {
-                    (true, true) if reg.number() == 4 => return refuse("a subroutine that changes the stack pointer"),
-                    (true, true) => drop(written.insert(reg.number())),
-                    (true, false) if !used.register().is_gpr() => return refuse("a subroutine that writes other registers"),
-                    _ => {}
-                }
-            }
+            let registers = factory.info(&inst).used_registers().iter();
+            let writes = |access| !matches!(access, OpAccess::Read | OpAccess::CondRead | OpAccess::None | OpAccess::NoMemAccess);
+            written.extend(registers.filter(|used| writes(used.access())).filter_map(|used| crate::access::number(used.register())));
         }
         Ok(written)
     }
@@ -351,9 +350,9 @@ impl<'c> Analysis<'c> {
             return Ok(());
         }
         let divisor = crate::access::number(inst.op0_register()).filter(|_| inst.op0_kind() == OpKind::Register);
-        let low = divisor.map_or(0, |reg| state.value(state.regs[reg]).low);
-        let whole = inst.op0_register().is_gpr64() || divisor.is_some_and(|reg| state.value(state.regs[reg]).is_short());
-        if low > 0 && whole {
+        let value = divisor.map(|reg| state.value(state.regs[reg]));
+        let wide = inst.op0_register().is_gpr64();
+        if value.is_some_and(|value| value.half || value.low > 0 && (wide || value.is_short())) {
             return Ok(());
         }
         Err(Violation(Rule::TrapSite, "a division that may fault is no trap site".into()))

@@ -3,9 +3,8 @@
 use crate::access::{Kind, Loaded, access, address, number};
 use crate::contract::Context;
 use crate::fault::{Rule, Violation};
-use crate::state::{Area, State};
-use crate::transfer::push;
-use crate::value::{Base, Class, NONE, Value};
+use crate::state::{Area, Flags, State};
+use crate::value::{Base, NONE, Value};
 use iced_x86::{Instruction, OpKind};
 use weir_bytecode::sidetable::{TryRegion, region_at};
 use weir_bytecode::types::{HeapType, RefType};
@@ -142,6 +141,9 @@ fn passes(
 
 /// Checks what the contract says about a call that may run guest code.
 fn may_call(cx: &Context<'_>, state: &State) -> Result<(), Violation> {
+    if state.inner {
+        return refuse(Rule::Branch, "a subroutine calls something");
+    }
     let Some(top) = state.stack_pointer() else { return refuse(Rule::Convention, "the stack pointer is not known") };
     if (top + 8) % 16 != 0 {
         return refuse(Rule::Convention, "the stack pointer is not aligned at a call");
@@ -236,6 +238,10 @@ pub fn call(
             returned(cx, state, own, true);
             return Ok((After::Next, Target::Function));
         }
+        if state.inner {
+            return refuse(Rule::Branch, "a subroutine calls something");
+        }
+        has_instance(state)?;
         return Ok((After::Subroutine(inst.near_branch64() as u32), Target::Subroutine));
     }
     let (target, kind) = target(cx, state, inst)?;
@@ -386,6 +392,9 @@ pub fn jump(
             }
             has_left(state)?;
             has_instance(state)?;
+            if state.inner {
+                return refuse(Rule::Branch, "a subroutine continues elsewhere");
+            }
             let frame = state.value(state.regs[RDI]);
             let argument = state.value(state.regs[R11]).known();
             let own = argument.is_some_and(|argument| argument as u32 == cx.function.func);
@@ -402,6 +411,9 @@ pub fn jump(
         }
         _ => {}
     }
+    if state.inner {
+        return refuse(Rule::Branch, "a subroutine jumps to a function");
+    }
     has_left(state)?;
     match callee(cx, state, &target)? {
         Some((_, kind)) => Ok((Vec::new(), kind)),
@@ -416,14 +428,32 @@ pub fn ret(cx: &Context<'_>, state: &State) -> Result<(), Violation> {
     passes(cx, state, results, result_places(results), &INT_RESULT_REGS)
 }
 
-/// The state in which a subroutine begins.
-pub fn subroutine(state: &mut State) -> Result<(), Violation> {
-    let class = state.class(Value::at(Base::LocalReturn));
-    push(state, class)
+/// The state in which a subroutine of the function begins that is called in this state. It gets what registers hold, and has a frame of its
+/// own: it preserves what a function preserves.
+pub fn subroutine(state: &State) -> State {
+    let mut inner = State::new(0);
+    for reg in 0..16 {
+        inner.set(reg, state.value(state.regs[reg]).alone());
+    }
+    for reg in PRESERVED_REGS.into_iter().chain([RBP as u8]) {
+        inner.set(reg.into(), Value::at(Base::Saved(reg)));
+    }
+    inner.set(RSP, Value::at(Base::Frame));
+    inner.value_sp = inner.class(Value::at(Base::ValueSp));
+    inner.inner = true;
+    inner
 }
 
-/// Whether the function returns to a call of its own.
-pub fn is_local_return(state: &State) -> bool {
-    let class: Class = state.stack_pointer().and_then(|top| state.slot(Area::Native, top as i32)).unwrap_or(NONE);
-    state.value(class).base == Base::LocalReturn
+/// Checks the end of a subroutine.
+pub fn subroutine_ends(state: &State) -> Result<(), Violation> {
+    has_left(state)?;
+    has_instance(state)
+}
+
+/// The state after a subroutine that writes these registers.
+pub fn after_subroutine(state: &mut State, written: impl Iterator<Item = usize>) {
+    let kept = |reg: usize| reg == RSP || reg == RBP || PRESERVED_REGS.contains(&(reg as u8));
+    written.filter(|&reg| !kept(reg)).for_each(|reg| state.regs[reg] = NONE);
+    state.xmms = [NONE; 16];
+    state.flags = Flags::Unknown;
 }

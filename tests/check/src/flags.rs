@@ -150,6 +150,12 @@ fn tested(state: &mut State, condition: ConditionCode, a: Class, bytes: u8) {
     use ConditionCode as C;
     let value = state.value(a);
     let whole = bytes == 8 || value.is_short();
+    if condition == C::ne
+        && value.is_int()
+        && let Some(value) = state.values.get_mut(a as usize)
+    {
+        value.half |= bytes == 4;
+    }
     if !whole {
         return;
     }

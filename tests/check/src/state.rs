@@ -47,6 +47,10 @@ pub struct State {
     pub room: i64,
     /// Whether `rsp` was compared with the stack's limit.
     pub checked: bool,
+    /// Whether this is in a subroutine of the function, which has a frame of its own.
+    pub inner: bool,
+    /// Whether no path leads here.
+    pub dead: bool,
 }
 
 impl State {
@@ -61,6 +65,8 @@ impl State {
             flags: Flags::Unknown,
             room,
             checked: false,
+            inner: false,
+            dead: false,
         }
     }
 
@@ -171,8 +177,8 @@ impl State {
             value.low = value.low.max(low);
             value.high = value.high.min(high);
             if value.low > value.high {
-                // The path is impossible.
                 value.high = value.low;
+                self.dead = true;
             }
         }
     }
@@ -187,7 +193,8 @@ impl State {
     }
 
     fn join_once(&self, other: &State, widen: bool, frame_bytes: i64) -> State {
-        let mut join = Join { a: self, b: other, known: HashMap::new(), values: Vec::new(), widen, frame_bytes };
+        let mut join =
+            Join { a: self, b: other, known: HashMap::new(), pairs: Vec::new(), values: Vec::new(), widen, frame_bytes, depth: 0 };
         let mut regs = [NONE; 16];
         let mut xmms = [NONE; 16];
         for reg in 0..16 {
@@ -211,9 +218,12 @@ impl State {
             (Flags::Added(a, n), Flags::Added(b, m)) if n == m => Flags::Added(join.pair(a, b), n),
             _ => Flags::Unknown,
         };
+        join.all();
+        join.bounds();
         let values = join.values;
         let room = self.room.min(other.room);
-        State { regs, xmms, slots, value_sp, values, flags, room, checked: self.checked && other.checked }
+        let checked = self.checked && other.checked;
+        State { regs, xmms, slots, value_sp, values, flags, room, checked, inner: self.inner, dead: false }
     }
 
     /// Forgets places about which nothing is known and whose number is nowhere else; says whether there were any.
@@ -255,10 +265,17 @@ impl State {
     }
 }
 
+/// Parts of parts of a sum are not followed across joins.
+const DEPTH: u8 = 2;
+
 struct Join<'s> {
     a: &'s State,
     b: &'s State,
     known: HashMap<(Class, Class), Class>,
+    /// The pairs in the order of their classes, each with the length of the way to it from a place.
+    pairs: Vec<(Class, Class, Class, u8)>,
+    /// That of what the current pair refers to.
+    depth: u8,
     values: Vec<Value>,
     widen: bool,
     frame_bytes: i64,
@@ -275,9 +292,19 @@ impl Join<'_> {
         let class = self.values.len() as Class;
         self.known.insert((a, b), class);
         self.values.push(Value::any());
-        let value = self.value(&self.a.values[a as usize], &self.b.values[b as usize]);
-        self.values[class as usize] = value;
+        self.pairs.push((class, a, b, self.depth));
         class
+    }
+
+    /// The values of all pairs, those of places first.
+    fn all(&mut self) {
+        let mut next = 0;
+        while let Some(&(class, a, b, depth)) = self.pairs.get(next) {
+            self.depth = depth + 1;
+            let value = self.value(&self.a.values[a as usize], &self.b.values[b as usize]);
+            self.values[class as usize] = value;
+            next += 1;
+        }
     }
 
     fn value(&mut self, a: &Value, b: &Value) -> Value {
@@ -289,7 +316,7 @@ impl Join<'_> {
             _ => None,
         };
         let var = match (a.var, b.var) {
-            (Some((x, s)), Some((y, t))) if s == t && a.disp == b.disp => Some((self.pair(x, y), s)),
+            (Some((x, s)), Some((y, t))) if s == t && a.disp == b.disp && (self.depth <= DEPTH || !a.is_int()) => Some((self.pair(x, y), s)),
             _ => None,
         };
         let same_place = a.disp == b.disp && a.var.is_some() == var.is_some() && b.var.is_some() == var.is_some();
@@ -303,32 +330,49 @@ impl Join<'_> {
                 Value { var, disp: if var.is_some() { a.disp } else { 0 }, ..Value::range(low, high) }
             }
             Some(base) if same_place => Value { var, disp: a.disp, or_null: a.or_null || b.or_null, ..Value::at(base) },
-            Some(_) | None => match a.union(b, self.frame_bytes) {
-                Some(union) => union,
-                None => Value::any(),
-            },
+            Some(Base::Counters(_)) => self.counter(a, b).unwrap_or_else(Value::any),
+            Some(_) | None => a.union(b, self.frame_bytes).unwrap_or_else(Value::any),
         };
         if a.sig == b.sig {
             value.sig = a.sig;
         }
-        for &(bound, room) in &a.bounds {
-            let matching = b.bounds.iter().filter(|other| match (bound, other.0) {
-                (Bound::Class(x), Bound::Class(y)) => self.known.contains_key(&(x, y)),
-                (x, y) => x == y,
-            });
-            if let Some(&(other, other_room)) = matching.max_by_key(|other| other.1) {
-                let bound = match (bound, other) {
-                    (Bound::Class(x), Bound::Class(y)) => Bound::Class(self.pair(x, y)),
-                    (bound, _) => bound,
-                };
-                let mut least = room.min(other_room);
-                if self.widen && other_room < room {
-                    least = 0;
+        value.half = a.half && b.half && value.is_int();
+        value
+    }
+
+    /// What an address of a counter is, with different distances on both paths.
+    fn counter(&mut self, a: &Value, b: &Value) -> Option<Value> {
+        let span = |value: &Value, state: &State| match value.var {
+            None => Some((value.disp, value.disp)),
+            Some((class, 0)) if value.disp == 0 => {
+                let var = state.value(class);
+                Some((i64::try_from(var.low).ok()?, i64::try_from(var.high).ok()?))
+            }
+            Some(_) => None,
+        };
+        let ((l, h), (m, k)) = (span(a, self.a)?, span(b, self.b)?);
+        let range = Value::range(u64::try_from(l.min(m)).ok()?, u64::try_from(h.max(k)).ok()?);
+        self.values.push(range);
+        Some(Value { var: Some((self.values.len() as Class - 1, 0)), ..Value::at(a.base.clone()) })
+    }
+
+    /// The bounds that the classes of pairs have on both paths.
+    fn bounds(&mut self) {
+        for (class, a, b, _) in std::mem::take(&mut self.pairs) {
+            let (a, b) = (&self.a.values[a as usize], &self.b.values[b as usize]);
+            for &(bound, room) in &a.bounds {
+                for &(other, other_room) in &b.bounds {
+                    let bound = match (bound, other) {
+                        (Bound::Class(x), Bound::Class(y)) => self.known.get(&(x, y)).copied().map(Bound::Class),
+                        (x, y) => (x == y).then_some(x),
+                    };
+                    let least = if self.widen && other_room < room { 0 } else { room.min(other_room) };
+                    if let (Some(bound), false) = (bound, self.values[class as usize].known() == Some(0)) {
+                        self.values[class as usize].bind(bound, least);
+                    }
                 }
-                value.bounds.push((bound, least));
             }
         }
-        value
     }
 }
 

@@ -127,7 +127,7 @@ impl<'c> Transfer<'c> {
                 let class = state.reg(n);
                 Ok(match reg.size() {
                     8 => class,
-                    4 if state.value(class).is_short() => class,
+                    4 if is_half(&state.value(class)) => class,
                     4 => state.class(Value::range(0, MAX32)),
                     2 => state.class(Value::range(0, 0xFFFF)),
                     _ => state.class(Value::range(0, 0xFF)),
@@ -151,7 +151,7 @@ impl<'c> Transfer<'c> {
         let n = reg.full_register().number();
         state.regs[n] = match reg.size() {
             8 => class,
-            _ if state.value(class).is_short() || matches!(state.value(class).base, Base::SignatureOf(_)) => class,
+            _ if is_half(&state.value(class)) => class,
             _ => state.class(Value::range(0, MAX32)),
         };
     }
@@ -280,9 +280,12 @@ impl<'c> Transfer<'c> {
     }
 
     fn test(&mut self, state: &mut State, inst: &Instruction) -> Done {
-        let a = self.operand(state, inst, 0)?;
+        let mut a = self.operand(state, inst, 0)?;
         let same = inst.op1_kind() == OpKind::Register && inst.op0_kind() == OpKind::Register && inst.op0_register() == inst.op1_register();
         let bytes = Self::bytes(inst, 0);
+        if let Some(n) = number(inst.op0_register()).filter(|_| same) {
+            a = state.reg(n);
+        }
         state.flags = if same && (bytes == 4 || bytes == 8) { Flags::Tested(a, bytes as u8) } else { Flags::Unknown };
         Ok(())
     }
@@ -302,7 +305,12 @@ impl<'c> Transfer<'c> {
                 refine(self.cx, &mut taken, condition);
                 refine(self.cx, &mut kept, negated(condition));
                 let (x, y) = (taken.value(new), kept.value(old));
-                let value = if old == new { x } else { self.either(&x, &y) };
+                let value = match (taken.dead, kept.dead) {
+                    (true, false) => y,
+                    (false, true) => x,
+                    _ if old == new => x,
+                    _ => self.either(&x, &y),
+                };
                 state.class(value)
             }
         };
@@ -412,6 +420,7 @@ impl<'c> Transfer<'c> {
                 self.store_class(state, inst, class)?;
             }
         }
+        let halves = (0..inst.op_count().min(1)).all(|n| Self::bytes(inst, n) == 4) || inst.mnemonic() == Mnemonic::Cdq;
         for reg in writes {
             if reg.is_xmm() || reg.is_ymm() || reg.is_zmm() {
                 state.xmms[reg.number() & 15] = NONE;
@@ -422,7 +431,8 @@ impl<'c> Transfer<'c> {
                 return Err(Violation(Rule::Convention, "an instruction that changes the stack pointer otherwise".into()));
             }
             let short = match reg.size() {
-                8 => false,
+                // The disassembler names the register of which a half is written, and the other half cleared, by all of it.
+                8 => halves,
                 4 => true,
                 _ => state.value(state.regs[n]).is_short(),
             };
@@ -443,6 +453,11 @@ impl<'c> Transfer<'c> {
 /// The least number of the form 2ⁿ - 1 that is not less.
 fn bits(number: u64) -> u64 {
     u64::MAX.checked_shr(number.leading_zeros()).unwrap_or(0)
+}
+
+/// Whether a number has no bits above the lower 32.
+fn is_half(value: &Value) -> bool {
+    value.is_short() || matches!(value.base, Base::SignatureOf(_) | Base::Signature(_))
 }
 
 fn is_move(inst: &Instruction) -> bool {

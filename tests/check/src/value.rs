@@ -22,8 +22,6 @@ pub enum Base {
     Int,
     /// What a register held at the entry, by its encoding.
     Saved(u8),
-    /// The return address of a call within the function.
-    LocalReturn,
     /// The instance's context.
     Instance,
     /// The store's context.
@@ -122,12 +120,14 @@ pub struct Value {
     pub sig: Option<u32>,
     /// Whether the number may be 0 instead.
     pub or_null: bool,
+    /// Whether its lower 32 bits are not 0.
+    pub half: bool,
 }
 
 impl Value {
     /// A number within an interval.
     pub fn range(low: u64, high: u64) -> Value {
-        Value { base: Base::Int, low, high, var: None, disp: 0, bounds: Vec::new(), sig: None, or_null: false }
+        Value { base: Base::Int, low, high, var: None, disp: 0, bounds: Vec::new(), sig: None, or_null: false, half: false }
     }
 
     /// Any number.
@@ -167,7 +167,7 @@ impl Value {
 
     /// Whether nothing is known.
     pub fn is_any(&self) -> bool {
-        self.is_int() && self.low == 0 && self.high == u64::MAX && self.var.is_none() && self.bounds.is_empty()
+        self.is_int() && self.low == 0 && self.high == u64::MAX && self.var.is_none() && self.bounds.is_empty() && !self.half
     }
 
     /// The displacement, if this is a fixed distance from the beginning of something.
@@ -191,6 +191,16 @@ impl Value {
     /// Whether the calls of other code may make this wrong: tables can change and move.
     pub fn dies_at_calls(&self) -> bool {
         matches!(self.base, Base::Table(_) | Base::EntryOf(_) | Base::InstanceOf(_) | Base::SignatureOf(_))
+    }
+
+    /// What is known about it in code that has other classes.
+    pub fn alone(&self) -> Value {
+        let outside = self.var.is_none() && !self.dies_at_calls() && !matches!(self.base, Base::Saved(_) | Base::Frame);
+        match self.base {
+            Base::Int => Value { half: self.half, ..Value::range(self.low, self.high) },
+            _ if outside => Value { disp: self.disp, or_null: self.or_null, ..Value::at(self.base.clone()) },
+            _ => Value::any(),
+        }
     }
 
     /// The kind, displacement and null of a union that is more than one of both, if there is one.
