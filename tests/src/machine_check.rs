@@ -37,7 +37,12 @@ pub fn configurations() -> Vec<Configuration> {
         of("osr, no guard regions", Backend::Native, true, Options { leaves: true, ..unguarded() }),
         of("baseline", Backend::Baseline, false, counting()),
         of("baseline, no guard regions", Backend::Baseline, false, Options { guard_regions: false, ..counting() }),
-        of("baseline, metered, striped", Backend::Baseline, false, Options { ticks: true, counts: true, striped: true, ..metered() }),
+        of(
+            "baseline, metered, striped",
+            Backend::Baseline,
+            false,
+            Options { ticks: true, counts: true, striped: true, ..metered() },
+        ),
         of("baseline, no signals", Backend::Baseline, false, silent()),
         of("cranelift", Backend::Cranelift, false, options()),
         of("cranelift, no guard regions", Backend::Cranelift, false, unguarded()),
@@ -93,8 +98,7 @@ pub fn check_functions(module: &Module, funcs: impl Iterator<Item = u32>, config
             false => vec![Entry::Call],
         };
         for entry in entries {
-            let request =
-                Request { module, func, entry, sig_ids: &sig_ids, backend: *backend, profile: None, options };
+            let request = Request { module, func, entry, sig_ids: &sig_ids, backend: *backend, profile: None, options };
             let Ok(compiled) = compile(&mut cx, &request) else {
                 report.uncompiled += 1;
                 continue;

@@ -213,9 +213,8 @@ fn is_checked(cx: &Context<'_>, state: &State, value: &Value, memory: u32, bytes
     let Some((class, 0)) = value.var else { return false };
     // The number itself, or the one of which it is a sum, is known to be so far below the length.
     let needed = i128::from(value.disp) + i128::from(bytes);
-    let known = |class: Class, needed: i128| {
-        state.room(class, Bound::Memory(memory)).is_some_and(|room| needed <= i128::from(room))
-    };
+    let known =
+        |class: Class, needed: i128| state.room(class, Bound::Memory(memory)).is_some_and(|room| needed <= i128::from(room));
     let var = state.value(class);
     let sum = match var.var {
         Some((inner, 0)) if var.low >= var.disp as u64 => known(inner, needed + i128::from(var.disp as u64)),

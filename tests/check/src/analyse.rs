@@ -1,5 +1,6 @@
 //! The fixpoint: states at the beginnings of blocks, which are found on the way. After it, every block is checked once more and counted.
 
+use crate::Function;
 use crate::access::Kind;
 use crate::branch::{self, After, Target};
 use crate::contract::Context;
@@ -7,9 +8,9 @@ use crate::fault::{Fault, Rule, Violation};
 use crate::flags::{negated, refine};
 use crate::state::{Area, State};
 use crate::transfer::Transfer;
-use crate::Function;
 use iced_x86::{
-    Decoder, DecoderOptions, FlowControl, Formatter, Instruction, InstructionInfoFactory, Mnemonic, NasmFormatter, OpAccess, OpKind,
+    Decoder, DecoderOptions, FlowControl, Formatter, Instruction, InstructionInfoFactory, Mnemonic, NasmFormatter, OpAccess,
+    OpKind,
 };
 use std::collections::{BTreeMap, BTreeSet};
 use weir_contract::Entry;
@@ -79,6 +80,8 @@ struct Analysis<'c> {
     insts: Vec<Instruction>,
     blocks: BTreeMap<u32, Block>,
     work: BTreeSet<u32>,
+    /// The jump tables, by offset, with the number of their entries.
+    tables: BTreeMap<u32, u32>,
     statistics: Option<Statistics>,
     /// Instructions executed.
     steps: u64,
@@ -95,6 +98,7 @@ impl<'c> Analysis<'c> {
             insts: Vec::with_capacity(len / 4),
             blocks: BTreeMap::new(),
             work: BTreeSet::new(),
+            tables: BTreeMap::new(),
             statistics: None,
             steps: 0,
         }
@@ -103,7 +107,7 @@ impl<'c> Analysis<'c> {
     fn run(&mut self) -> Result<(), Box<Fault>> {
         let cx = self.cx;
         let osr = matches!(cx.function.entry, Entry::Osr(_));
-        let located = |violation| self::located(cx, None, 0, &State::new(0), violation);
+        let located = |violation| self::located(cx, 0, &State::new(0), violation);
         self.reach(0, 0, &branch::entry(cx, osr)).map_err(located)?;
         for &(_, offset) in cx.function.headers {
             self.reach(0, offset, &branch::entry(cx, true)).map_err(located)?;
@@ -113,7 +117,7 @@ impl<'c> Analysis<'c> {
             self.block(at)?;
             if self.steps > limit {
                 let violation = Violation(Rule::Instruction, "the analysis takes too long".into());
-                return Err(self::located(cx, None, at, &State::new(0), violation));
+                return Err(self::located(cx, at, &State::new(0), violation));
             }
         }
         Ok(())
@@ -126,6 +130,15 @@ impl<'c> Analysis<'c> {
         let blocks: Vec<u32> = self.blocks.keys().copied().collect();
         for at in blocks {
             self.block(at)?;
+        }
+        for (&table, &count) in &self.tables {
+            let end = u64::from(table) + 4 * u64::from(count);
+            let overlaps = self.tables.range(table + 1..).next().is_some_and(|next| u64::from(*next.0) < end)
+                || (table as usize..end as usize).any(|byte| self.starts[byte] != 0 || self.inside[byte]);
+            if overlaps {
+                let violation = Violation(Rule::Branch, "a jump table overlaps another one, or instructions".into());
+                return Err(located(self.cx, table, &State::new(0), violation));
+            }
         }
         Ok(self.statistics.take().unwrap_or_default())
     }
@@ -200,22 +213,37 @@ impl<'c> Analysis<'c> {
             let cx = self.cx;
             if at as usize >= cx.function.code.len() {
                 let violation = Violation(Rule::Branch, "the end of the code is reached".into());
-                return Err(located(cx, None, at, &state, violation));
+                return Err(located(cx, at, &state, violation));
             }
             if at != start && self.blocks.contains_key(&at) {
-                self.reach(start, at, &state).map_err(|violation| located(cx, None, at, &state, violation))?;
+                self.reach(start, at, &state).map_err(|violation| located(cx, at, &state, violation))?;
                 break;
             }
-            let inst = self.decode(at).map_err(|violation| located(cx, None, at, &state, violation))?;
-            let before = cfg!(debug_assertions).then(|| state.clone());
-            let next = self.instruction(&mut state, &inst);
-            let next = next.map_err(|violation| located(cx, Some(&inst), at, before.as_ref().unwrap_or(&state), violation))?;
+            let inst = self.decode(at).map_err(|violation| located(cx, at, &state, violation))?;
+            let next = match self.instruction(&mut state, &inst) {
+                Ok(next) => next,
+                Err(violation) => return Err(located(cx, at, &self.replay(start, at), violation)),
+            };
             at = inst.next_ip() as u32;
             if !next {
                 break;
             }
         }
         Ok(())
+    }
+
+    /// The state before an instruction of a block.
+    fn replay(&mut self, start: u32, end: u32) -> State {
+        let mut state = self.blocks[&start].state.clone();
+        let mut at = start;
+        while at < end {
+            let Ok(inst) = self.decode(at) else { break };
+            if self.instruction(&mut state, &inst).is_err() {
+                break;
+            }
+            at = inst.next_ip() as u32;
+        }
+        state
     }
 
     /// Executes an instruction, and says whether the next one follows.
@@ -254,8 +282,12 @@ impl<'c> Analysis<'c> {
             FlowControl::IndirectBranch => {
                 let (jumps, kind) = branch::jump(cx, state, inst, &mut self.transfer.accesses)?;
                 target = Some(kind);
-                for jump in jumps {
-                    self.reach(from, jump, state)?;
+                if let Some((table, count)) = jumps.table {
+                    let known = self.tables.entry(table).or_default();
+                    *known = count.max(*known);
+                }
+                for to in jumps.to {
+                    self.reach(from, to, state)?;
                 }
                 follows = false;
             }
@@ -266,7 +298,11 @@ impl<'c> Analysis<'c> {
             }
             FlowControl::Return if inst.op_count() == 0 => {
                 target = Some(Target::Return);
-                if state.inner { branch::subroutine_ends(state)? } else { branch::ret(cx, state)? }
+                if state.inner {
+                    branch::subroutine_ends(state)?
+                } else {
+                    branch::ret(cx, state)?
+                }
                 follows = false;
             }
             FlowControl::Exception if inst.mnemonic() == Mnemonic::Ud2 => {
@@ -339,7 +375,8 @@ impl<'c> Analysis<'c> {
             }
             let registers = factory.info(&inst).used_registers().iter();
             let writes = |access| !matches!(access, OpAccess::Read | OpAccess::CondRead | OpAccess::None | OpAccess::NoMemAccess);
-            written.extend(registers.filter(|used| writes(used.access())).filter_map(|used| crate::access::number(used.register())));
+            written
+                .extend(registers.filter(|used| writes(used.access())).filter_map(|used| crate::access::number(used.register())));
         }
         Ok(written)
     }
@@ -359,14 +396,15 @@ impl<'c> Analysis<'c> {
     }
 }
 
-fn located(cx: &Context<'_>, inst: Option<&Instruction>, at: u32, state: &State, violation: Violation) -> Box<Fault> {
+fn located(cx: &Context<'_>, at: u32, state: &State, violation: Violation) -> Box<Fault> {
     let Violation(rule, what) = violation;
     let mut text = String::new();
     let mut operands = Vec::new();
-    let decoded = Decoder::with_ip(64, &cx.function.code[(at as usize).min(cx.function.code.len())..], at.into(), DecoderOptions::NONE)
-        .into_iter()
-        .next();
-    if let Some(inst) = inst.copied().or(decoded) {
+    let decoded =
+        Decoder::with_ip(64, &cx.function.code[(at as usize).min(cx.function.code.len())..], at.into(), DecoderOptions::NONE)
+            .into_iter()
+            .next();
+    if let Some(inst) = decoded {
         NasmFormatter::new().format(&inst, &mut text);
         let mut factory = InstructionInfoFactory::new();
         for used in factory.info(&inst).used_registers() {

@@ -6,11 +6,14 @@ use crate::fault::{Rule, Violation};
 use crate::state::{Area, Flags, State};
 use crate::value::{Base, NONE, Value};
 use iced_x86::{Instruction, OpKind};
+use std::collections::HashMap;
 use weir_bytecode::sidetable::{TryRegion, region_at};
 use weir_bytecode::types::{HeapType, RefType};
 use weir_bytecode::{FuncType, ValType};
 use weir_contract::code::{Backend, Landing};
-use weir_contract::{Helper, INT_ARG_REGS, INT_RESULT_REGS, NO_LOOP, PRESERVED_REGS, Place, param_places, result_places, slot_words};
+use weir_contract::{
+    FRAME_HEADER, Helper, INT_ARG_REGS, INT_RESULT_REGS, NO_LOOP, PRESERVED_REGS, Place, param_places, result_places, slot_words,
+};
 
 const RSP: usize = 4;
 const RBP: usize = 5;
@@ -55,7 +58,13 @@ pub enum After {
 }
 
 /// The possible offsets after a jump; none if it leaves the function.
-pub type Jumps = Vec<u32>;
+#[derive(Clone, Default, Debug)]
+pub struct Jumps {
+    /// The offsets.
+    pub to: Vec<u32>,
+    /// The offset and the number of entries of the jump table that it uses.
+    pub table: Option<(u32, u32)>,
+}
 
 fn refuse<T>(rule: Rule, what: impl Into<String>) -> Result<T, Violation> {
     Err(Violation(rule, what.into()))
@@ -250,7 +259,9 @@ pub fn call(
         return Ok((helper(cx, state, *index)?, Target::Helper));
     }
     may_call(cx, state)?;
-    let Some((ty, kind)) = callee(cx, state, &target)? else { return refuse(Rule::Branch, "a call of an address that is not known") };
+    let Some((ty, kind)) = callee(cx, state, &target)? else {
+        return refuse(Rule::Branch, "a call of an address that is not known");
+    };
     returned(cx, state, ty, kind == Target::Function);
     Ok((After::Next, kind))
 }
@@ -326,7 +337,8 @@ fn helper(cx: &Context<'_>, state: &mut State, index: u32) -> Result<After, Viol
     }
     Ok(match helper {
         Helper::Throw | Helper::ThrowRef => After::Landing,
-        _ => After::Next,
+        // No other helper throws.
+        _ => After::Quiet,
     })
 }
 
@@ -334,10 +346,12 @@ fn helper(cx: &Context<'_>, state: &mut State, index: u32) -> Result<After, Viol
 pub fn landings(cx: &Context<'_>, state: &State, to: u32) -> Vec<(u32, State)> {
     let all = cx.function.landings;
     let Some(body) = cx.module().body(cx.function.func).filter(|_| !all.is_empty()) else { return Vec::new() };
-    let mut entries = Vec::new();
+    let (mut entries, mut heights) = (Vec::new(), HashMap::new());
     let mut region = cx.pc(to).and_then(|pc| region_at(&body.regions, pc));
-    while let Some(&TryRegion { first, count, next, .. }) = region {
-        entries.extend(body.handlers.iter().skip(first as usize).take(count as usize).map(|handler| handler.entry));
+    while let Some(&TryRegion { first, count, next, height, .. }) = region {
+        let handlers = body.handlers.iter().skip(first as usize).take(count as usize).map(|handler| handler.entry);
+        heights.extend(handlers.clone().map(|entry| (entry, height)));
+        entries.extend(handlers);
         region = body.regions.get(next as usize);
     }
     let state_at = |entry: u32| {
@@ -354,6 +368,16 @@ pub fn landings(cx: &Context<'_>, state: &State, to: u32) -> Vec<(u32, State)> {
             if handler.needs_object() {
                 let exception = ValType::Ref(RefType { nullable: false, heap: HeapType::Exn });
                 define(&mut state, &[exception], [Place::Overflow(count * words)].into_iter(), &[]);
+            }
+            let reference = handler.reference.then_some(ValType::Ref(RefType { nullable: false, heap: HeapType::Exn }));
+            let operands: Vec<ValType> = types.iter().copied().chain(reference).collect();
+            if let (Some(height), Some(branch)) = (heights.get(&entry), body.branches.get(entry as usize)) {
+                let first = i64::from(*height) + operands.len() as i64 - i64::from(branch.keep) - i64::from(branch.drop);
+                for (operand, &ty) in (first..).zip(&operands) {
+                    let at = cx.header + 8 * i64::from(FRAME_HEADER) + cx.slot * operand;
+                    let class = state.class(Context::typed(ty));
+                    state.write(Area::Frame, at as i32, 8, Some(class));
+                }
             }
         }
         Some((offset, state))
@@ -383,9 +407,9 @@ pub fn jump(
             };
             targets.sort_unstable();
             targets.dedup();
-            return Ok((targets, Target::Table));
+            return Ok((Jumps { to: targets, table: Some((table, count)) }, Target::Table));
         }
-        (Base::Own(places), Some(0)) => return Ok((places.to_vec(), Target::Own)),
+        (Base::Own(places), Some(0)) => return Ok((Jumps { to: places.to_vec(), table: None }, Target::Own)),
         (&Base::Continue(null), Some(0)) => {
             if null {
                 return refuse(Rule::Branch, "the address at which to continue may be null");
@@ -407,7 +431,7 @@ pub fn jump(
                 let params = &cx.module().func_type(cx.function.func).params;
                 passes(cx, state, params, param_places(params), &INT_ARG_REGS)?;
             }
-            return Ok((Vec::new(), Target::Continue));
+            return Ok((Jumps::default(), Target::Continue));
         }
         _ => {}
     }
@@ -416,7 +440,7 @@ pub fn jump(
     }
     has_left(state)?;
     match callee(cx, state, &target)? {
-        Some((_, kind)) => Ok((Vec::new(), kind)),
+        Some((_, kind)) => Ok((Jumps::default(), kind)),
         None => refuse(Rule::Branch, "a jump to an address that is not known"),
     }
 }

@@ -9,8 +9,8 @@ use weir_bytecode::{Module, ValType};
 use weir_contract::code::{Reloc, RelocTarget};
 use weir_contract::profile::CallCounters;
 use weir_contract::{
-    Entry, FRAME_HEADER, FuncRef, Helper, InstanceCtx, Layout, MemoryCtx, OVERFLOW_SLOTS, StackCtx, StoreCtx, TableCtx, TableEntry,
-    TrapSite, VALUE_STACK_RESERVE,
+    Entry, FRAME_HEADER, FuncRef, Helper, InstanceCtx, Layout, MemoryCtx, OVERFLOW_SLOTS, StackCtx, StoreCtx, TableCtx,
+    TableEntry, TrapSite, VALUE_STACK_RESERVE,
 };
 
 /// The function, and what follows from the contract for it.
@@ -153,7 +153,11 @@ impl<'f> Context<'f> {
             if self.layout.global_is_pointer(global) {
                 return if from == 0 && bytes == 8 { Ok(Value::at(Base::Global(global))) } else { Err("a part of a pointer") };
             }
-            return if from + bytes <= 16 { Ok(if from == 0 { Self::typed(ty) } else { Value::any() }) } else { Err("past a global") };
+            return if from + bytes <= 16 {
+                Ok(if from == 0 { Self::typed(ty) } else { Value::any() })
+            } else {
+                Err("past a global")
+            };
         }
         if bytes != 8 {
             return Err("a part of a field of the instance");
@@ -255,9 +259,7 @@ impl<'f> Context<'f> {
         let least = ty.limits.min.checked_shl(ty.page_size_log2.into()).unwrap_or(0);
         match (at as usize, bytes) {
             (at, 8) if at == offset_of!(MemoryCtx, base) => Ok(Value::at(Base::Memory(memory))),
-            (at, 8) if at == offset_of!(MemoryCtx, len) => {
-                Ok(Value { low: least, ..Value::at_most(Bound::Memory(memory)) })
-            }
+            (at, 8) if at == offset_of!(MemoryCtx, len) => Ok(Value { low: least, ..Value::at_most(Bound::Memory(memory)) }),
             _ => Err("no field of a memory's record"),
         }
     }

@@ -193,8 +193,16 @@ impl State {
     }
 
     fn join_once(&self, other: &State, widen: bool, frame_bytes: i64) -> State {
-        let mut join =
-            Join { a: self, b: other, known: HashMap::new(), pairs: Vec::new(), values: Vec::new(), widen, frame_bytes, depth: 0 };
+        let mut join = Join {
+            a: self,
+            b: other,
+            known: HashMap::new(),
+            pairs: Vec::new(),
+            values: Vec::new(),
+            widen,
+            frame_bytes,
+            depth: 0,
+        };
         let mut regs = [NONE; 16];
         let mut xmms = [NONE; 16];
         for reg in 0..16 {
@@ -251,8 +259,7 @@ impl State {
             count(b);
         }
         let (values, before) = (&self.values, self.slots.len());
-        let known =
-            |class: Class| values.get(class as usize).is_some_and(|value| !value.is_any() || uses[class as usize] > 1);
+        let known = |class: Class| values.get(class as usize).is_some_and(|value| !value.is_any() || uses[class as usize] > 1);
         self.slots.retain(|slot| known(slot.1));
         let mut dropped = self.slots.len() < before;
         for class in self.regs.iter_mut().chain(&mut self.xmms) {
@@ -316,7 +323,9 @@ impl Join<'_> {
             _ => None,
         };
         let var = match (a.var, b.var) {
-            (Some((x, s)), Some((y, t))) if s == t && a.disp == b.disp && (self.depth <= DEPTH || !a.is_int()) => Some((self.pair(x, y), s)),
+            (Some((x, s)), Some((y, t))) if s == t && a.disp == b.disp && (self.depth <= DEPTH || !a.is_int()) => {
+                Some((self.pair(x, y), s))
+            }
             _ => None,
         };
         let same_place = a.disp == b.disp && a.var.is_some() == var.is_some() && b.var.is_some() == var.is_some();
@@ -367,7 +376,7 @@ impl Join<'_> {
                         (x, y) => (x == y).then_some(x),
                     };
                     let least = if self.widen && other_room < room { 0 } else { room.min(other_room) };
-                    if let (Some(bound), false) = (bound, self.values[class as usize].known() == Some(0)) {
+                    if let Some(bound) = bound {
                         self.values[class as usize].bind(bound, least);
                     }
                 }

@@ -198,9 +198,7 @@ impl<'c> Transfer<'c> {
                 None => Value::any(),
             },
             Mnemonic::And if x.is_int() && y.is_int() => Value::range(0, x.high.min(y.high)),
-            Mnemonic::Or | Mnemonic::Xor if x.is_int() && y.is_int() => {
-                Value::range(0, bits(x.high | y.high))
-            }
+            Mnemonic::Or | Mnemonic::Xor if x.is_int() && y.is_int() => Value::range(0, bits(x.high | y.high)),
             _ => Value::any(),
         };
         if !wide && !(value.is_int() && value.high <= limit) {
@@ -281,7 +279,9 @@ impl<'c> Transfer<'c> {
 
     fn test(&mut self, state: &mut State, inst: &Instruction) -> Done {
         let mut a = self.operand(state, inst, 0)?;
-        let same = inst.op1_kind() == OpKind::Register && inst.op0_kind() == OpKind::Register && inst.op0_register() == inst.op1_register();
+        let same = inst.op1_kind() == OpKind::Register
+            && inst.op0_kind() == OpKind::Register
+            && inst.op0_register() == inst.op1_register();
         let bytes = Self::bytes(inst, 0);
         if let Some(n) = number(inst.op0_register()).filter(|_| same) {
             a = state.reg(n);
@@ -354,7 +354,9 @@ impl<'c> Transfer<'c> {
 
     fn pop(&mut self, state: &mut State, inst: &Instruction) -> Done {
         let class = pop(state)?;
-        let Some(n) = number(inst.op0_register()).filter(|_| inst.op0_kind() == OpKind::Register && inst.op0_register().is_gpr64()) else {
+        let Some(n) =
+            number(inst.op0_register()).filter(|_| inst.op0_kind() == OpKind::Register && inst.op0_register().is_gpr64())
+        else {
             return Err(Violation(Rule::Instruction, "a pop to something else than a register".into()));
         };
         self.accesses.push((Kind::NativeFrame, false));

@@ -1,0 +1,96 @@
+//! Checks the machine code of every compiler: of the programs, of the specification suite, and of random modules.
+
+use std::fs;
+use std::path::Path;
+use weir_bytecode::Module;
+use weir_bytecode::validate::{self, Options, Proposals, parse_with};
+use weir_check::Kind;
+use weir_tests::generate::{generate, throwing};
+use weir_tests::machine_check::{Configuration, Report, check_module, configurations};
+use weir_tests::smith;
+
+/// Checks modules in these ways to compile, and returns one report.
+fn prove(modules: &[(String, Module)], configurations: &[Configuration]) -> Report {
+    let mut sum = Report::default();
+    for configuration in configurations {
+        let mut of_all = Report::default();
+        for (name, module) in modules {
+            let report = check_module(module, configuration);
+            let first = report.refused.first();
+            assert!(first.is_none(), "{name} [{}]: {} refused: {first:#?}", configuration.name, report.refused.len());
+            of_all.add(report);
+        }
+        let statistics = &of_all.statistics;
+        println!(
+            "{}: {} functions, {} instructions, {} bytes in {:.1} s; {} not compiled",
+            configuration.name,
+            statistics.functions,
+            statistics.instructions,
+            statistics.bytes,
+            of_all.time.as_secs_f64(),
+            of_all.uncompiled
+        );
+        sum.add(of_all);
+    }
+    sum
+}
+
+/// The modules in a folder of `programs`.
+fn programs(is_wanted: impl Fn(&str) -> bool) -> Vec<(String, Module)> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../programs");
+    let folders = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).filter(|path| path.is_dir());
+    let folders = folders.filter(|path| is_wanted(&path.file_name().unwrap().to_string_lossy()));
+    let files = folders.flat_map(|folder| fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()));
+    let mut files: Vec<_> = files.filter(|file| file.extension().is_some_and(|extension| extension == "wasm")).collect();
+    files.sort();
+    let module = |file: &std::path::PathBuf| validate::parse(fs::read(file).unwrap().into()).unwrap();
+    files.iter().map(|file| (file.display().to_string(), module(file))).collect()
+}
+
+#[test]
+fn programs_are_proved() {
+    let report = prove(&programs(|name| name != "real"), &configurations());
+    let kinds = &report.statistics.accesses;
+    for kind in [Kind::Guarded, Kind::Checked, Kind::NativeFrame, Kind::ValueFrame, Kind::Field, Kind::Element, Kind::Counter] {
+        assert!(kinds.keys().any(|key| key.0 == kind), "{kind:?}");
+    }
+    assert!(report.statistics.functions > 20_000, "{:?}", report.statistics);
+}
+
+#[test]
+fn the_specification_suite_is_proved() {
+    let modules: Vec<(String, Module)> = weir_spec::modules()
+        .into_iter()
+        .filter_map(|(name, bytes)| {
+            let options = Options { proposals: Proposals::all(), ..Options::default() };
+            Some((name, parse_with(bytes.into(), options).ok()?))
+        })
+        .collect();
+    let report = prove(&modules, &configurations());
+    assert!(report.statistics.functions > 50_000, "{:?}", report.statistics);
+}
+
+#[test]
+fn random_modules_are_proved() {
+    let mut modules = Vec::new();
+    for seed in 0..100 {
+        let generated = [smith::module(seed), Some(generate(seed).wasm), Some(throwing(seed).wasm)];
+        for (bytes, origin) in generated.into_iter().zip(["smith", "generated", "throwing"]) {
+            let options = Options { proposals: Proposals::all(), ..Options::default() };
+            if let Some(Ok(module)) = bytes.map(|bytes| parse_with(bytes.into(), options)) {
+                modules.push((format!("{origin}, seed {seed}"), module));
+            }
+        }
+    }
+    assert!(modules.len() > 250);
+    prove(&modules, &configurations());
+}
+
+/// After `programs/fetch.py`.
+#[test]
+#[ignore = "needs files from the network"]
+fn real_programs_are_proved() {
+    let modules = programs(|name| name == "real");
+    assert!(!modules.is_empty(), "programs/fetch.py fetches them");
+    prove(&modules, &configurations());
+}
