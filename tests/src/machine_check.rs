@@ -1,6 +1,9 @@
 //! Checks the machine code of whole modules, function by function: see [`weir_check`].
 
+use crate::rng::Rng;
+use arbitrary::Unstructured;
 use std::time::{Duration, Instant};
+use wasm_smith::{Config, Module as Smith};
 use weir_bytecode::Module;
 use weir_check::{Fault, Function, Statistics, check};
 use weir_contract::Entry;
@@ -16,6 +19,8 @@ pub struct Configuration {
     pub backend: Backend,
     /// Whether the functions are entered at their loops, and not by calls.
     pub osr: bool,
+    /// The number of loops of a function at which it is entered.
+    pub loops: usize,
     /// The options.
     pub options: Options,
 }
@@ -27,7 +32,7 @@ pub fn configurations() -> Vec<Configuration> {
     let metered = || Options { fuel: true, poll: true, ..options() };
     let silent = || Options { signals: false, guard_regions: false, ..options() };
     let counting = || Options { ticks: true, counts: true, ..options() };
-    let of = |name, backend, osr, options| Configuration { name, backend, osr, options };
+    let of = |name, backend, osr, options| Configuration { name, backend, osr, loops: usize::MAX, options };
     vec![
         of("native", Backend::Native, false, options()),
         of("native, no guard regions", Backend::Native, false, unguarded()),
@@ -94,7 +99,7 @@ pub fn check_functions(module: &Module, funcs: impl Iterator<Item = u32>, config
     for func in funcs {
         let Some(body) = module.body(func) else { continue };
         let entries: Vec<Entry> = match configuration.osr {
-            true => body.loops.iter().map(|info| Entry::Osr(info.pc)).collect(),
+            true => body.loops.iter().take(configuration.loops).map(|info| Entry::Osr(info.pc)).collect(),
             false => vec![Entry::Call],
         };
         for entry in entries {
@@ -136,4 +141,30 @@ pub fn check_functions(module: &Module, funcs: impl Iterator<Item = u32>, config
 /// Compiles and checks every function of a module.
 pub fn check_module(module: &Module, configuration: &Configuration) -> Report {
     check_functions(module, module.imported_funcs..module.funcs.len() as u32, configuration)
+}
+
+/// A random module with several memories and tables, with addresses of 32 and 64 bits and pages of any size, or `None` if wasm-smith makes
+/// none for this seed.
+pub fn random_module(seed: u64) -> Option<Vec<u8>> {
+    let mut rng = Rng::new(seed);
+    let bytes: Vec<u8> = (0..4096).map(|_| rng.bits() as u8).collect();
+    let config = Config {
+        custom_page_sizes_enabled: true,
+        exceptions_enabled: true,
+        gc_enabled: false,
+        max_funcs: 12,
+        max_memories: 4,
+        max_tables: 4,
+        memory64_enabled: true,
+        min_funcs: 4,
+        min_memories: 2,
+        min_tables: 1,
+        shared_everything_threads_enabled: false,
+        simd_enabled: true,
+        tail_call_enabled: true,
+        threads_enabled: false,
+        wide_arithmetic_enabled: false,
+        ..Config::default()
+    };
+    Some(Smith::new(config, &mut Unstructured::new(&bytes)).ok()?.to_bytes())
 }

@@ -148,7 +148,7 @@ pub fn part(state: &State, class: Class, shift: u8) -> Value {
 /// The sum of two parts.
 pub fn add(state: &State, a: &Value, b: &Value) -> Value {
     match (a.is_int(), b.is_int()) {
-        (false, true) if b.known().is_some() && !matches!(a.base, Base::Memory(_)) => plus(a, b.low as i64),
+        (false, true) if b.known().is_some() && !matches!(a.base, Base::Memory(_) | Base::Table(_)) => plus(a, b.low as i64),
         (true, false) => add(state, b, a),
         (false, true) if a.var.is_none() && !a.or_null && (!matches!(a.base, Base::Own(_)) || is_single(a)) => {
             Value { var: b.var, disp: a.disp.wrapping_add(b.disp), low: 0, high: u64::MAX, ..a.clone() }
