@@ -148,7 +148,9 @@ pub fn part(state: &State, class: Class, shift: u8) -> Value {
 /// The sum of two parts.
 pub fn add(state: &State, a: &Value, b: &Value) -> Value {
     match (a.is_int(), b.is_int()) {
-        (false, true) if b.known().is_some() && !matches!(a.base, Base::Memory(_) | Base::Table(_)) => plus(a, b.low as i64),
+        (false, true) if b.known().is_some() && (a.var.is_some() || !matches!(a.base, Base::Memory(_) | Base::Table(_))) => {
+            plus(a, b.low as i64)
+        }
         (true, false) => add(state, b, a),
         (false, true) if a.var.is_none() && !a.or_null && (!matches!(a.base, Base::Own(_)) || is_single(a)) => {
             Value { var: b.var, disp: a.disp.wrapping_add(b.disp), low: 0, high: u64::MAX, ..a.clone() }
@@ -207,7 +209,8 @@ fn is_checked(cx: &Context<'_>, state: &State, value: &Value, memory: u32, bytes
     if low < 0 {
         return false;
     }
-    if high + i128::from(bytes) <= i128::from(cx.least_length(memory)) {
+    let end = high + i128::from(bytes);
+    if end <= i128::from(cx.least_length(memory)) || low == high && state.is_at_least(Bound::Memory(memory), end as u64) {
         return true;
     }
     let Some((class, 0)) = value.var else { return false };
@@ -308,7 +311,7 @@ pub fn access(
         }
         Base::TableRecord(table) => {
             read_only("a table's record")?;
-            done(Kind::Field, as_access(Context::table_field(table, fixed(state)?, bytes))?)
+            done(Kind::Field, as_access(cx.table_field(table, fixed(state)?, bytes))?)
         }
         Base::Table(table) => {
             read_only("a table's element")?;
@@ -344,7 +347,7 @@ pub fn access(
             let low = fixed(state)?;
             as_access(Context::is_overflow(low, low + bytes))?;
             if let Some(class) = write {
-                state.write(Area::Overflow, low as i32, bytes as i32, Some(class));
+                write_overflow(state, low as i32, bytes as i32, class);
                 return done(Kind::Overflow, Value::any());
             }
             let loaded = match state.slot(Area::Overflow, low as i32) {
@@ -373,7 +376,7 @@ pub fn access(
             if !places.iter().all(|&place| i128::from(place) + low >= 0 && i128::from(place) + high + i128::from(bytes) <= end) {
                 return refuse("outside the function's own constants");
             }
-            let mut loaded = Value::any();
+            let mut loaded = own_constant(cx, &places[..], low, high, bytes).map_or_else(Value::any, Value::constant);
             if let Some(table) = table_of(state, inst)
                 && high % 4 == 0
             {
@@ -388,6 +391,18 @@ pub fn access(
     }
 }
 
+/// The number of up to 8 bytes at a known place of the function that no relocation changes.
+fn own_constant(cx: &Context<'_>, places: &[u32], low: i128, high: i128, bytes: i64) -> Option<u64> {
+    let (&[place], true, 1..=8) = (places, low == high, bytes) else { return None };
+    let at = usize::try_from(i128::from(place) + low).ok()?;
+    if cx.function.relocs.iter().any(|reloc| (at..at + bytes as usize).contains(&(reloc.offset as usize))) {
+        return None;
+    }
+    let mut number = [0; 8];
+    number[..bytes as usize].copy_from_slice(cx.function.code.get(at..at + bytes as usize)?);
+    Some(u64::from_le_bytes(number))
+}
+
 /// The jump table from which an instruction takes an entry, if it has the form of one that does.
 fn table_of(state: &mut State, inst: &Instruction) -> Option<u32> {
     let form = inst.memory_size() == MemorySize::Int32 && inst.memory_index_scale() == 4 && inst.memory_displacement64() == 0;
@@ -396,6 +411,20 @@ fn table_of(state: &mut State, inst: &Instruction) -> Option<u32> {
     match (&base.base, base.fixed()) {
         (Base::Own(places), Some(0)) if places.len() == 1 => Some(places[0]),
         _ => None,
+    }
+}
+
+/// Writes a slot of the overflow area, whose halves may be written one after the other.
+fn write_overflow(state: &mut State, at: i32, bytes: i32, class: Class) {
+    let is_zero = bytes == 4 && class != NONE && state.value(class).known() == Some(0);
+    let lower = state.slot(Area::Overflow, at - 4).map(|class| state.value(class).base);
+    match (is_zero, at % 8, lower) {
+        (true, 0, _) => {
+            let class = state.class(Value::at(Base::HalfZero));
+            state.write(Area::Overflow, at, 8, Some(class));
+        }
+        (true, 4, Some(Base::HalfZero)) => state.write(Area::Overflow, at - 4, 8, Some(class)),
+        _ => state.write(Area::Overflow, at, bytes, Some(class)),
     }
 }
 
@@ -465,7 +494,12 @@ fn element(
     bytes: i64,
 ) -> Result<Access, Violation> {
     const SIZE: i64 = size_of::<weir_contract::TableEntry>() as i64;
-    let value = &at.value;
+    let mut value = at.value.clone();
+    if let Some((class, shift)) = value.var
+        && let Some(known) = state.value(class).known()
+    {
+        value = Value { var: None, disp: value.disp.wrapping_add((known << shift) as i64), ..value };
+    }
     let bound = Bound::Table(table);
     let (index, field) = match value.var.map(|var| unshifted(state, var)) {
         Some((class, shift)) => {
@@ -477,7 +511,8 @@ fn element(
         }
         None => {
             let least = cx.module().tables[table as usize].ty.limits.min;
-            (value.disp >= 0 && (value.disp / SIZE) < least as i64, value.disp % SIZE)
+            let inside = |needed: u64| needed <= least || state.is_at_least(bound, needed);
+            (value.disp >= 0 && inside((value.disp / SIZE) as u64 + 1), value.disp % SIZE)
         }
     };
     if !index {

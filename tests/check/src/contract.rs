@@ -219,7 +219,9 @@ impl<'f> Context<'f> {
     pub fn is_of(&self, ty: ValType, value: &Value) -> Result<(), &'static str> {
         let ValType::Ref(RefType { nullable, heap }) = ty else { return Ok(()) };
         let found = match value.base {
-            Base::Reference(found, null) => (found == heap || is_subtype(found, heap)) && (nullable || !null),
+            Base::Reference(found, null) => {
+                (is_same(self.module(), found, heap, 0) || is_subtype(found, heap)) && (nullable || !null)
+            }
             Base::Int => nullable && value.known() == Some(0),
             _ => false,
         };
@@ -256,10 +258,17 @@ impl<'f> Context<'f> {
     /// Reads 8 bytes of a memory's record.
     pub fn memory_field(&self, memory: u32, at: i64, bytes: i64) -> Field {
         let ty = &self.module().memories[memory as usize];
-        let least = ty.limits.min.checked_shl(ty.page_size_log2.into()).unwrap_or(0);
+        let largest = match (ty.memory64, ty.page_size_log2) {
+            (true, _) => u64::MAX,
+            // The number of pages, of one byte, has 32 bits.
+            (false, 0) => u32::MAX.into(),
+            (false, _) => 1 << 32,
+        };
         match (at as usize, bytes) {
             (at, 8) if at == offset_of!(MemoryCtx, base) => Ok(Value::at(Base::Memory(memory))),
-            (at, 8) if at == offset_of!(MemoryCtx, len) => Ok(Value { low: least, ..Value::at_most(Bound::Memory(memory)) }),
+            (at, 8) if at == offset_of!(MemoryCtx, len) => {
+                Ok(Value { low: self.least_length(memory), high: largest, ..Value::at_most(Bound::Memory(memory)) })
+            }
             _ => Err("no field of a memory's record"),
         }
     }
@@ -271,12 +280,14 @@ impl<'f> Context<'f> {
     }
 
     /// Reads 8 bytes of a table's record.
-    pub fn table_field(table: u32, at: i64, bytes: i64) -> Field {
+    pub fn table_field(&self, table: u32, at: i64, bytes: i64) -> Field {
+        let is_64 = self.module().tables[table as usize].ty.table64;
+        let largest = if is_64 { u64::MAX } else { u32::MAX.into() };
         match (at as usize, bytes) {
             (at, 8) if at == offset_of!(TableCtx, entries) => Ok(Value::at(Base::Table(table))),
-            (at, 8) if at == offset_of!(TableCtx, len) => Ok(Value::at_most(Bound::Table(table))),
+            (at, 8) if at == offset_of!(TableCtx, len) => Ok(Value { high: largest, ..Value::at_most(Bound::Table(table)) }),
             // A table of 32 bits is shorter than that.
-            (at, 4) if at == offset_of!(TableCtx, len) => Ok(Value::range(0, u32::MAX.into())),
+            (at, 4) if at == offset_of!(TableCtx, len) && !is_64 => Ok(Value::range(0, u32::MAX.into())),
             _ => Err("no field of a table's record"),
         }
     }
@@ -351,4 +362,18 @@ impl<'f> Context<'f> {
 /// Whether all values of a heap type are of another.
 pub fn is_subtype(of: HeapType, other: HeapType) -> bool {
     matches!((of, other), (HeapType::Concrete(_), HeapType::Func) | (HeapType::NoExn, HeapType::Exn))
+}
+
+/// Whether two heap types are the same: types are equal if their parts are.
+fn is_same(module: &Module, a: HeapType, b: HeapType, depth: u32) -> bool {
+    let (HeapType::Concrete(x), HeapType::Concrete(y)) = (a, b) else { return a == b };
+    let (Some(f), Some(g)) = (module.types.get(x as usize), module.types.get(y as usize)) else { return false };
+    let same = |a: &[ValType], b: &[ValType]| {
+        let part = |(a, b): (&ValType, &ValType)| match (a, b) {
+            (ValType::Ref(a), ValType::Ref(b)) => a.nullable == b.nullable && is_same(module, a.heap, b.heap, depth + 1),
+            (a, b) => a == b,
+        };
+        a.len() == b.len() && a.iter().zip(b).all(part)
+    };
+    x == y || depth < 16 && same(&f.params, &g.params) && same(&f.results, &g.results)
 }

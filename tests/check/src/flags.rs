@@ -62,6 +62,11 @@ fn compared(cx: &Context<'_>, state: &mut State, condition: ConditionCode, a: Cl
         (Base::Frame, C::ae | C::a, Base::NativeLimit) | (Base::NativeLimit, C::be | C::b, Base::Frame) => state.checked = true,
         _ => {}
     }
+    let null = |x: &Value, y: &Value| x.known() == Some(0) && matches!(y.base, Base::Store | Base::Instance | Base::Stack);
+    if condition == C::e && (null(&x, &y) || null(&y, &x)) {
+        state.dead = true;
+        return;
+    }
     // Numbers of which none has the sign bit compare alike with and without sign.
     let sign = if bytes == 8 { i64::MAX as u64 } else { i32::MAX as u64 };
     let positive = x.is_int() && y.is_int() && x.high <= sign && y.high <= sign;

@@ -45,6 +45,8 @@ pub struct State {
     pub flags: Flags,
     /// Bytes that are there above the frame's address.
     pub room: i64,
+    /// Lengths that are at least this.
+    pub least: Vec<(Bound, u64)>,
     /// Whether `rsp` was compared with the stack's limit.
     pub checked: bool,
     /// Whether this is in a subroutine of the function, which has a frame of its own.
@@ -64,6 +66,7 @@ impl State {
             values: Vec::new(),
             flags: Flags::Unknown,
             room,
+            least: Vec::new(),
             checked: false,
             inner: false,
             dead: false,
@@ -149,6 +152,23 @@ impl State {
         self.values.get(class as usize)?.room(bound)
     }
 
+    /// Whether something is known to be at most the bound that shows it to be at least this.
+    pub fn is_at_least(&self, bound: Bound, least: u64) -> bool {
+        self.least.iter().any(|known| known.0 == bound && known.1 >= least)
+    }
+
+    /// Notes what a number shows about the lengths of which it is a lower bound.
+    fn note(&mut self, class: Class) {
+        let value = self.value(class);
+        for &(bound, room) in value.bounds.iter().filter(|known| matches!(known.0, Bound::Memory(_) | Bound::Table(_))) {
+            let length = value.low.saturating_add(room);
+            match self.least.iter_mut().find(|known| known.0 == bound) {
+                Some(known) => known.1 = known.1.max(length),
+                None => self.least.push((bound, length)),
+            }
+        }
+    }
+
     /// `smaller + gap <= larger`, as whole numbers.
     pub fn order(&mut self, smaller: Class, larger: Class, gap: u64) {
         let known = self.value(larger);
@@ -168,6 +188,7 @@ impl State {
         if low.is_int() {
             self.limit(larger, low.low.saturating_add(gap), u64::MAX);
         }
+        self.note(larger);
     }
 
     /// Makes an interval smaller.
@@ -231,7 +252,13 @@ impl State {
         let values = join.values;
         let room = self.room.min(other.room);
         let checked = self.checked && other.checked;
-        State { regs, xmms, slots, value_sp, values, flags, room, checked, inner: self.inner, dead: false }
+        let mut least = Vec::new();
+        for &(bound, length) in &self.least {
+            if let Some(other) = other.least.iter().find(|other| other.0 == bound) {
+                least.push((bound, if widen && other.1 < length { 0 } else { length.min(other.1) }));
+            }
+        }
+        State { regs, xmms, slots, value_sp, values, flags, room, least, checked, inner: self.inner, dead: false }
     }
 
     /// Forgets places about which nothing is known and whose number is nowhere else; says whether there were any.

@@ -185,6 +185,11 @@ impl<'c> Transfer<'c> {
         }
         let a = self.operand(state, inst, 0)?;
         let b = self.operand(state, inst, 1)?;
+        if a == b && a != NONE && matches!(inst.mnemonic(), Mnemonic::Xor | Mnemonic::Sub) {
+            state.set(n, Value::constant(0));
+            state.flags = Flags::Unknown;
+            return Ok(());
+        }
         let (x, y) = (state.value(a), state.value(b));
         let limit = if wide { u64::MAX } else { MAX32 };
         let mut value = match inst.mnemonic() {

@@ -36,6 +36,8 @@ pub enum Base {
     Stripe,
     /// The address of the function's counters (`true`), or of its ticks.
     Counters(bool),
+    /// A number whose lower 32 bits are 0.
+    HalfZero,
     /// The lowest `rsp` that code may have.
     NativeLimit,
     /// The engine's epoch counter.
