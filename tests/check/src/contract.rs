@@ -259,7 +259,8 @@ impl<'f> Context<'f> {
     pub fn memory_field(&self, memory: u32, at: i64, bytes: i64) -> Field {
         let ty = &self.module().memories[memory as usize];
         let largest = match (ty.memory64, ty.page_size_log2) {
-            (true, _) => u64::MAX,
+            // Both are parts of the address space.
+            (true, _) => i64::MAX as u64,
             // The number of pages, of one byte, has 32 bits.
             (false, 0) => u32::MAX.into(),
             (false, _) => 1 << 32,
@@ -282,7 +283,8 @@ impl<'f> Context<'f> {
     /// Reads 8 bytes of a table's record.
     pub fn table_field(&self, table: u32, at: i64, bytes: i64) -> Field {
         let is_64 = self.module().tables[table as usize].ty.table64;
-        let largest = if is_64 { u64::MAX } else { u32::MAX.into() };
+        // All elements have addresses.
+        let largest = if is_64 { i64::MAX as u64 / size_of::<TableEntry>() as u64 } else { u32::MAX.into() };
         match (at as usize, bytes) {
             (at, 8) if at == offset_of!(TableCtx, entries) => Ok(Value::at(Base::Table(table))),
             (at, 8) if at == offset_of!(TableCtx, len) => Ok(Value { high: largest, ..Value::at_most(Bound::Table(table)) }),

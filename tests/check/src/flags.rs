@@ -2,7 +2,7 @@
 
 use crate::contract::{Context, RESERVE};
 use crate::state::{Flags, State};
-use crate::value::{Base, Bound, Class, MAX32, Value};
+use crate::value::{Base, Bound, Class, Value};
 use iced_x86::ConditionCode;
 
 /// The condition that holds if another one does not.
@@ -45,7 +45,12 @@ pub fn refine(cx: &Context<'_>, state: &mut State, condition: ConditionCode) {
 
 /// Whether both numbers are the same when all 64 bits are compared, if `bytes` were.
 fn are_whole(a: &Value, b: &Value, bytes: u8) -> bool {
-    bytes == 8 || bytes == 4 && a.is_short() && b.is_short()
+    is_whole(a, bytes) && is_whole(b, bytes)
+}
+
+/// Whether a number has no more bytes.
+fn is_whole(value: &Value, bytes: u8) -> bool {
+    bytes == 8 || value.is_int() && value.high >> (8 * bytes) == 0
 }
 
 fn compared(cx: &Context<'_>, state: &mut State, condition: ConditionCode, a: Class, b: Class, bytes: u8) {
@@ -68,7 +73,7 @@ fn compared(cx: &Context<'_>, state: &mut State, condition: ConditionCode, a: Cl
         return;
     }
     // Numbers of which none has the sign bit compare alike with and without sign.
-    let sign = if bytes == 8 { i64::MAX as u64 } else { i32::MAX as u64 };
+    let sign = u64::MAX >> (65 - 8 * u32::from(bytes));
     let positive = x.is_int() && y.is_int() && x.high <= sign && y.high <= sign;
     match condition {
         C::b => order(state, a, b, 1),
@@ -154,7 +159,7 @@ fn signature(cx: &Context<'_>, state: &mut State, found: &Value, expected: &Valu
 fn tested(state: &mut State, condition: ConditionCode, a: Class, bytes: u8) {
     use ConditionCode as C;
     let value = state.value(a);
-    let whole = bytes == 8 || value.is_short();
+    let whole = is_whole(&value, bytes);
     if condition == C::ne
         && value.is_int()
         && let Some(value) = state.values.get_mut(a as usize)
@@ -164,7 +169,7 @@ fn tested(state: &mut State, condition: ConditionCode, a: Class, bytes: u8) {
     if !whole {
         return;
     }
-    let sign = if bytes == 8 { i64::MAX as u64 } else { MAX32 >> 1 };
+    let sign = u64::MAX >> (65 - 8 * u32::from(bytes));
     match condition {
         C::ne | C::a => {
             state.limit(a, 1, u64::MAX);
@@ -181,6 +186,20 @@ fn tested(state: &mut State, condition: ConditionCode, a: Class, bytes: u8) {
 /// Whether a condition holds, if that is known.
 pub fn decide(state: &State, condition: ConditionCode) -> Option<bool> {
     use ConditionCode as C;
+    if let Flags::Tested(a, bytes) = state.flags {
+        let value = state.value(a);
+        let zero = match (value.low, value.high) {
+            _ if !is_whole(&value, bytes) || !value.is_int() => return None,
+            (_, 0) => true,
+            (1.., _) => false,
+            _ => return None,
+        };
+        return match condition {
+            C::e => Some(zero),
+            C::ne => Some(!zero),
+            _ => None,
+        };
+    }
     let Flags::Compared(a, b, bytes) = state.flags else { return None };
     let (x, y) = (state.value(a), state.value(b));
     if !are_whole(&x, &y, bytes) {

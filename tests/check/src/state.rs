@@ -193,15 +193,26 @@ impl State {
 
     /// Makes an interval smaller.
     pub fn limit(&mut self, class: Class, low: u64, high: u64) {
-        let Some(value) = self.values.get_mut(class as usize) else { return };
-        if value.is_int() {
-            value.low = value.low.max(low);
-            value.high = value.high.min(high);
-            if value.low > value.high {
-                value.high = value.low;
-                self.dead = true;
-            }
+        let Some(value) = self.values.get_mut(class as usize).filter(|value| value.is_int()) else { return };
+        let before = (value.low, value.high);
+        (value.low, value.high) = (low.max(value.low), high.min(value.high));
+        if value.low > value.high {
+            // The path is impossible.
+            value.high = value.low;
+            self.dead = true;
+            return;
         }
+        if before == (value.low, value.high) {
+            return;
+        }
+        let (low, high, disp) = (value.low, value.high, value.disp as u64);
+        if let Some((part, 0)) = value.var
+            && low >= disp
+        {
+            // The sum has not wrapped around.
+            self.limit(part, low - disp, high - disp);
+        }
+        self.note(class);
     }
 
     /// The state where two paths meet. Its classes are numbered by their places, so that equal states are the same.

@@ -129,6 +129,8 @@ impl<'c> Transfer<'c> {
                     8 => class,
                     4 if is_half(&state.value(class)) => class,
                     4 => state.class(Value::range(0, MAX32)),
+                    2 if state.value(class).is_int() && state.value(class).high <= 0xFFFF => class,
+                    1 if state.value(class).is_int() && state.value(class).high <= 0xFF && is_low_byte(reg) => class,
                     2 => state.class(Value::range(0, 0xFFFF)),
                     _ => state.class(Value::range(0, 0xFF)),
                 })
@@ -276,7 +278,7 @@ impl<'c> Transfer<'c> {
         let b = self.operand(state, inst, 1)?;
         let bytes = Self::bytes(inst, 0).max(Self::bytes(inst, 1));
         state.flags = match bytes {
-            4 | 8 => Flags::Compared(a, b, bytes as u8),
+            1..=8 => Flags::Compared(a, b, bytes as u8),
             _ => Flags::Unknown,
         };
         Ok(())
@@ -288,10 +290,10 @@ impl<'c> Transfer<'c> {
             && inst.op0_kind() == OpKind::Register
             && inst.op0_register() == inst.op1_register();
         let bytes = Self::bytes(inst, 0);
-        if let Some(n) = number(inst.op0_register()).filter(|_| same) {
+        if let Some(n) = number(inst.op0_register()).filter(|_| same && bytes >= 4) {
             a = state.reg(n);
         }
-        state.flags = if same && (bytes == 4 || bytes == 8) { Flags::Tested(a, bytes as u8) } else { Flags::Unknown };
+        state.flags = if same && matches!(bytes, 1..=8) { Flags::Tested(a, bytes as u8) } else { Flags::Unknown };
         Ok(())
     }
 
@@ -460,6 +462,11 @@ impl<'c> Transfer<'c> {
 /// The least number of the form 2ⁿ - 1 that is not less.
 fn bits(number: u64) -> u64 {
     u64::MAX.checked_shr(number.leading_zeros()).unwrap_or(0)
+}
+
+/// Whether a register is the lowest byte of another one.
+fn is_low_byte(reg: Register) -> bool {
+    !matches!(reg, Register::AH | Register::BH | Register::CH | Register::DH)
 }
 
 /// Whether a number has no bits above the lower 32.
