@@ -5,12 +5,13 @@ use std::fs;
 use std::path::Path;
 use weir_bytecode::Module;
 use weir_bytecode::validate::{self, Options, Proposals, parse_with};
-use weir_check::Kind;
+use weir_check::{Kind, Rule};
 use weir_tests::generate::{generate, throwing};
 use weir_tests::machine_check::{Configuration, Refused, Report, check_module, configurations, random_module};
 use weir_tests::smith;
 
-/// Checks modules in these ways to compile, and returns one report.
+/// Checks modules in these ways to compile, and returns one report. A reference among the operands with which a loop is entered is the only
+/// reason for a refusal.
 fn prove(modules: &[(String, Module)], configurations: &[Configuration]) -> Report {
     let mut sum = Report::default();
     let mut reasons: BTreeMap<String, String> = BTreeMap::new();
@@ -20,7 +21,8 @@ fn prove(modules: &[(String, Module)], configurations: &[Configuration]) -> Repo
         let mut of_all = Report::default();
         for (name, module) in modules {
             let report = check_module(module, configuration);
-            for Refused { func, entry, fault } in &report.refused {
+            let wrong = report.refused.iter().filter(|refused| refused.fault.rule != Rule::Unproved);
+            for Refused { func, entry, fault } in wrong {
                 let place = format!("{name} [{}], function {func}, {entry:?}: {fault}", configuration.name);
                 reasons.entry(fault.what.clone()).or_insert(place);
             }
@@ -57,6 +59,7 @@ fn programs(is_wanted: impl Fn(&str) -> bool) -> Vec<(String, Module)> {
 #[test]
 fn programs_are_proved() {
     let report = prove(&programs(|name| name != "real"), &configurations());
+    assert!(report.refused.is_empty(), "{}", report.refused.len());
     let kinds = &report.statistics.accesses;
     for kind in [Kind::Guarded, Kind::Checked, Kind::NativeFrame, Kind::ValueFrame, Kind::Field, Kind::Element, Kind::Counter] {
         assert!(kinds.keys().any(|key| key.0 == kind), "{kind:?}");
@@ -74,6 +77,7 @@ fn the_specification_suite_is_proved() {
         })
         .collect();
     let report = prove(&modules, &configurations());
+    assert!(report.refused.is_empty(), "{}", report.refused.len());
     assert!(report.statistics.functions > 50_000, "{:?}", report.statistics);
 }
 
@@ -90,7 +94,8 @@ fn random_modules_are_proved() {
         }
     }
     assert!(modules.len() > 250);
-    prove(&modules, &configurations());
+    let report = prove(&modules, &configurations());
+    assert!(report.refused.len() < 100, "{}", report.refused.len());
 }
 
 /// After `programs/fetch.py`.

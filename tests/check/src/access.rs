@@ -7,6 +7,9 @@ use crate::value::{Base, Bound, Class, NONE, Value};
 use iced_x86::{Instruction, MemorySize, OpKind, Register};
 use weir_contract::{Bounds, GUARDED_RESERVATION, TrapSite};
 
+/// See [`Rule::Unproved`].
+pub const OPERAND: &str = "an operand of the interpreter's frame, whose type is not known, is used as a reference";
+
 /// The memory of an access.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub enum Kind {
@@ -123,8 +126,14 @@ pub fn address(cx: &Context<'_>, state: &mut State, inst: &Instruction) -> Resul
     if let Some(reg) = number(inst.memory_index()) {
         let index = state.reg(reg);
         let shift = inst.memory_index_scale().trailing_zeros() as u8;
-        sum = add(state, &sum, &part(state, index, shift));
-        class = NONE;
+        let both = sum.is_int() && sum.known().is_none() && state.value(index).known().is_none();
+        if both && inst.memory_base() != Register::None {
+            class = sum_of(state, class, index, shift);
+            sum = part(state, class, 0);
+        } else {
+            sum = add(state, &sum, &part(state, index, shift));
+            class = NONE;
+        }
     } else if inst.memory_index() != Register::None {
         return refuse("an address of a kind that is not known");
     }
@@ -132,6 +141,17 @@ pub fn address(cx: &Context<'_>, state: &mut State, inst: &Instruction) -> Resul
         class = NONE;
     }
     Ok(Address { value: plus(&sum, disp), class })
+}
+
+/// The sum of two numbers that are not known: always of the same class, so that sums of it with constants can be compared.
+fn sum_of(state: &mut State, a: Class, b: Class, shift: u8) -> Class {
+    let known = state.sums.iter().find(|sum| (sum.0, sum.1) == (a, b) && sum.2 == shift).map(|sum| sum.3);
+    known.unwrap_or_else(|| {
+        let value = add(state, &part(state, a, 0), &part(state, b, shift));
+        let class = state.class(value);
+        state.sums.push((a, b, shift, class));
+        class
+    })
 }
 
 /// A class, shifted left, as a part of a sum.
@@ -184,9 +204,9 @@ pub fn plus(a: &Value, k: i64) -> Value {
         let moved = Value { disp: a.disp.wrapping_add(k), bounds: Vec::new(), sig: None, ..a.clone() };
         return if a.or_null { Value::any() } else { moved };
     }
-    let (low, high) = match k {
-        0.. => (a.low.checked_add(k as u64), a.high.checked_add(k as u64)),
-        _ => (a.low.checked_sub(k.unsigned_abs()), a.high.checked_sub(k.unsigned_abs())),
+    let (low, high) = match (a.low.checked_add(k as u64), a.high.checked_add(k as u64)) {
+        (None, _) | (_, None) if k < 0 => (a.low.checked_sub(k.unsigned_abs()), a.high.checked_sub(k.unsigned_abs())),
+        sums => sums,
     };
     let range = match (low, high) {
         (Some(low), Some(high)) => Value::range(low, high),
@@ -339,7 +359,7 @@ pub fn access(
             let loaded = match (state.slot(area.0, area.1), cx.local(low)) {
                 (Some(class), _) if bytes == 8 => Loaded::Class(class),
                 (_, Some(ty)) if bytes == 8 => Context::typed(ty).into(),
-                _ => Value::any().into(),
+                _ => Value { operand: bytes == 8, ..Value::any() }.into(),
             };
             Ok(Access { kind: Kind::ValueFrame, loaded })
         }
@@ -384,6 +404,7 @@ pub fn access(
             }
             done(Kind::Constant, loaded)
         }
+        Base::Int if is_operand(state, inst) => Err(Violation(Rule::Unproved, OPERAND.into())),
         _ => refuse(match value.is_int() {
             true => "an address that nothing is known about",
             false => "an address that may not be accessed",
@@ -412,6 +433,12 @@ fn table_of(state: &mut State, inst: &Instruction) -> Option<u32> {
         (Base::Own(places), Some(0)) if places.len() == 1 => Some(places[0]),
         _ => None,
     }
+}
+
+/// Whether the base of an address may be an operand of the interpreter's frame.
+fn is_operand(state: &mut State, inst: &Instruction) -> bool {
+    let class = base_class(state, inst);
+    inst.memory_index() == Register::None && state.value(class).operand
 }
 
 /// Writes a slot of the overflow area, whose halves may be written one after the other.

@@ -1,6 +1,6 @@
 //! The rules for branches: where they lead, and what the code there expects.
 
-use crate::access::{Kind, Loaded, access, address, number};
+use crate::access::{Kind, Loaded, OPERAND, access, address, number};
 use crate::contract::Context;
 use crate::fault::{Rule, Violation};
 use crate::state::{Area, Flags, State};
@@ -141,7 +141,11 @@ fn passes(
             Place::Overflow(slot) => state.slot(Area::Overflow, 8 * slot as i32).unwrap_or(NONE),
             Place::Float(_) => continue,
         };
-        if let Err(what) = cx.is_of(ty, &state.value(class)) {
+        let value = state.value(class);
+        if let Err(what) = cx.is_of(ty, &value) {
+            if value.operand {
+                return refuse(Rule::Unproved, OPERAND);
+            }
             return refuse(Rule::Convention, format!("a value of type {ty:?} in {place:?}: {what}"));
         }
     }
@@ -317,7 +321,11 @@ fn helper(cx: &Context<'_>, state: &mut State, index: u32) -> Result<After, Viol
             let index = second.known().and_then(|index| cx.module().tables.get(index as usize));
             let Some(table) = index else { return refuse(Rule::Convention, "an operation on a table that is not known") };
             let reg = if helper == Helper::TableGrow { 2 } else { 1 };
-            let what = cx.is_of(ValType::Ref(table.ty.element), &state.value(state.regs[reg]));
+            let element = state.value(state.regs[reg]);
+            if element.operand {
+                return refuse(Rule::Unproved, OPERAND);
+            }
+            let what = cx.is_of(ValType::Ref(table.ty.element), &element);
             what.map_err(|what| Violation(Rule::Convention, format!("an element of the table: {what}")))?;
             None
         }
@@ -348,10 +356,14 @@ pub fn landings(cx: &Context<'_>, state: &State, to: u32) -> Vec<(u32, State)> {
     let Some(body) = cx.module().body(cx.function.func).filter(|_| !all.is_empty()) else { return Vec::new() };
     let (mut entries, mut heights) = (Vec::new(), HashMap::new());
     let mut region = cx.pc(to).and_then(|pc| region_at(&body.regions, pc));
-    while let Some(&TryRegion { first, count, next, height, .. }) = region {
-        let handlers = body.handlers.iter().skip(first as usize).take(count as usize).map(|handler| handler.entry);
-        heights.extend(handlers.clone().map(|entry| (entry, height)));
-        entries.extend(handlers);
+    'handlers: while let Some(&TryRegion { first, count, next, height, .. }) = region {
+        for handler in body.handlers.iter().skip(first as usize).take(count as usize) {
+            heights.insert(handler.entry, height);
+            entries.push(handler.entry);
+            if handler.tag.is_none() {
+                break 'handlers;
+            }
+        }
         region = body.regions.get(next as usize);
     }
     let state_at = |entry: u32| {

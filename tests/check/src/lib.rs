@@ -17,7 +17,7 @@
 //! module, from which it has types. It does not cover the interpreter in assembly, stubs, and host code; nor does it show that the code
 //! computes what the module says.
 //!
-//! What it cannot prove it refuses. There is no third outcome.
+//! What it cannot prove it refuses. One reason is set apart: [`Rule::Unproved`].
 
 mod access;
 mod analyse;

@@ -45,6 +45,8 @@ pub struct State {
     pub flags: Flags,
     /// Bytes that are there above the frame's address.
     pub room: i64,
+    /// Sums of two classes, the second shifted left.
+    pub sums: Vec<(Class, Class, u8, Class)>,
     /// Lengths that are at least this.
     pub least: Vec<(Bound, u64)>,
     /// Whether `rsp` was compared with the stack's limit.
@@ -66,6 +68,7 @@ impl State {
             values: Vec::new(),
             flags: Flags::Unknown,
             room,
+            sums: Vec::new(),
             least: Vec::new(),
             checked: false,
             inner: false,
@@ -259,6 +262,17 @@ impl State {
             _ => Flags::Unknown,
         };
         join.all();
+        let mut sums = Vec::new();
+        for &(a, b, shift, sum) in &self.sums {
+            let same = |other: &&(Class, Class, u8, Class)| {
+                other.2 == shift && join.known.contains_key(&(a, other.0)) && join.known.contains_key(&(b, other.1))
+            };
+            if let Some(other) = other.sums.iter().find(same)
+                && let Some(&class) = join.known.get(&(sum, other.3))
+            {
+                sums.push((join.known[&(a, other.0)], join.known[&(b, other.1)], shift, class));
+            }
+        }
         join.bounds();
         let values = join.values;
         let room = self.room.min(other.room);
@@ -269,7 +283,7 @@ impl State {
                 least.push((bound, if widen && other.1 < length { 0 } else { length.min(other.1) }));
             }
         }
-        State { regs, xmms, slots, value_sp, values, flags, room, least, checked, inner: self.inner, dead: false }
+        State { regs, xmms, slots, value_sp, values, flags, room, sums, least, checked, inner: self.inner, dead: false }
     }
 
     /// Forgets places about which nothing is known and whose number is nowhere else; says whether there were any.
@@ -384,6 +398,7 @@ impl Join<'_> {
             value.sig = a.sig;
         }
         value.half = a.half && b.half && value.is_int();
+        value.operand = (a.operand || b.operand) && value.is_int();
         value
     }
 

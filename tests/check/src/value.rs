@@ -124,12 +124,25 @@ pub struct Value {
     pub or_null: bool,
     /// Whether its lower 32 bits are not 0.
     pub half: bool,
+    /// Whether it may be an operand of the interpreter's frame, whose type is not known.
+    pub operand: bool,
 }
 
 impl Value {
     /// A number within an interval.
     pub fn range(low: u64, high: u64) -> Value {
-        Value { base: Base::Int, low, high, var: None, disp: 0, bounds: Vec::new(), sig: None, or_null: false, half: false }
+        Value {
+            base: Base::Int,
+            low,
+            high,
+            var: None,
+            disp: 0,
+            bounds: Vec::new(),
+            sig: None,
+            or_null: false,
+            half: false,
+            operand: false,
+        }
     }
 
     /// Any number.
@@ -169,7 +182,13 @@ impl Value {
 
     /// Whether nothing is known.
     pub fn is_any(&self) -> bool {
-        self.is_int() && self.low == 0 && self.high == u64::MAX && self.var.is_none() && self.bounds.is_empty() && !self.half
+        self.is_int()
+            && self.low == 0
+            && self.high == u64::MAX
+            && self.var.is_none()
+            && self.bounds.is_empty()
+            && !self.half
+            && !self.operand
     }
 
     /// The displacement, if this is a fixed distance from the beginning of something.
