@@ -296,6 +296,7 @@ impl State {
         };
         self.regs.iter().chain(&self.xmms).for_each(|&class| count(class));
         self.slots.iter().for_each(|slot| count(slot.1));
+        self.sums.iter().for_each(|&(a, b, ..)| [a, b].into_iter().for_each(&mut count));
         for value in &self.values {
             if let Some((class, _)) = value.var {
                 count(class);
