@@ -131,7 +131,7 @@ pub fn address(cx: &Context<'_>, state: &mut State, inst: &Instruction) -> Resul
             class = sum_of(state, class, index, shift);
             sum = part(state, class, 0);
         } else {
-            sum = add(state, &sum, &part(state, index, shift));
+            sum = add(&sum, &part(state, index, shift));
             class = NONE;
         }
     } else if inst.memory_index() != Register::None {
@@ -147,7 +147,7 @@ pub fn address(cx: &Context<'_>, state: &mut State, inst: &Instruction) -> Resul
 fn sum_of(state: &mut State, a: Class, b: Class, shift: u8) -> Class {
     let known = state.sums.iter().find(|sum| (sum.0, sum.1) == (a, b) && sum.2 == shift).map(|sum| sum.3);
     known.unwrap_or_else(|| {
-        let value = add(state, &part(state, a, 0), &part(state, b, shift));
+        let value = add(&part(state, a, 0), &part(state, b, shift));
         let class = state.class(value);
         state.sums.push((a, b, shift, class));
         class
@@ -166,12 +166,12 @@ pub fn part(state: &State, class: Class, shift: u8) -> Value {
 }
 
 /// The sum of two parts.
-pub fn add(state: &State, a: &Value, b: &Value) -> Value {
+pub fn add(a: &Value, b: &Value) -> Value {
     match (a.is_int(), b.is_int()) {
         (false, true) if b.known().is_some() && (a.var.is_some() || !matches!(a.base, Base::Memory(_) | Base::Table(_))) => {
             plus(a, b.low as i64)
         }
-        (true, false) => add(state, b, a),
+        (true, false) => add(b, a),
         (false, true) if a.var.is_none() && !a.or_null && (!matches!(a.base, Base::Own(_)) || is_single(a)) => {
             Value { var: b.var, disp: a.disp.wrapping_add(b.disp), low: 0, high: u64::MAX, ..a.clone() }
         }

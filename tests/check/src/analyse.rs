@@ -13,12 +13,15 @@ use iced_x86::{
     OpKind,
 };
 use std::collections::{BTreeMap, BTreeSet};
-use weir_contract::Entry;
+use weir_contract::{Entry, MAX_NATIVE_FRAME};
 
 /// Joins of a block after which intervals are widened.
 const WIDEN: u32 = 3;
 /// Instructions executed for each byte of code after which the analysis gives up.
 const STEPS: u64 = 200;
+
+/// Bytes of the largest native frame, with what is pushed around it.
+const LARGEST_FRAME: i64 = MAX_NATIVE_FRAME as i64 + 256;
 
 /// What was proved.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
@@ -262,6 +265,9 @@ impl<'c> Analysis<'c> {
                     let Some(top) = state.stack_pointer().filter(|&top| top <= 0) else {
                         return Err(Violation(Rule::Convention, "the stack pointer is not known, or above the frame".into()));
                     };
+                    if top < -LARGEST_FRAME {
+                        return Err(Violation(Rule::Convention, "the native frame is too large".into()));
+                    }
                     state.forget(Area::Native, i32::MIN, top as i32);
                 }
             }

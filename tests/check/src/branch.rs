@@ -177,7 +177,7 @@ fn has_left(state: &State) -> Result<(), Violation> {
         return refuse(Rule::Convention, "the stack pointer is not what it was at the entry");
     }
     for reg in PRESERVED_REGS.into_iter().chain([RBP as u8]) {
-        if state.value(state.regs[reg as usize]).base != Base::Saved(reg) {
+        if !state.value(state.regs[reg as usize]).is(Base::Saved(reg)) {
             return refuse(Rule::Convention, format!("register {reg} is not what it was at the entry"));
         }
     }
@@ -189,9 +189,9 @@ fn has_left(state: &State) -> Result<(), Violation> {
 }
 
 fn has_instance(state: &State) -> Result<(), Violation> {
-    match state.value(state.regs[R15]).base {
-        Base::Instance => Ok(()),
-        _ => refuse(Rule::Convention, "the pinned register does not have the instance"),
+    match state.value(state.regs[R15]).is(Base::Instance) {
+        true => Ok(()),
+        false => refuse(Rule::Convention, "the pinned register does not have the instance"),
     }
 }
 
@@ -204,7 +204,7 @@ fn callee<'m>(cx: &Context<'m>, state: &State, target: &Value) -> Result<Option<
             (module.func_type(func), Target::Function)
         }
         Base::EntryOf(found) if target.fixed() == Some(0) => {
-            if state.value(state.regs[R15]).base != Base::InstanceOf(found) || found == NONE {
+            if !state.value(state.regs[R15]).is(Base::InstanceOf(found)) || found == NONE {
                 return refuse(Rule::Branch, "the pinned register does not have the instance of the function that is called");
             }
             let element = state.value(found);
@@ -301,7 +301,7 @@ fn helper(cx: &Context<'_>, state: &mut State, index: u32) -> Result<After, Viol
         _ => {}
     }
     may_call(cx, state)?;
-    if state.value(state.regs[RDI]).base != Base::Instance {
+    if !state.value(state.regs[RDI]).is(Base::Instance) {
         return refuse(Rule::Convention, "the first argument of a helper is not the instance");
     }
     let second = state.value(state.regs[6]);

@@ -219,7 +219,7 @@ impl<'f> Context<'f> {
     pub fn is_of(&self, ty: ValType, value: &Value) -> Result<(), &'static str> {
         let ValType::Ref(RefType { nullable, heap }) = ty else { return Ok(()) };
         let found = match value.base {
-            Base::Reference(found, null) => {
+            Base::Reference(found, null) if value.fixed() == Some(0) => {
                 (is_same(self.module(), found, heap, 0) || is_subtype(found, heap)) && (nullable || !null)
             }
             Base::Int => nullable && value.known() == Some(0),

@@ -35,11 +35,9 @@ pub fn refine(cx: &Context<'_>, state: &mut State, condition: ConditionCode) {
         Flags::Unknown => {}
         Flags::Compared(a, b, bytes) => compared(cx, state, condition, a, b, bytes),
         Flags::Tested(a, bytes) => tested(state, condition, a, bytes),
-        Flags::Added(sum, k) => match condition {
-            // No carry.
-            ConditionCode::ae => state.limit(sum, k, u64::MAX),
-            _ => {}
-        },
+        // No carry.
+        Flags::Added(sum, k) if condition == ConditionCode::ae => state.limit(sum, k, u64::MAX),
+        Flags::Added(..) => {}
     }
 }
 
@@ -67,7 +65,8 @@ fn compared(cx: &Context<'_>, state: &mut State, condition: ConditionCode, a: Cl
         (Base::Frame, C::ae | C::a, Base::NativeLimit) | (Base::NativeLimit, C::be | C::b, Base::Frame) => state.checked = true,
         _ => {}
     }
-    let null = |x: &Value, y: &Value| x.known() == Some(0) && matches!(y.base, Base::Store | Base::Instance | Base::Stack);
+    let null =
+        |x: &Value, y: &Value| x.known() == Some(0) && y.fixed() == Some(0) && matches!(y.base, Base::Store | Base::Instance);
     if condition == C::e && (null(&x, &y) || null(&y, &x)) {
         state.dead = true;
         return;

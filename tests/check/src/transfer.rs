@@ -7,7 +7,7 @@ use crate::fault::{Rule, Violation};
 use crate::flags::{decide, negated, refine};
 use crate::state::{Area, Flags, State};
 use crate::value::{Base, Class, MAX32, NONE, Value};
-use iced_x86::{ConditionCode, Instruction, InstructionInfoFactory, Mnemonic, OpAccess, OpKind, Register};
+use iced_x86::{Code, ConditionCode, Instruction, InstructionInfoFactory, Mnemonic, OpAccess, OpKind, Register};
 
 /// Executes instructions.
 #[derive(Debug)]
@@ -63,7 +63,7 @@ impl<'c> Transfer<'c> {
             Mnemonic::Test => self.test(state, inst),
             Mnemonic::Push => self.push(state, inst),
             Mnemonic::Pop => self.pop(state, inst),
-            Mnemonic::Leave => self.leave(state),
+            Mnemonic::Leave if inst.code() == Code::Leaveq => self.leave(state),
             Mnemonic::Vmovq | Mnemonic::Movq => self.move_between(state, inst),
             Mnemonic::Popcnt | Mnemonic::Lzcnt | Mnemonic::Tzcnt => {
                 self.other(state, inst)?;
@@ -197,7 +197,7 @@ impl<'c> Transfer<'c> {
         let mut value = match inst.mnemonic() {
             Mnemonic::Add => match self.target(&x, &y) {
                 Some(target) => target,
-                None => access::add(state, &access::part(state, a, 0), &access::part(state, b, 0)),
+                None => access::add(&access::part(state, a, 0), &access::part(state, b, 0)),
             },
             Mnemonic::Sub => match y.known() {
                 Some(known) => access::plus(&access::part(state, a, 0), (known as i64).wrapping_neg()),
@@ -208,7 +208,8 @@ impl<'c> Transfer<'c> {
             Mnemonic::Or | Mnemonic::Xor if x.is_int() && y.is_int() => Value::range(0, bits(x.high | y.high)),
             _ => Value::any(),
         };
-        if !wide && !(value.is_int() && value.high <= limit) {
+        let fits = value.is_int() && value.high <= limit;
+        if !fits && !wide {
             value = Value::range(0, MAX32);
         }
         let adds = (inst.mnemonic() == Mnemonic::Add && wide).then(|| y.known().or(x.known())).flatten();
@@ -355,8 +356,11 @@ impl<'c> Transfer<'c> {
 
     fn push(&mut self, state: &mut State, inst: &Instruction) -> Done {
         let class = match inst.op0_kind() {
-            OpKind::Register => operand_class(state, inst, 0),
+            OpKind::Register if inst.op0_register().is_gpr64() => operand_class(state, inst, 0),
             OpKind::Memory => return Err(Violation(Rule::Instruction, "a push of memory".into())),
+            _ if inst.stack_pointer_increment() != -8 => {
+                return Err(Violation(Rule::Instruction, "a push of less than 8 bytes".into()));
+            }
             _ => state.class(Value::constant(inst.immediate(0))),
         };
         self.accesses.push((Kind::NativeFrame, true));
@@ -433,7 +437,7 @@ impl<'c> Transfer<'c> {
                 self.store_class(state, inst, class)?;
             }
         }
-        let halves = (0..inst.op_count().min(1)).all(|n| Self::bytes(inst, n) == 4) || inst.mnemonic() == Mnemonic::Cdq;
+        let halves = inst.op_count() > 0 && Self::bytes(inst, 0) == 4 || inst.mnemonic() == Mnemonic::Cdq;
         for reg in writes {
             if reg.is_xmm() || reg.is_ymm() || reg.is_zmm() {
                 state.xmms[reg.number() & 15] = NONE;

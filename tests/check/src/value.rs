@@ -191,6 +191,11 @@ impl Value {
             && !self.operand
     }
 
+    /// Whether it is exactly this.
+    pub fn is(&self, base: Base) -> bool {
+        self.base == base && self.fixed() == Some(0)
+    }
+
     /// The displacement, if this is a fixed distance from the beginning of something.
     pub fn fixed(&self) -> Option<i64> {
         (self.var.is_none() && !self.or_null && !self.is_int()).then_some(self.disp)
@@ -211,7 +216,7 @@ impl Value {
 
     /// Whether the calls of other code may make this wrong: tables can change and move.
     pub fn dies_at_calls(&self) -> bool {
-        matches!(self.base, Base::Table(_) | Base::EntryOf(_) | Base::InstanceOf(_) | Base::SignatureOf(_))
+        matches!(self.base, Base::Table(_) | Base::Code(_) | Base::EntryOf(_) | Base::InstanceOf(_) | Base::SignatureOf(_))
     }
 
     /// What is known about it in code that has other classes.

@@ -120,6 +120,8 @@ pub const LAYERS: &[Layer] = &[
             "jit::baseline",
         ],
     },
+    // The checker of machine code, which shares nothing with the compiler.
+    Layer { name: "check", places: &["tests/check/src/"], uses: &["bytecode", "contract"] },
     // The virtual machine.
     Layer { name: "vm::sys", places: &["vm/src/sys/", "vm/src/sys.rs"], uses: &[] },
     Layer { name: "vm::records", places: &["vm/src/records/"], uses: &["bytecode", "contract", "vm::sys"] },
@@ -187,7 +189,7 @@ pub const LAYERS: &[Layer] = &[
     Layer {
         name: "tests",
         places: &["tests/src/"],
-        uses: &["bytecode", "contract", "jit", "vm::records", "vm::api", "wasi", "cli", "spec"],
+        uses: &["bytecode", "contract", "jit", "check", "vm::records", "vm::api", "wasi", "cli", "spec"],
     },
     Layer { name: "tidy", places: &["tests/tidy/src/"], uses: &[] },
     Layer { name: "build script", places: &["vm/build.rs", "vm/cli/build.rs"], uses: &[] },

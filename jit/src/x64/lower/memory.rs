@@ -37,10 +37,8 @@ impl Lower<'_, '_> {
         let bytes = inst.op.access_width(self.func.operand_type(value)).expect("an access");
         let ty = &self.request.module.memories[memory as usize];
         let pc = std::mem::replace(&mut self.pc, inst.pc);
-        let bounds = match Bounds::of(ty, offset, self.request.options.guard_regions) {
-            Bounds::Explicit if offset >= 1 << 31 && seeded::is(Fault::DisplacementPastGuard) => Bounds::Guard,
-            bounds => bounds,
-        };
+        let left_to_guard = seeded::is(Fault::DisplacementPastGuard) && offset >= 1 << 31;
+        let bounds = if left_to_guard { Bounds::Guard } else { Bounds::of(ty, offset, self.request.options.guard_regions) };
         let mem = match bounds {
             Bounds::Guard => Mem { pc: inst.pc, ..self.guarded(address, memory, offset as i32) },
             Bounds::Explicit => self.checked(address, memory, offset, bytes, ty.memory64),
