@@ -1,6 +1,6 @@
 //! The rules for branches: where they lead, and what the code there expects.
 
-use crate::access::{Kind, Loaded, OPERAND, access, address, number};
+use crate::access::{Kind, Loaded, OPERAND, access, address, is_masked, number};
 use crate::contract::Context;
 use crate::fault::{Rule, Violation};
 use crate::state::{Area, Flags, State};
@@ -408,6 +408,7 @@ pub fn jump(
     accesses.extend(kind.map(|kind| (kind, false)));
     match (&target.base, target.fixed()) {
         (&Base::Target(table, count), Some(0)) => {
+            is_masked(cx)?;
             let code = cx.function.code;
             let entry = |i: u32| {
                 let at = table as usize + 4 * i as usize;

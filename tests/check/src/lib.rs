@@ -74,8 +74,8 @@ pub struct Options<'f> {
     pub guard_regions: bool,
     /// Faults become traps.
     pub signals: bool,
-    /// Whether an index that was compared must be forced to a harmless value before it is used, against speculation. No
-    /// compiler does this yet: with this on, every such access is refused.
+    /// Whether an index that was compared with a length, or with the number of a jump table's entries, must be forced to a harmless value
+    /// before it is used, against speculation. The checker has no proof of that yet: with this on, it refuses every such access.
     pub masks: bool,
     /// The identities of the module's types, if the code has them as constants.
     pub sig_ids: &'f [u32],
