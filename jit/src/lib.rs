@@ -22,6 +22,7 @@ pub mod pipeline;
 pub mod profile;
 pub mod regalloc;
 pub mod request;
+pub mod seeded;
 pub mod settings;
 mod slow_growth;
 mod stored;

@@ -15,6 +15,7 @@ pub mod filetest;
 pub mod generate;
 pub mod host;
 pub mod legacy;
+pub mod machine_check;
 pub mod pass_sets;
 pub mod profiles;
 pub mod random_ssa;

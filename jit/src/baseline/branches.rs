@@ -7,6 +7,7 @@ use super::parts::{Direction, JumpTable};
 use super::values::{At, Kind, Popped};
 use crate::regalloc::{Class, Reg};
 use crate::request::{Backend, Refusal};
+use crate::seeded::{self, Fault};
 use crate::x64::abi::{self, ArgLocation};
 use crate::x64::insts::{Asm, Cond, Inst, Mem, Width};
 use rustc_hash::FxHashMap;
@@ -235,10 +236,11 @@ impl<'c> Compiler<'c> {
             self.jump_to(targets[others.len()], None, &mut pads);
         } else {
             self.emit(&Inst::new(Asm::Cmp, Width::D).reg(index).imm(others.len() as i64));
-            self.jump_to(targets[others.len()], Some(Cond::AE), &mut pads);
-            if self.request.options.spectre_mitigation {
+            let outside = if seeded::is(Fault::JumpTableOffByOne) { Cond::A } else { Cond::AE };
+            self.jump_to(targets[others.len()], Some(outside), &mut pads);
+            if self.request.options.spectre_mitigation && !seeded::is(Fault::JumpMaskDropped) {
                 self.out.constant(SCRATCH, 0);
-                self.mask_speculation(true, Cond::AE, index, SCRATCH);
+                self.mask_speculation(true, outside, index, SCRATCH);
             }
             self.jump_by_table(index, &targets[..others.len()], &mut pads);
         }

@@ -8,6 +8,7 @@ use crate::ir::Op;
 use crate::ir::family::{Family, Load, Store};
 use crate::regalloc::{Class, Reg};
 use crate::request::Refusal;
+use crate::seeded::{self, Fault};
 use crate::x64::abi;
 use crate::x64::insts::{Asm, Cond, Inst, Mem, Rm, Width};
 use std::mem::offset_of;
@@ -167,7 +168,8 @@ impl Compiler<'_> {
     /// that is `bytes` lower. Speculative execution after a failed check accesses the end of the memory, or the inaccessible bytes
     /// before a memory that is shorter than the access.
     fn checked(&mut self, address: &mut Popped, arg: MemArg, bytes: u32, ty: MemoryType) -> Mem {
-        let (memory64, masked) = (ty.memory64, self.request.options.masks(&ty, arg.offset));
+        let masked = self.request.options.masks(&ty, arg.offset) && !seeded::is(Fault::MemoryMaskDropped);
+        let memory64 = ty.memory64;
         let index = self.extended(address);
         let record = self.fresh(Class::Int);
         self.load_field(record, abi::INSTANCE, self.layout.memory(arg.memory) as usize);
@@ -188,14 +190,15 @@ impl Compiler<'_> {
                     self.emit(&Inst::new(Asm::Add, Width::Q).dst(SCRATCH).src(SCRATCH).reg(index));
                     if memory64 {
                         self.out_of_bounds_if(Cond::B);
-                        self.mask_speculation(masked, Cond::B, SCRATCH, len);
                     }
                 }
             },
         }
-        self.emit(&Inst::new(Asm::Cmp, Width::Q).src(SCRATCH).mem(len));
-        self.out_of_bounds_if(Cond::A);
-        self.mask_speculation(masked, Cond::A, SCRATCH, len);
+        if !seeded::is(Fault::BoundsCheckDropped) {
+            self.emit(&Inst::new(Asm::Cmp, Width::Q).src(SCRATCH).mem(len));
+            self.out_of_bounds_if(Cond::A);
+            self.mask_speculation(masked, Cond::A, SCRATCH, len);
+        }
         self.load_field(record, record, offset_of!(MemoryCtx, base));
         Mem::indexed(record, SCRATCH, 0, -(bytes as i32))
     }

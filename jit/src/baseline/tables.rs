@@ -6,6 +6,7 @@ use super::frame::SCRATCH;
 use super::numeric::index_kind;
 use super::values::{Kind, Popped};
 use crate::regalloc::{Class, Reg};
+use crate::seeded::{self, Fault};
 use crate::x64::abi;
 use crate::x64::insts::{Asm, Cond, Inst, Mem, Width};
 use std::mem::offset_of;
@@ -92,11 +93,13 @@ impl Compiler<'_> {
         let record = self.fresh(Class::Int);
         self.load_field(record, abi::INSTANCE, self.layout.table(table) as usize);
         let len = Mem::at(record, offset_of!(TableCtx, len) as i32);
-        self.emit(&Inst::new(Asm::Cmp, Width::Q).src(index).mem(len));
-        self.trap_if(Cond::AE, trap);
-        if self.request.options.spectre_mitigation {
-            self.out.constant(SCRATCH, 0);
-            self.mask_speculation(true, Cond::AE, index, SCRATCH);
+        if !seeded::is(Fault::TableCheckDropped) {
+            self.emit(&Inst::new(Asm::Cmp, Width::Q).src(index).mem(len));
+            self.trap_if(Cond::AE, trap);
+            if self.request.options.spectre_mitigation && !seeded::is(Fault::TableMaskDropped) {
+                self.out.constant(SCRATCH, 0);
+                self.mask_speculation(true, Cond::AE, index, SCRATCH);
+            }
         }
         const { assert!(size_of::<TableEntry>() == 1 << 5) };
         self.emit(&Inst::new(Asm::Shl, Width::Q).dst(index).src(index).imm(5));

@@ -18,6 +18,7 @@ use crate::regalloc::{Class, Move, Place, Reg};
 use crate::request::{
     Backend, CompileStats, Compiled, Inlining, Landing, Options, PadAt, Padding, Refusal, Reloc, RelocTarget, Roots, TrapEntry,
 };
+use crate::seeded::{self, Fault};
 use dynasmrt::{DynamicLabel, DynasmApi, DynasmLabelApi, dynasm};
 use flags::{Needed, flags_needed};
 use std::mem::offset_of;
@@ -443,7 +444,8 @@ impl<'c> Emitter<'c> {
             self.move_stack_pointer(Asm::Add, below);
         }
         for saved in self.frame.saved.iter().rev() {
-            dynasm!(self.out.asm; .arch x64; pop Rq(saved.encoding()));
+            let to = if seeded::is(Fault::RegisterNotRestored) { abi::RCX } else { *saved };
+            dynasm!(self.out.asm; .arch x64; pop Rq(to.encoding()));
         }
         dynasm!(self.out.asm; .arch x64; pop rbp);
     }
@@ -564,10 +566,13 @@ impl<'c> Emitter<'c> {
             dynasm!(self.out.asm; .arch x64; xor Rd(entry), Rd(entry));
         }
         self.out.encode(&Inst::new(Asm::Cmp, Width::D).reg(index).imm(entries.len() as i64));
-        self.jump_if(Cond::AE, default);
+        let is_short = seeded::is(Fault::JumpTableOffByOne);
+        self.jump_if(if is_short { Cond::A } else { Cond::AE }, default);
         let index = index.encoding();
-        if masked {
-            dynasm!(self.out.asm; .arch x64; cmovb Rd(entry), Rd(index));
+        match masked {
+            true if is_short => dynasm!(self.out.asm; .arch x64; cmovbe Rd(entry), Rd(index)),
+            true => dynasm!(self.out.asm; .arch x64; cmovb Rd(entry), Rd(index)),
+            false => (),
         }
         let index = if masked { entry } else { index };
         // lea table, [rip + …]
@@ -609,7 +614,7 @@ impl<'c> Emitter<'c> {
         self.calls.push((self.offset() as u32, inst.pc));
         self.roots.push((self.offset() as u32, list.roots.iter().map(|&slot| self.frame.word(slot)).collect()));
         self.shift_return(inst.pc);
-        if list.restore {
+        if list.restore && !seeded::is(Fault::InstanceNotRestored) {
             self.out.encode(&Inst::new(Asm::Mov, Width::Q).dst(abi::INSTANCE).mem(self.frame.instance()));
         }
     }

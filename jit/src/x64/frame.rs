@@ -14,6 +14,7 @@ use super::insts::{Inst, Mem, Width};
 use crate::mir::Allocation;
 use crate::regalloc::{Class, Reg, SlotWidth};
 use crate::request::{Backend, Refusal};
+use crate::seeded::{self, Fault};
 use weir_contract::code::FrameLayout;
 use weir_contract::{MAX_NATIVE_FRAME, PRESERVED_REGS, UNCHECKED_LEAF_FRAME};
 
@@ -80,7 +81,11 @@ impl Frame {
 
     /// The address of a spill slot.
     pub fn slot(&self, slot: u32) -> Mem {
-        Mem::at(abi::RBP, self.slots[slot as usize].1)
+        match self.slots[slot as usize].1 {
+            _ if seeded::is(Fault::SpillOverReturn) => Mem::at(abi::RBP, 8),
+            displacement if seeded::is(Fault::SpillBelowFrame) => Mem::at(abi::RBP, displacement - 4096),
+            displacement => Mem::at(abi::RBP, displacement),
+        }
     }
 
     /// The place of a spill slot, in words below `rbp`.

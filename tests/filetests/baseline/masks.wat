@@ -26,7 +26,7 @@
 ;;      8  mov r11,[r15+8]
 ;;      c  mov r10,[r11+8]
 ;;     10  cmp rsp,[r11]
-;;     13  jb near 1A8h
+;;     13  jb near 19Eh
 ;;     19  mov [rbp-8],r10
 ;;     1d  mov [rbp-10h],r10
 ;;     21  mov [rbp-18h],rbx
@@ -36,109 +36,105 @@
 ;;     34  add r10,40h
 ;;     38  mov rax,[r11+10h]
 ;;     3c  cmp rax,r10
-;;     3f  jb near 1A8h
+;;     3f  jb near 19Eh
 ;;     45  mov [r11+8],r10
 ;;     49  mov r14,[r15+10h]
 ;;     4d  mov rax,[r15+30h]
 ;;     51  mov r11d,8
 ;;     57  add r11,rdi
-;;     5a  jb near 16Dh
-;;     60  cmovb r11,[rax+8]
-;;     65  cmp r11,[rax+8]
-;;     69  ja near 176h
-;;     6f  cmova r11,[rax+8]
-;;     74  mov rax,[rax]
-;;     77  mov qword [rax+r11-8],7
-;;     80  mov rax,[r15+30h]
-;;     84  mov r11d,10h
-;;     8a  add r11,rdi
-;;     8d  jb near 17Fh
-;;     93  cmovb r11,[rax+8]
-;;     98  cmp r11,[rax+8]
-;;     9c  ja near 188h
-;;     a2  cmova r11,[rax+8]
-;;     a7  mov rax,[rax]
-;;     aa  mov rcx,[rax+r11-8]
-;;     af  mov esi,esi
-;;     b1  mov rax,rsi
-;;     b4  mov rdx,[r15+38h]
-;;     b8  cmp rax,[rdx+8]
-;;     bc  jae near 191h
-;;     c2  mov r11d,0
-;;     c8  cmovae rax,r11
-;;     cc  shl rax,5
-;;     d0  add rax,[rdx]
-;;     d3  cmp dword [rax+8],0
-;;     da  jne near 193h
-;;     e0  mov [rbx-80h],rdi
-;;     e4  mov [rbx-78h],esi
-;;     e7  mov r11,rax
-;;     ea  mov rdi,rcx
-;;     ed  mov r15,[r11+10h]
-;;     f1  call qword [r11]
-;;     f4  mov r15,[rbp-20h]
-;;     f8  mov [rbx-50h],rax
-;;     fc  mov ecx,[rbx-78h]
-;;     ff  mov rdx,rcx
-;;    102  cmp edx,5
-;;    105  jae near 14Dh
-;;    10b  mov r11d,0
-;;    111  cmovae rdx,r11
-;;    115  lea r11,[rel 1ACh]
-;;    11c  movsxd rdx,[r11+rdx*4]
-;;    120  add rdx,r11
-;;    123  jmp rdx
-;;    125  mov eax,4
-;;    12a  jmp 157h
-;;    12f  mov eax,3
-;;    134  jmp 157h
-;;    139  mov eax,2
-;;    13e  jmp 157h
-;;    143  mov eax,1
-;;    148  jmp 157h
-;;    14d  mov eax,0
-;;    152  jmp 157h
-;;    157  mov r11,[r15+8]
-;;    15b  mov rbx,[rbp-10h]
-;;    15f  mov [r11+8],rbx
-;;    163  mov rbx,[rbp-18h]
-;;    167  mov r14,[rbp-28h]
-;;    16b  leave
-;;    16c  ret
-;;    16d  mov rax,[r15]
-;;    170  mov [rax+30h],r11
-;;    174  ud2
-;;    176  mov rax,[r15]
-;;    179  mov [rax+30h],r11
-;;    17d  ud2
-;;    17f  mov rax,[r15]
-;;    182  mov [rax+30h],r11
-;;    186  ud2
-;;    188  mov rax,[r15]
-;;    18b  mov [rax+30h],r11
-;;    18f  ud2
-;;    191  ud2
-;;    193  cmp dword [rax+8],0FFFFFFFFh
-;;    197  jne near 19Fh
-;;    19d  ud2
-;;    19f  mov r11,[r15]
-;;    1a2  mov [r11+30h],rax
-;;    1a6  ud2
-;;    1a8  ud2
-;;    1aa  int3
-;;    1ab  int3
-;;    1ac  mov eax,[qword 8DFFFFFF97FFFFFFh]
-;;    1b5  (bad)
-;;    1b7  inc dword [rbx+79FFFFFFh]
-;;    1bd  (bad)
-;;    1bf  (bad)
-;; reloc d6 type0
-;; trap 174 Trap(MemoryOutOfBounds) @0x46
-;; trap 17d Trap(MemoryOutOfBounds) @0x46
-;; trap 186 Trap(MemoryOutOfBounds) @0x4b
-;; trap 18f Trap(MemoryOutOfBounds) @0x4b
-;; trap 191 Trap(TableOutOfBounds) @0x50
-;; trap 19d Trap(IndirectCallToNull) @0x50
-;; trap 1a6 Trap(BadSignature) @0x50
-;; trap 1a8 Trap(StackOverflow) @0x42
-;; call f4 @0x50
+;;     5a  jb near 163h
+;;     60  cmp r11,[rax+8]
+;;     64  ja near 16Ch
+;;     6a  cmova r11,[rax+8]
+;;     6f  mov rax,[rax]
+;;     72  mov qword [rax+r11-8],7
+;;     7b  mov rax,[r15+30h]
+;;     7f  mov r11d,10h
+;;     85  add r11,rdi
+;;     88  jb near 175h
+;;     8e  cmp r11,[rax+8]
+;;     92  ja near 17Eh
+;;     98  cmova r11,[rax+8]
+;;     9d  mov rax,[rax]
+;;     a0  mov rcx,[rax+r11-8]
+;;     a5  mov esi,esi
+;;     a7  mov rax,rsi
+;;     aa  mov rdx,[r15+38h]
+;;     ae  cmp rax,[rdx+8]
+;;     b2  jae near 187h
+;;     b8  mov r11d,0
+;;     be  cmovae rax,r11
+;;     c2  shl rax,5
+;;     c6  add rax,[rdx]
+;;     c9  cmp dword [rax+8],0
+;;     d0  jne near 189h
+;;     d6  mov [rbx-80h],rdi
+;;     da  mov [rbx-78h],esi
+;;     dd  mov r11,rax
+;;     e0  mov rdi,rcx
+;;     e3  mov r15,[r11+10h]
+;;     e7  call qword [r11]
+;;     ea  mov r15,[rbp-20h]
+;;     ee  mov [rbx-50h],rax
+;;     f2  mov ecx,[rbx-78h]
+;;     f5  mov rdx,rcx
+;;     f8  cmp edx,5
+;;     fb  jae near 143h
+;;    101  mov r11d,0
+;;    107  cmovae rdx,r11
+;;    10b  lea r11,[rel 1A0h]
+;;    112  movsxd rdx,[r11+rdx*4]
+;;    116  add rdx,r11
+;;    119  jmp rdx
+;;    11b  mov eax,4
+;;    120  jmp 14Dh
+;;    125  mov eax,3
+;;    12a  jmp 14Dh
+;;    12f  mov eax,2
+;;    134  jmp 14Dh
+;;    139  mov eax,1
+;;    13e  jmp 14Dh
+;;    143  mov eax,0
+;;    148  jmp 14Dh
+;;    14d  mov r11,[r15+8]
+;;    151  mov rbx,[rbp-10h]
+;;    155  mov [r11+8],rbx
+;;    159  mov rbx,[rbp-18h]
+;;    15d  mov r14,[rbp-28h]
+;;    161  leave
+;;    162  ret
+;;    163  mov rax,[r15]
+;;    166  mov [rax+30h],r11
+;;    16a  ud2
+;;    16c  mov rax,[r15]
+;;    16f  mov [rax+30h],r11
+;;    173  ud2
+;;    175  mov rax,[r15]
+;;    178  mov [rax+30h],r11
+;;    17c  ud2
+;;    17e  mov rax,[r15]
+;;    181  mov [rax+30h],r11
+;;    185  ud2
+;;    187  ud2
+;;    189  cmp dword [rax+8],0FFFFFFFFh
+;;    18d  jne near 195h
+;;    193  ud2
+;;    195  mov r11,[r15]
+;;    198  mov [r11+30h],rax
+;;    19c  ud2
+;;    19e  ud2
+;;    1a0  mov [qword 8FFFFFFF99FFFFFFh],eax
+;;    1a9  (bad)
+;;    1ab  inc dword [rbp+7BFFFFFFh]
+;;    1b1  (bad)
+;;    1b3  (bad)
+;; reloc cc type0
+;; trap 16a Trap(MemoryOutOfBounds) @0x46
+;; trap 173 Trap(MemoryOutOfBounds) @0x46
+;; trap 17c Trap(MemoryOutOfBounds) @0x4b
+;; trap 185 Trap(MemoryOutOfBounds) @0x4b
+;; trap 187 Trap(TableOutOfBounds) @0x50
+;; trap 193 Trap(IndirectCallToNull) @0x50
+;; trap 19c Trap(BadSignature) @0x50
+;; trap 19e Trap(StackOverflow) @0x42
+;; call ea @0x50

@@ -18,6 +18,8 @@ pub const LAYERS: &[Layer] = &[
     Layer { name: "contract", places: &["jit/contract/src/"], uses: &["bytecode"] },
     // The compiler, which does not depend on the virtual machine.
     Layer { name: "jit::containers", places: &["jit/src/slow_growth.rs", "jit/src/hash_table.rs"], uses: &[] },
+    // Faults for tests.
+    Layer { name: "jit::seeded", places: &["jit/src/seeded.rs"], uses: &[] },
     // Independent of SSA and of machine code.
     Layer { name: "jit::graph", places: &["jit/src/graph/"], uses: &[] },
     Layer { name: "jit::ir", places: &["jit/src/ir/"], uses: &["bytecode", "contract", "jit::containers"] },
@@ -70,6 +72,7 @@ pub const LAYERS: &[Layer] = &[
             "jit::request",
             "jit::regalloc",
             "jit::mir",
+            "jit::seeded",
         ],
     },
     Layer {
@@ -93,6 +96,7 @@ pub const LAYERS: &[Layer] = &[
             "jit::mir",
             "jit::x64",
             "jit::form",
+            "jit::seeded",
         ],
     },
     Layer {
@@ -116,6 +120,8 @@ pub const LAYERS: &[Layer] = &[
             "jit::baseline",
         ],
     },
+    // The checker of machine code, which shares nothing with the compiler.
+    Layer { name: "check", places: &["tests/check/src/"], uses: &["bytecode", "contract"] },
     // The virtual machine.
     Layer { name: "vm::sys", places: &["vm/src/sys/", "vm/src/sys.rs"], uses: &[] },
     Layer { name: "vm::records", places: &["vm/src/records/"], uses: &["bytecode", "contract", "vm::sys"] },
@@ -183,7 +189,7 @@ pub const LAYERS: &[Layer] = &[
     Layer {
         name: "tests",
         places: &["tests/src/"],
-        uses: &["bytecode", "contract", "jit", "vm::records", "vm::api", "wasi", "cli", "spec"],
+        uses: &["bytecode", "contract", "jit", "check", "vm::records", "vm::api", "wasi", "cli", "spec"],
     },
     Layer { name: "tidy", places: &["tests/tidy/src/"], uses: &[] },
     Layer { name: "build script", places: &["vm/build.rs", "vm/cli/build.rs"], uses: &[] },

@@ -6,6 +6,7 @@ use crate::ir::Value;
 use crate::ir::family::Terminator;
 use crate::mir::Flow;
 use crate::regalloc::Class;
+use crate::seeded::{self, Fault};
 use crate::x64::insts::{Asm, Inst, Width};
 
 impl Lower<'_, '_> {
@@ -24,7 +25,11 @@ impl Lower<'_, '_> {
                 let (a, b) = (self.code.new_reg(Class::Int), self.code.new_reg(Class::Int));
                 self.code.tables.push(flow.targets[node].to_vec());
                 let table = self.code.tables.len() as i64 - 1;
-                let op = if self.request.options.spectre_mitigation { Asm::JmpTableMasked } else { Asm::JmpTable };
+                let op = if self.request.options.spectre_mitigation && !seeded::is(Fault::JumpMaskDropped) {
+                    Asm::JmpTableMasked
+                } else {
+                    Asm::JmpTable
+                };
                 self.push(Inst::new(op, Width::D).dst(a).src(b).reg(index).imm(table));
             }
             Terminator::Return => self.lower_return(value),

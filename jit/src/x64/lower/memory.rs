@@ -5,6 +5,7 @@ use crate::analysis::Cfg;
 use crate::ir::family::{Bits, Family, Integer, Load, Memory};
 use crate::ir::{Func, Op, Type, Value};
 use crate::regalloc::{Class, Reg};
+use crate::seeded::{self, Fault};
 use crate::x64::abi;
 use crate::x64::insts::{Asm, Cond, Inst, Mem, Width};
 use std::mem::offset_of;
@@ -37,7 +38,9 @@ impl Lower<'_, '_> {
         let bytes = inst.op.access_width(self.func.operand_type(value)).expect("an access");
         let ty = &self.request.module.memories[memory as usize];
         let pc = std::mem::replace(&mut self.pc, inst.pc);
-        let mem = match Bounds::of(ty, offset, self.request.options.guard_regions) {
+        let left_to_guard = seeded::is(Fault::DisplacementPastGuard) && offset >= 1 << 31;
+        let bounds = if left_to_guard { Bounds::Guard } else { Bounds::of(ty, offset, self.request.options.guard_regions) };
+        let mem = match bounds {
             Bounds::Guard => Mem { pc: inst.pc, ..self.guarded(address, memory, offset as i32) },
             Bounds::Explicit => self.checked(address, memory, offset, bytes, *ty),
         };
@@ -57,7 +60,13 @@ impl Lower<'_, '_> {
         {
             return Mem::indexed(base, self.reg(index), shift, disp);
         }
-        Mem::indexed(base, self.reg(address), 0, offset)
+        let mut index = self.reg(address);
+        if seeded::is(Fault::IndexSignExtended) {
+            let extended = self.code.new_reg(Class::Int);
+            self.push(Inst::new(Asm::Movsxd, Width::Q).dst(extended).reg(index));
+            index = extended;
+        }
+        Mem::indexed(base, index, 0, offset)
     }
 
     /// An address as `index << shift + disp`, where neither the shift nor the addition can wrap around in 32 bits.
@@ -103,6 +112,7 @@ impl Lower<'_, '_> {
                 let bound = self.largest(args[0], depth - 1)? << (self.constant(args[1])? & 31);
                 (bound <= u32::MAX.into()).then_some(bound)
             }
+            Family::Leaf(_) if seeded::is(Fault::FalseRange) => Some(0xFF),
             Family::Leaf(_) | Family::Integer(_) | Family::Bits(_) | Family::Compare(_) | Family::FloatCompare(_) => None,
             Family::Float(_) | Family::FloatUnary(_) | Family::Convert(_) | Family::Simd(_) | Family::Reference(_) => None,
             Family::Load(_) | Family::Store(_) | Family::Memory(_) | Family::Global(_) | Family::Table(_) => None,
@@ -114,12 +124,14 @@ impl Lower<'_, '_> {
     /// is `bytes` lower. Speculative execution after a failed check accesses the end of the memory, or the inaccessible bytes before
     /// a memory that is shorter than the access.
     fn checked(&mut self, address: Value, memory: u32, offset: u64, bytes: u32, ty: MemoryType) -> Mem {
-        let (memory64, masked) = (ty.memory64, self.request.options.masks(&ty, offset));
+        let masked = self.request.options.masks(&ty, offset) && !seeded::is(Fault::MemoryMaskDropped);
+        let memory64 = ty.memory64;
         let base = self.base(memory);
         let index = self.reg(address);
         let len = self.length(memory);
         let mut end = self.code.new_reg(Class::Int);
         let trap = Trap::MemoryOutOfBounds;
+        let bytes = if seeded::is(Fault::WidthLeftOut) { 0 } else { bytes };
         let distance = offset.checked_add(bytes.into()).unwrap_or_else(|| {
             // Every address is out of bounds. The store's address, which is never null, makes the condition true.
             self.push(Inst::new(Asm::Cmp, Width::Q).mem(Mem::at(abi::INSTANCE, offset_of!(InstanceCtx, store) as i32)));
@@ -141,14 +153,16 @@ impl Lower<'_, '_> {
         };
         self.push(sum.dst(end));
         let trap_if = |end: Reg| Inst::new(Asm::TrapIf, Width::Q).cond(Cond::B).src(end).imm(trap as i64);
-        if memory64 {
+        if memory64 && !seeded::is(Fault::CarryIgnored) {
+            // Speculative execution continues with a sum that has wrapped around, which the other check compares as well.
+            self.push(trap_if(end));
+        }
+        if !seeded::is(Fault::BoundsCheckDropped) {
+            // In this order the condition is the carry flag alone: a conditional move on two flags takes twice as long.
+            self.push(Inst::new(Asm::Cmp, Width::Q).src(len).reg(end));
             self.push(trap_if(end));
             end = self.mask_speculation(masked, Cond::B, end, len);
         }
-        // In this order the condition is the carry flag alone: a conditional move on two flags takes twice as long.
-        self.push(Inst::new(Asm::Cmp, Width::Q).src(len).reg(end));
-        self.push(trap_if(end));
-        end = self.mask_speculation(masked, Cond::B, end, len);
         Mem::indexed(base, end, 0, -(bytes as i32))
     }
 
@@ -367,7 +381,10 @@ impl Lower<'_, '_> {
                 Inst::new(op, width).src(self.reg(stored))
             }
         };
-        let mem = self.global(global);
+        let mem = match seeded::is(Fault::StoreToContext) {
+            true => Mem::at(abi::INSTANCE, offset_of!(InstanceCtx, memory0_base) as i32),
+            false => self.global(global),
+        };
         self.push(inst.mem(mem));
     }
 

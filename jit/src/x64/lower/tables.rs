@@ -4,6 +4,7 @@ use super::selection::{Lower, width};
 use crate::ir::family::Table;
 use crate::ir::{Op, Type, Value};
 use crate::regalloc::{Class, Reg};
+use crate::seeded::{self, Fault};
 use crate::x64::abi;
 use crate::x64::insts::{Asm, Cond, Inst, Mem, Width};
 use std::mem::offset_of;
@@ -14,12 +15,15 @@ impl Lower<'_, '_> {
     /// The address of a table element. Traps with `trap` if the index is out of bounds. Speculative execution after that accesses the first
     /// element.
     pub(super) fn table_entry(&mut self, table: u32, index: Value, trap: Trap) -> Reg {
-        let index = self.reg(index);
-        let first = self.request.options.spectre_mitigation.then(|| self.constant_reg(0, Type::I64));
+        let mut index = self.reg(index);
+        let masked = self.request.options.spectre_mitigation && !seeded::is(Fault::TableMaskDropped);
+        let first = masked.then(|| self.constant_reg(0, Type::I64));
         let record = self.field(abi::INSTANCE, self.layout.table(table) as usize);
-        self.push(Inst::new(Asm::Cmp, Width::Q).src(index).mem(Mem::at(record, offset_of!(TableCtx, len) as i32)));
-        self.trap_if(Cond::AE, trap);
-        let index = first.map_or(index, |first| self.mask_speculation(true, Cond::AE, index, first));
+        if !seeded::is(Fault::TableCheckDropped) {
+            self.push(Inst::new(Asm::Cmp, Width::Q).src(index).mem(Mem::at(record, offset_of!(TableCtx, len) as i32)));
+            self.trap_if(Cond::AE, trap);
+            index = first.map_or(index, |first| self.mask_speculation(true, Cond::AE, index, first));
+        }
         let (offset, entry) = (self.code.new_reg(Class::Int), self.code.new_reg(Class::Int));
         const { assert!(size_of::<TableEntry>() == 1 << 5) };
         self.push(Inst::new(Asm::Shl, Width::Q).dst(offset).src(index).imm(5));

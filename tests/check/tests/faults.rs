@@ -1,0 +1,169 @@
+//! Faults that are put into the compiler: the checker refuses the code of each, and proves all functions without it.
+//!
+//! ```text
+//! cargo test -p weir-check --features seeded-faults
+//! ```
+
+use weir_bytecode::{Module, validate};
+use weir_check::{Fault, Function, Options, Rule, check};
+use weir_contract::Entry;
+use weir_jit::compile::{Context, compile};
+use weir_jit::seeded;
+use weir_jit::{Backend, Request};
+
+/// A function for each kind of code. Memory 0 may have a guard region, memory 1 never has one.
+const MODULE: &str = r#"(module
+    (type $unary (func (param i32) (result i32)))
+    (import "host" "call" (func $host (param i32) (result i32)))
+    (memory 1)
+    (memory i64 1)
+    (table 4 funcref)
+    (global $g (mut i64) (i64.const 0))
+    (func (export "load") (param i32) (result i32) (i32.load offset=8 (local.get 0)))
+    (func (export "far") (param i32) (result i32) (i32.load offset=0x90000000 (local.get 0)))
+    (func (export "scaled") (param i32) (result i32)
+        (i32.load (i32.shl (local.get 0) (i32.const 3))))
+    (func (export "store") (param i32 i64) (i64.store (local.get 0) (local.get 1)))
+    (func (export "load64") (param i64) (result i64) (i64.load 1 offset=16 (local.get 0)))
+    (func (export "store64") (param i64 i64) (i64.store 1 offset=16 (local.get 0) (local.get 1)))
+    (func (export "indirect") (param i32 i32) (result i32)
+        (call_indirect (type $unary) (local.get 0) (local.get 1)))
+    (func (export "element") (param i32) (result funcref) (table.get (local.get 0)))
+    (func (export "switch") (param i32) (result i32)
+        (block (block (block (block (block (block
+            (br_table 0 1 2 3 4 5 (local.get 0)))
+            (return (i32.const 10)))
+            (return (i32.const 11)))
+            (return (i32.const 12)))
+            (return (i32.const 13)))
+            (return (i32.const 14)))
+        (i32.const 15))
+    (func (export "global") (param i64) (global.set $g (local.get 0)))
+    (func (export "calls") (param i32) (result i32)
+        (i32.add (call $host (local.get 0)) (call $host (i32.const 1))))
+    (func (export "spills") (param i64 i64 i64 i64 i64 i64) (result i64)
+        (local i64 i64 i64 i64)
+        (local.set 6 (i64.mul (local.get 0) (local.get 1)))
+        (local.set 7 (i64.mul (local.get 2) (local.get 3)))
+        (local.set 8 (i64.mul (local.get 4) (local.get 5)))
+        (local.set 9 (i64.mul (local.get 0) (local.get 5)))
+        (drop (call $host (i32.const 1)))
+        (i64.xor (i64.xor (i64.xor (local.get 6) (local.get 7)) (i64.xor (local.get 8) (local.get 9)))
+            (i64.xor (i64.xor (local.get 0) (local.get 1)) (i64.xor (local.get 2) (local.get 3))))))"#;
+
+fn module() -> Module {
+    validate::parse(wat::parse_str(MODULE).expect("it is well formed").into()).expect("it is valid")
+}
+
+/// Checks every function, compiled with a fault; returns the number that was proved and the refusals.
+fn run(fault: Option<seeded::Fault>, backend: Backend, guard_regions: bool) -> (usize, Vec<(u32, Box<Fault>)>) {
+    let module = module();
+    let sig_ids: Vec<u32> = (1..=module.types.len() as u32).collect();
+    let options = weir_jit::Options { guard_regions, reserves_guards: guard_regions, ..weir_jit::Options::default() };
+    let (mut proved, mut refused) = (0, Vec::new());
+    for func in module.imported_funcs..module.funcs.len() as u32 {
+        let entry = Entry::Call;
+        let request = Request { module: &module, func, entry, sig_ids: &sig_ids, backend, profile: None, options: &options };
+        let compiled = seeded::with(fault, || compile(&mut Context::default(), &request)).expect("there is code for it");
+        let checked = check(&Function {
+            module: &module,
+            func,
+            entry,
+            backend,
+            code: &compiled.code,
+            relocs: &compiled.relocs,
+            traps: &compiled.traps,
+            calls: &compiled.calls,
+            inlining: &compiled.inlining,
+            headers: &compiled.headers,
+            landings: &compiled.landings,
+            options: Options { guard_regions, reserves_guards: guard_regions, signals: true, masks: true, sig_ids: &sig_ids },
+        });
+        match checked {
+            Ok(_) => proved += 1,
+            Err(fault) => refused.push((func, fault)),
+        }
+    }
+    (proved, refused)
+}
+
+#[test]
+fn without_a_fault_every_function_is_proved() {
+    for backend in [Backend::Native, Backend::Baseline, Backend::Cranelift] {
+        for guard_regions in [true, false] {
+            let (proved, refused) = run(None, backend, guard_regions);
+            assert!(refused.is_empty(), "{backend:?}, guard regions {guard_regions}: {refused:#?}");
+            assert_eq!(proved, 12);
+        }
+    }
+}
+
+/// The fault is found, in functions with these names, and by one of these rules.
+fn is_found(fault: seeded::Fault, backend: Backend, guard_regions: bool, names: &[&str], rules: &[Rule]) {
+    let module = module();
+    let (_, refused) = run(Some(fault), backend, guard_regions);
+    for name in names {
+        let func = module.exports.iter().find(|export| &*export.name == *name).expect("it is exported");
+        let func = match func.item {
+            weir_bytecode::module::ExternIndex::Func(func) => func,
+            _ => panic!("{name} is a function"),
+        };
+        let found = refused.iter().find(|refusal| refusal.0 == func);
+        let Some((_, found)) = found else { panic!("{fault:?} is not found in {name}: {refused:#?}") };
+        println!("{fault:?}, {backend:?}: {found}");
+        assert!(rules.contains(&found.rule), "{fault:?} in {name}: {found}");
+    }
+}
+
+#[test]
+fn every_fault_is_found() {
+    use seeded::Fault as F;
+    let native = |fault, guard, names: &[&str], rules: &[Rule]| is_found(fault, Backend::Native, guard, names, rules);
+    for &fault in F::ALL {
+        match fault {
+            F::BoundsCheckDropped => {
+                native(fault, false, &["load", "store", "load64", "store64"], &[Rule::Access]);
+                native(fault, true, &["load64", "far"], &[Rule::Access]);
+                is_found(fault, Backend::Baseline, false, &["load", "store", "load64"], &[Rule::Access]);
+            }
+            F::WidthLeftOut => native(fault, false, &["load", "store", "load64", "store64"], &[Rule::Access]),
+            F::CarryIgnored => native(fault, true, &["load64", "store64"], &[Rule::Access]),
+            F::IndexSignExtended => native(fault, true, &["load", "store"], &[Rule::Access]),
+            F::UpperHalfDirty => {
+                native(fault, true, &["load", "store"], &[Rule::Access]);
+                native(fault, true, &["switch"], &[Rule::Access, Rule::Branch]);
+            }
+            F::DisplacementPastGuard => native(fault, true, &["far"], &[Rule::Access]),
+            F::JumpTableOffByOne => {
+                native(fault, true, &["switch"], &[Rule::Branch, Rule::Access, Rule::Instruction]);
+                let rules = [Rule::Branch, Rule::Access, Rule::Instruction];
+                is_found(fault, Backend::Baseline, true, &["switch"], &rules);
+            }
+            F::TableCheckDropped => {
+                native(fault, true, &["indirect", "element"], &[Rule::Access]);
+                is_found(fault, Backend::Baseline, true, &["indirect", "element"], &[Rule::Access]);
+            }
+            F::SignatureDropped => {
+                native(fault, true, &["indirect"], &[Rule::Branch]);
+                is_found(fault, Backend::Baseline, true, &["indirect"], &[Rule::Branch]);
+            }
+            F::InstanceNotRestored => native(fault, true, &["calls"], &[Rule::Access, Rule::Convention]),
+            F::SpillBelowFrame | F::SpillOverReturn => native(fault, true, &["spills"], &[Rule::Access]),
+            F::RegisterNotRestored => native(fault, true, &["spills"], &[Rule::Convention]),
+            F::StoreToContext => native(fault, true, &["global"], &[Rule::Access]),
+            F::FalseRange => native(fault, true, &["scaled"], &[Rule::Access]),
+            F::MemoryMaskDropped => {
+                native(fault, false, &["load", "store", "load64", "store64"], &[Rule::Mask]);
+                is_found(fault, Backend::Baseline, false, &["load", "store", "load64"], &[Rule::Mask]);
+            }
+            F::TableMaskDropped => {
+                native(fault, true, &["indirect", "element"], &[Rule::Mask]);
+                is_found(fault, Backend::Baseline, true, &["indirect", "element"], &[Rule::Mask]);
+            }
+            F::JumpMaskDropped => {
+                native(fault, true, &["switch"], &[Rule::Mask]);
+                is_found(fault, Backend::Baseline, true, &["switch"], &[Rule::Mask]);
+            }
+        }
+    }
+}
