@@ -1,5 +1,6 @@
 //! The error for bytes that are not a module.
 
+use crate::names::Plain;
 use std::fmt;
 
 /// The reason why bytes are not a module that Weir can run. `Display` writes wasmparser's message where that has found it, and the
@@ -22,12 +23,14 @@ pub struct InvalidModule {
 impl InvalidModule {
     pub(crate) fn new(message: impl Into<String>, offset: u64) -> InvalidModule {
         // Offsets are below the length of the bytes, which a `usize` holds.
-        InvalidModule { message: message.into(), offset: offset as usize, func: None, name: None, original: None }
+        // It may quote a name of the module.
+        let message = Plain(&message.into()).to_string();
+        InvalidModule { message, offset: offset as usize, func: None, name: None, original: None }
     }
 
     /// The error with this message of wasmparser's.
     pub(super) fn found_as(self, original: &str) -> InvalidModule {
-        InvalidModule { original: Some(original.into()), ..self }
+        InvalidModule { original: Some(Plain(original).to_string().into()), ..self }
     }
 
     /// The error in the body of a function.

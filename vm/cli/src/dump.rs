@@ -9,6 +9,7 @@ use std::io::{self, Write};
 use wasmparser::{Parser, Payload};
 use weir::Error;
 use weir_bytecode::module::{ConstExpr, ElemMode, ExternIndex, ExternType, Module as Bytecode};
+use weir_bytecode::names::Plain;
 use weir_bytecode::print;
 use weir_bytecode::types::{GlobalType, Limits, MemoryType, TableType, ValType};
 
@@ -43,7 +44,7 @@ fn sections(out: &mut impl Write, headings: &Headings, bytes: &[u8]) -> Result<(
         let payload = payload.map_err(|error| Failure::Module(Error::new(error)))?;
         let Some((id, range)) = payload.as_section() else { continue };
         let name = match &payload {
-            Payload::CustomSection(custom) => format!("custom `{}`", custom.name()),
+            Payload::CustomSection(custom) => format!("custom `{}`", Plain(custom.name())),
             _ => section_name(id).to_string(),
         };
         writeln!(out, "  {:#08x}..{:#08x}  {name}, {} bytes", range.start, range.end, range.end - range.start)?;

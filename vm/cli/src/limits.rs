@@ -51,6 +51,7 @@ impl ResourceLimiter for MemoryBudget {
 #[derive(Clone, Debug)]
 pub(crate) struct Expired {
     is_over: Arc<AtomicBool>,
+    has_ended: Arc<AtomicBool>,
     limit: Duration,
 }
 
@@ -58,6 +59,11 @@ impl Expired {
     /// Returns whether it is.
     pub fn is_over(&self) -> bool {
         self.is_over.load(Ordering::SeqCst)
+    }
+
+    /// The guest has ended: what is left is to write what was asked for, which may take longer.
+    pub fn end(&self) {
+        self.has_ended.store(true, Ordering::SeqCst);
     }
 
     /// Makes the store's guest end at the limit.
@@ -74,17 +80,25 @@ impl Expired {
 /// Interrupts the engine's guests after `limit`, and exits the process if they do not stop. It begins before the module is opened, because
 /// loading it may take long, too.
 pub(crate) fn interrupt_after(engine: Engine, limit: Duration) -> Expired {
-    let expired = Expired { is_over: Arc::default(), limit };
-    let is_over = Arc::clone(&expired.is_over);
+    let expired = Expired { is_over: Arc::default(), has_ended: Arc::default(), limit };
+    let Expired { is_over, has_ended, .. } = expired.clone();
     std::thread::spawn(move || {
         std::thread::sleep(limit);
         is_over.store(true, Ordering::SeqCst);
         engine.increment_epoch();
         std::thread::sleep(GRACE);
+        if has_ended.load(Ordering::SeqCst) {
+            return;
+        }
         let failure = out_of_time(Trap::Interrupt.into(), limit);
-        // If standard error is closed, the message is lost.
+        let status = failure.status().into();
+        // Nobody may read what the guest has written to standard error: then the message is lost, as when it is closed.
+        std::thread::spawn(move || {
+            std::thread::sleep(GRACE);
+            std::process::exit(status);
+        });
         let _ = style::message(&failure.message().unwrap_or_default());
-        std::process::exit(failure.status().into());
+        std::process::exit(status);
     });
     expired
 }

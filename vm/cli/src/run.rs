@@ -3,7 +3,7 @@
 use crate::args::{Run, UnknownImports};
 use crate::failure::{self, Done, Failure};
 use crate::guest::{self, Events, Profiling};
-use crate::limits::MemoryBudget;
+use crate::limits::{Expired, MemoryBudget};
 use crate::profile_kind::ProfileKind;
 use crate::{advice, cache, coredump, invoke, limits, load, output, profile, stats, sys, units, wasi_context};
 use std::ffi::{OsStr, OsString};
@@ -138,16 +138,17 @@ fn run_module(args: &Run, engine: Engine, events: Events, started: Instant) -> D
     if let Some(fuel) = args.code.engine.fuel.or(by_fuel.then_some(u64::MAX)) {
         store.set_fuel(fuel).map_err(Failure::Module)?;
     }
+    if let Some(profiling) = &profiling {
+        profiling.attach(&mut store, expired.clone())?;
+    }
     if let Some(expired) = &expired {
         expired.limit(&mut store)?;
-    }
-    if let Some(profiling) = &profiling {
-        profiling.attach(&mut store, expired)?;
     }
 
     let done = preload(args, &mut linker, &mut store, profiling.as_ref())
         .and_then(|()| define_unknown(args, &module, &mut linker, &mut store))
         .and_then(|()| execute(args, guest_args, &module, &linker, &mut store));
+    expired.iter().for_each(Expired::end);
     let done = match (done, args.code.timeout) {
         (Err(Failure::Guest(error)), Some(limit)) => Err(limits::out_of_time(error, limit)),
         (done, _) => done,

@@ -2,7 +2,7 @@
 
 use crate::args::Snapshot;
 use crate::failure::{Done, Failure};
-use crate::limits::MemoryBudget;
+use crate::limits::{Expired, MemoryBudget};
 use crate::run::{GUEST_STACK, HOST_STACK, Host, VALUE_STACK, of_instantiation};
 use crate::{limits, load, output, progress, wasi_context};
 use std::io::{self, Write};
@@ -41,12 +41,13 @@ fn run(args: &Snapshot) -> Done {
     if let Some(fuel) = args.engine.fuel {
         store.set_fuel(fuel).map_err(Failure::Module)?;
     }
-    if let Some(expired) = expired {
+    if let Some(expired) = &expired {
         expired.limit(&mut store)?;
     }
 
     let what = || Some(format!("initialising {path}"));
     let bytes = progress::during(what, || take(args, &mut store, &linker, &module))?;
+    expired.iter().for_each(Expired::end);
     output::write(&args.output, &bytes).map_err(|error| Failure::Profile(format!("{}: {error}", args.output.display())))?;
     writeln!(io::stderr(), "weir: {}: {} bytes", args.output.display(), bytes.len())?;
     Ok(0)

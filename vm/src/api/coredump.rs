@@ -18,6 +18,7 @@ use wasm_encoder::{
     ConstExpr, CoreDumpInstancesSection, CoreDumpModulesSection, CoreDumpSection, CoreDumpStackSection, DataSection,
     GlobalSection, MemorySection,
 };
+use weir_bytecode::names::Plain;
 
 /// What a store held when its guest trapped or a host function failed: a context of the error, with
 /// [`Config::coredump_on_trap`](crate::Config::coredump_on_trap). The memories and globals are not copied: what
@@ -259,7 +260,7 @@ impl fmt::Display for WasmCoreDump {
         writeln!(f, "wasm coredump generated while executing store_name:")?;
         writeln!(f, "modules:")?;
         for module in &self.modules {
-            writeln!(f, "  {}", module.name().unwrap_or("<module>"))?;
+            writeln!(f, "  {}", Plain(module.name().unwrap_or("<module>")))?;
         }
         writeln!(f, "instances:")?;
         self.instances.iter().try_for_each(|instance| writeln!(f, "  {instance:?}"))?;

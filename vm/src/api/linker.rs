@@ -17,6 +17,7 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::sync::Arc;
 use weir_bytecode::module::Import as ModuleImport;
+use weir_bytecode::names::Plain;
 
 /// Definitions by name, from which the imports of modules are resolved.
 ///
@@ -237,7 +238,7 @@ impl<T> Linker<T> {
                     ExternType::Func(_) | ExternType::Tag(_) => false,
                 };
                 if !is_usual && !self.allow_unknown_exports {
-                    return Err(Error::msg(format!("command export '{}' is not a function", export.name())));
+                    return Err(Error::msg(format!("command export '{}' is not a function", Plain(export.name()))));
                 }
                 continue;
             };
@@ -310,7 +311,9 @@ impl<T> Linker<T> {
                     })?;
                 }
                 ty => {
-                    let item = ty.default_value(&mut store).with_context(|| format!("the import `{module}::{name}`"))?;
+                    let item = ty
+                        .default_value(&mut store)
+                        .with_context(|| format!("the import `{}::{}`", Plain(module), Plain(name)))?;
                     self.define(&store, module, name, item)?;
                 }
             }

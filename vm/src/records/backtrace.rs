@@ -89,7 +89,7 @@ impl fmt::Display for WasmBacktrace {
             write!(f, "\n  {i:>3}: {:#8x} - ", frame.pc)?;
             let symbols = frame.symbols();
             if symbols.is_empty() {
-                write!(f, "{}!{}", frame.module.name().unwrap_or("<unknown>"), frame.raw_name())?;
+                write!(f, "{}!{}", Plain(frame.module.name().unwrap_or("<unknown>")), frame.raw_name())?;
             }
             for (i, symbol) in symbols.iter().enumerate() {
                 if i > 0 {
@@ -101,7 +101,7 @@ impl fmt::Display for WasmBacktrace {
                     None => f.write_str("<inlined function>")?,
                 }
                 if let Some(place) = symbol.place() {
-                    write!(f, "\n                    at {place}")?;
+                    write!(f, "\n                    at {}", Plain(&place.to_string()))?;
                 }
             }
         }
@@ -185,8 +185,8 @@ impl fmt::Display for FrameInfo {
         let symbols = self.symbols();
         for (i, symbol) in symbols.iter().enumerate() {
             let Some(place) = symbol.place() else { continue };
-            let place = place.to_string();
-            let place = Plain(&place);
+            let place = &place.to_string();
+            let place = Plain(place);
             match symbol.name().filter(|_| i + 1 < symbols.len()) {
                 Some(name) => write!(f, "\n         {place} in {:#}", Demangled(name))?,
                 None => write!(f, "\n         {place}")?,

@@ -5,6 +5,7 @@ use crate::records::events::{Callback, ProfilingStrategy};
 use crate::records::host_memory::Creator;
 use crate::records::pooling::InstanceAllocationStrategy;
 use crate::records::precompiled::cache::Directory;
+use crate::sys::mapping::is_limited;
 use std::borrow::Cow;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -363,10 +364,10 @@ impl Config {
     }
 
     /// Returns whether memories have the address space of guard regions. Without signal handlers no access may reach it, but speculative
-    /// execution may, which finds nothing there.
+    /// execution may, which finds nothing there. So it is not reserved then if the process has a limit on it.
     pub(crate) fn reserves_guards(&self) -> bool {
         let reserves = self.memory_reservation.is_none_or(|bytes| bytes >= 1 << 32);
-        self.guard_regions && self.guard_bytes() > 0 && reserves
+        self.guard_regions && self.guard_bytes() > 0 && reserves && (self.signals_based_traps || !is_limited())
     }
 
     /// Returns the number of bytes for which wasmtime reserves address space at once, if that suffices for the memory.

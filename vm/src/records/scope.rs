@@ -1,6 +1,7 @@
 //! An instance as the interpreter sees it.
 
 use crate::records::body::Body;
+use crate::records::masks::unless_above;
 use crate::records::module::ModuleRecord;
 use crate::records::table::TableRecord;
 use std::cell::Cell;
@@ -103,6 +104,7 @@ impl Scope {
             if index >= table.ctx.len {
                 return Err(Trap::TableOutOfBounds);
             }
+            let index = unless_above(index + 1, table.ctx.len, index, 0);
             let entry = &*table.ctx.entries.add(index as usize);
             if entry.sig != self.sig_id(ty) {
                 if entry.sig == NULL_SIG {

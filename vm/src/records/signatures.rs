@@ -42,7 +42,10 @@ impl Registry {
             return id;
         }
         for id in referred(&ty) {
-            self.entry(id).users += 1;
+            // The host may have kept a type that refers to one of a module that is gone. It means whatever type has that identity now.
+            if let Some(Some(referred)) = self.types.get_mut(id as usize) {
+                referred.users += 1;
+            }
         }
         let id = self.free.pop().unwrap_or_else(|| {
             self.types.push(None);
@@ -188,6 +191,20 @@ mod tests {
         let other = signatures.intern_all(&[unary, refers_to(0), FuncType::default(), refers_to(2)]);
         assert_eq!(one[2], other[1]);
         assert_ne!(one[2], other[3]);
+    }
+
+    #[test]
+    fn a_type_of_the_host_may_refer_to_one_that_is_gone() {
+        let signatures = Arc::new(Signatures::default());
+        let ids = signatures.intern_all(&[FuncType::default()]);
+        let heap = HeapType::Concrete(ids[0]);
+        drop(ids);
+        let stale = FuncType { params: [ValType::Ref(RefType { nullable: true, heap })].into(), results: [].into() };
+        let host = signatures.intern(&stale);
+        let again = signatures.intern_all(&[FuncType::default(), stale.clone()]);
+        assert_eq!((signatures.intern(&stale), *signatures.get(host) == stale), (host, true));
+        drop(again);
+        assert_eq!(signatures.intern(&stale), host);
     }
 
     #[test]

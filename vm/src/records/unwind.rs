@@ -28,7 +28,7 @@ use std::fmt::Write;
 use std::ops::ControlFlow;
 use std::ptr;
 use std::sync::atomic::Ordering;
-use weir_bytecode::names::Demangled;
+use weir_bytecode::names::{Demangled, Plain};
 use weir_bytecode::sidetable::{BranchEntry, Handler, TryRegion, region_at};
 use weir_bytecode::types::ValType;
 use weir_bytecode::{FuncBody, Opcode};
@@ -622,7 +622,7 @@ unsafe fn describe(object: *const ExnRecord) -> Box<str> {
                 };
                 let _ = write!(text, " at offset {:#x}, in the module {:#x}", site.pc.saturating_sub(entry), site.pc);
                 if let Some(place) = symbols.iter().find_map(FrameSymbol::place) {
-                    let _ = write!(text, ", {place}");
+                    let _ = write!(text, ", {}", Plain(&place.to_string()));
                 }
             }
             None => text.push_str(" thrown by the host"),

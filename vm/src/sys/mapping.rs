@@ -3,10 +3,12 @@
 use super::calls::Call;
 use super::memory_file::MemoryFile;
 use rustix::mm::{Advice, MapFlags, MprotectFlags, ProtFlags, madvise, mmap, mmap_anonymous, mprotect, munmap};
+use rustix::process::{Resource, getrlimit};
 use std::io;
 use std::ops::Range;
 use std::os::fd::AsFd;
 use std::ptr::{self, NonNull};
+use std::sync::OnceLock;
 
 /// Returns the bytes of a page.
 #[inline]
@@ -54,6 +56,12 @@ pub(crate) struct Mapping {
 unsafe impl Send for Mapping {}
 // SAFETY: as above.
 unsafe impl Sync for Mapping {}
+
+/// Returns whether a limit was set on the address space of the process when this was first asked.
+pub fn is_limited() -> bool {
+    static IS_LIMITED: OnceLock<bool> = OnceLock::new();
+    *IS_LIMITED.get_or_init(|| getrlimit(Resource::As).current.is_some())
+}
 
 impl Mapping {
     /// Reserves `len` bytes of inaccessible address space; `len` is not 0.

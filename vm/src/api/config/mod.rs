@@ -165,8 +165,9 @@ impl Config {
     /// Lets compiled code fault where it traps. Handlers for SIGSEGV, SIGBUS, SIGILL and SIGFPE turn the faults into
     /// traps. They are installed once per process, with the first module of such an engine, and forward all other
     /// signals to the previous handlers. If off, for processes that manage these signals themselves, no handler and no
-    /// alternate signal stack is installed, there are no guard regions, and code checks every access, divisor and
-    /// conversion. Default: on.
+    /// alternate signal stack is installed, and code checks every access, divisor and conversion. Memories reserve the address space of
+    /// guard regions all the same, which [speculative execution](Config::spectre_mitigation) may reach, unless the process has a limit on
+    /// its address space. Default: on.
     pub fn signals_based_traps(&mut self, enable: bool) -> &mut Config {
         self.signals_based_traps = enable;
         self
