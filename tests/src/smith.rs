@@ -317,10 +317,16 @@ fn from_weir(val: &Val) -> Value {
     }
 }
 
-fn on_wasmi(wasm: &[u8], seed: u64) -> Result<Outcome, wasmi::Error> {
+/// wasmi with all that the modules use.
+pub fn wasmi_config() -> wasmi::Config {
     let mut config = wasmi::Config::default();
-    config.wasm_custom_page_sizes(true).wasm_wide_arithmetic(true).wasm_memory64(true).wasm_multi_memory(true);
-    config.wasm_simd(true).set_max_recursion_depth(2 * TERMINATION_FUEL as usize).set_max_stack_height(STACK);
+    config.wasm_custom_page_sizes(true).wasm_wide_arithmetic(true).wasm_memory64(true).wasm_multi_memory(true).wasm_simd(true);
+    config
+}
+
+fn on_wasmi(wasm: &[u8], seed: u64) -> Result<Outcome, wasmi::Error> {
+    let mut config = wasmi_config();
+    config.set_max_recursion_depth(2 * TERMINATION_FUEL as usize).set_max_stack_height(STACK);
     let engine = wasmi::Engine::new(&config);
     let module = wasmi::Module::new(&engine, wasm)?;
     let limits = wasmi::StoreLimitsBuilder::new().memory_size(MAX_MEMORY_BYTES).table_elements(MAX_TABLE_ELEMENTS).build();

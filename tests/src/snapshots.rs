@@ -125,8 +125,7 @@ pub fn compare(program: &Calls, [first, second]: [&Config; 2], initialises: bool
     };
     (tally.taken, tally.changed) = (1, u64::from(bytes != program.wasm));
     if program.for_wasmi {
-        let mut config = wasmi::Config::default();
-        let engine = wasmi::Engine::new(config.wasm_wide_arithmetic(true));
+        let engine = wasmi::Engine::new(&smith::wasmi_config());
         wasmi::Module::new(&engine, &bytes).map_err(|error| format!("wasmi refuses the snapshot: {error}"))?;
     }
     let module = load(second, &bytes).map_err(|error| format!("the snapshot: {error:?}"))?;
