@@ -33,15 +33,4 @@ fn a_module_without_entries_is_not_called_by_native_code() {
     assert_eq!(run(&config, 100).expect("it has entries"), 3000);
     let error = run(&config, 5000).expect_err("too many shapes");
     assert!(error.to_string().contains("signatures of too many shapes"), "{error}");
-    // Without room for the first module's entries, none has entries, and everything is interpreted.
-    config.max_code_size(1 << 20);
-    assert_eq!(run(&config, 2000).expect("both are interpreted"), 3000);
-    // With room for an earlier one's, the next is refused.
-    let engine = common::engine(&config).expect("valid settings");
-    let mut store = Store::new(&engine, ());
-    let small = Module::new(&engine, shapes(1)).expect("a valid module");
-    Instance::new(&mut store, &small, &[]).expect("there is room");
-    let large = Module::new(&engine, shapes(2000)).expect("a valid module");
-    let error = Instance::new(&mut store, &large, &[]).expect_err("no room");
-    assert!(error.to_string().contains("code memory is full"), "{error}");
 }

@@ -34,11 +34,8 @@ unsafe impl Sync for Func {}
 
 impl Func {
     /// Adds a host function to a store.
-    ///
-    /// # Panics
-    /// The engine's code memory has no room for the stub of a new type of host functions.
     pub(crate) fn from_host<T>(store: StoreContextMut<'_, T>, func: Arc<HostFunc>) -> Func {
-        let func = EngineFunc::new(store.engine(), func).unwrap_or_else(|error| panic!("{error}"));
+        let func = EngineFunc::new(store.engine(), func);
         // SAFETY: the store is borrowed, and no reference into it is held.
         let func = unsafe { host::add(store.record(), func, std::ptr::null_mut()) };
         Func { store: store.id(), func }

@@ -84,7 +84,7 @@ pub(crate) fn check_import(store: &impl AsContext, module: &Module, import: &Mod
 pub(crate) fn check_host(module: &Module, import: &ModuleImport, func: &Arc<HostFunc>) -> Result<EngineFunc> {
     if let IndexedType::Func(index) = import.ty {
         let sig = module.record().sig_ids[index as usize];
-        let func = EngineFunc::new(module.engine(), func.clone())?;
+        let func = EngineFunc::new(module.engine(), func.clone());
         if func.sig() == sig {
             return Ok(func);
         }

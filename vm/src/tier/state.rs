@@ -20,7 +20,7 @@ use crate::sys::lock::{Guard, Lock, Rank};
 use std::any::Any;
 use std::collections::VecDeque;
 use std::ptr;
-use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 use std::time::Instant;
 use weir_contract::profile::CounterCounts;
@@ -29,13 +29,6 @@ use weir_jit::compile::Options;
 
 /// Makes the table of the runtime functions that compiled code calls.
 pub(crate) type HelperTable = fn() -> [HelperAddress; Helper::COUNT];
-
-/// No function of the engine has been asked for its entry.
-const UNDECIDED: u8 = 0;
-/// Every function has an entry.
-pub(super) const NATIVE: u8 = 1;
-/// None has, because there was no room for those of the first.
-pub(super) const INTERPRETED: u8 = 2;
 
 /// The tier's data for an engine.
 #[derive(Debug)]
@@ -54,8 +47,6 @@ pub(crate) struct EngineState {
     helpers: HelperTable,
     /// Code memory, made with the first module; an error is the reason why there is no native code.
     space: OnceLock<Result<Arc<CodeSpace>, String>>,
-    /// Whether functions have entries that native code may call: all of them or none. [`UNDECIDED`], [`NATIVE`] or [`INTERPRETED`].
-    has_entries: AtomicU8,
     pub(super) queue: Queue,
     /// Statistics of all modules.
     pub(super) record: Mutex<Record>,
@@ -98,7 +89,6 @@ impl EngineState {
             hooks,
             helpers,
             space: OnceLock::new(),
-            has_entries: AtomicU8::new(UNDECIDED),
             queue: Queue::new(config.compiler_threads.unwrap_or(threads)),
             record: Mutex::default(),
             osr_entries: AtomicU64::new(0),
@@ -109,13 +99,6 @@ impl EngineState {
             reclaimer: Arc::new(Reclaimer::new(quiescence.clone())),
             retired_bytes: AtomicUsize::new(0),
         })
-    }
-
-    /// Decides whether functions have entries, if that is not decided. Returns whether it is now as `wanted`: native code calls any function
-    /// by its entry, so that none may lack one where others have some.
-    pub(super) fn decide_entries(&self, wanted: u8) -> bool {
-        let decided = self.has_entries.compare_exchange(UNDECIDED, wanted, Ordering::AcqRel, Ordering::Acquire);
-        decided.is_ok_and(|_| true) || decided == Err(wanted)
     }
 
     /// Returns the engine's code memory, made at the first call, or the reason why there is none.
@@ -150,7 +133,7 @@ pub(super) struct ModuleState {
     pub running: Running,
     /// Whether the absence of native code was reported as an event.
     pub no_native_reported: AtomicBool,
-    /// Whether it cannot be instantiated without native code.
+    /// Whether it cannot be instantiated without native code: that of other modules could call its functions, which have no entries.
     pub needs_code: AtomicBool,
     entries: Lock<Entries>,
     pub record: Mutex<Record>,
@@ -249,13 +232,9 @@ impl ModuleState {
         let engine = engine_of(module.engine.record());
         let made = engine.space().map_err(String::clone).and_then(|space| {
             let code = space.add_module(ptr::from_ref(module).addr(), &module.bytecode, &module.sig_ids).map_err(|error| {
-                let may_interpret = !matches!(error, CodeError::Shapes) && engine.decide_entries(INTERPRETED);
-                self.needs_code.store(!may_interpret, Ordering::Relaxed);
+                self.needs_code.store(matches!(error, CodeError::Shapes), Ordering::Relaxed);
                 error.to_string()
             })?;
-            if !engine.decide_entries(NATIVE) {
-                return Err("the engine's code memory had no room for an earlier function".into());
-            }
             Ok(NativeModule { code, reclaimer: engine.reclaimer.clone() })
         });
         if let Err(reason) = &made {
