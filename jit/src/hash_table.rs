@@ -119,21 +119,21 @@ impl NumberHash {
 
 /// Hashes of keys with several numbers.
 impl BuildHasher for NumberHash {
-    type Hasher = Numbers;
+    type Hasher = NumberHasher;
 
-    fn build_hasher(&self) -> Numbers {
-        Numbers { hash: *self, state: 0 }
+    fn build_hasher(&self) -> NumberHasher {
+        NumberHasher { hash: *self, state: 0 }
     }
 }
 
 /// The numbers of a key so far, as a hash.
 #[derive(Clone, Copy, Debug)]
-pub struct Numbers {
+pub struct NumberHasher {
     hash: NumberHash,
     state: u64,
 }
 
-impl Hasher for Numbers {
+impl Hasher for NumberHasher {
     #[inline]
     fn write_u64(&mut self, number: u64) {
         self.state = self.hash.of(self.state ^ number);

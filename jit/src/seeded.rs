@@ -6,9 +6,9 @@
 pub enum Fault {
     /// An access to memory is not compared with the memory's length.
     BoundsCheckDropped,
-    /// What is compared with the memory's length is the beginning of an access.
+    /// The beginning of an access is compared with the memory's length, and not its end.
     WidthLeftOut,
-    /// The carry of the sum that is compared with a memory's length is not looked at.
+    /// A sum that wraps around is compared with a memory's length like any other.
     CarryIgnored,
     /// An index of 32 bits is sign-extended.
     IndexSignExtended,

@@ -1,6 +1,7 @@
 //! Shared parts of the test suites.
 
 pub mod acceptance;
+mod compiled;
 pub mod costs;
 pub mod counted_loops;
 pub mod coverage;

@@ -1,11 +1,12 @@
 //! Checks the machine code of whole modules, function by function: see [`weir_check`].
 
+use crate::compiled::check_compiled;
 use crate::rng::Rng;
 use arbitrary::Unstructured;
 use std::time::{Duration, Instant};
 use wasm_smith::{Config, Module as Smith};
 use weir_bytecode::Module;
-use weir_check::{Fault, Function, Statistics, check};
+use weir_check::{Fault, Statistics};
 use weir_contract::Entry;
 use weir_jit::compile::{Context, compile};
 use weir_jit::{Backend, Options, Request};
@@ -28,7 +29,7 @@ pub struct Configuration {
 /// The configurations of every compiler, with guard regions and without.
 pub fn configurations() -> Vec<Configuration> {
     let options = || Options { verify: false, ..Options::default() };
-    let unguarded = || Options { guard_regions: false, ..options() };
+    let unguarded = || Options { guard_regions: false, reserves_guards: false, ..options() };
     let metered = || Options { fuel: true, poll: true, ..options() };
     let silent = || Options { signals: false, guard_regions: false, ..options() };
     let counting = || Options { ticks: true, counts: true, ..options() };
@@ -41,7 +42,7 @@ pub fn configurations() -> Vec<Configuration> {
         of("osr", Backend::Native, true, Options { leaves: true, ..options() }),
         of("osr, no guard regions", Backend::Native, true, Options { leaves: true, ..unguarded() }),
         of("baseline", Backend::Baseline, false, counting()),
-        of("baseline, no guard regions", Backend::Baseline, false, Options { guard_regions: false, ..counting() }),
+        of("baseline, no guard regions", Backend::Baseline, false, Options { ticks: true, counts: true, ..unguarded() }),
         of(
             "baseline, metered, striped",
             Backend::Baseline,
@@ -70,7 +71,7 @@ pub struct Refused {
 /// The result of checking a module.
 #[derive(Clone, Debug, Default)]
 pub struct Report {
-    /// What was proved.
+    /// Counts of the code that was proved.
     pub statistics: Statistics,
     /// Compilations that the compiler refused.
     pub uncompiled: u64,
@@ -109,26 +110,7 @@ pub fn check_functions(module: &Module, funcs: impl Iterator<Item = u32>, config
                 continue;
             };
             let start = Instant::now();
-            let checked = check(&Function {
-                module,
-                func,
-                entry,
-                backend: compiled.backend,
-                code: &compiled.code,
-                relocs: &compiled.relocs,
-                traps: &compiled.traps,
-                calls: &compiled.calls,
-                inlining: &compiled.inlining,
-                headers: &compiled.headers,
-                landings: &compiled.landings,
-                options: weir_check::Options {
-                    guard_regions: options.guard_regions,
-                    signals: options.signals,
-                    reserves_guards: options.reserves_guards,
-                    masks: options.spectre_mitigation,
-                    sig_ids: &sig_ids,
-                },
-            });
+            let checked = check_compiled(&request, &compiled);
             report.time += start.elapsed();
             match checked {
                 Ok(statistics) => report.statistics.add(&statistics),

@@ -239,8 +239,7 @@ impl<'c> Compiler<'c> {
             let outside = if seeded::is(Fault::JumpTableOffByOne) { Cond::A } else { Cond::AE };
             self.jump_to(targets[others.len()], Some(outside), &mut pads);
             if self.request.options.spectre_mitigation && !seeded::is(Fault::JumpMaskDropped) {
-                self.out.constant(SCRATCH, 0);
-                self.mask_speculation(true, outside, index, SCRATCH);
+                self.mask_index(outside, index);
             }
             self.jump_by_table(index, &targets[..others.len()], &mut pads);
         }

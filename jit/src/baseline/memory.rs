@@ -157,11 +157,15 @@ impl Compiler<'_> {
         self.emit(&Inst::new(Asm::Mov, Width::Q).dst(dst).mem(Mem::at(base, offset as i32)));
     }
 
-    /// If `needed`, after a trap or a jump on the same condition, replaces the value of `reg` by a harmless one.
-    pub fn mask_speculation(&mut self, needed: bool, cond: Cond, reg: Reg, harmless: impl Into<Rm>) {
-        if needed {
-            self.emit(&Inst::new(Asm::Cmov, Width::Q).dst(reg).src(reg).rm(harmless.into()).cond(cond));
-        }
+    /// After a trap or a jump on a condition, replaces the value of `reg` by a harmless one on the same condition.
+    fn mask_speculation(&mut self, cond: Cond, reg: Reg, harmless: impl Into<Rm>) {
+        self.emit(&Inst::new(Asm::Cmov, Width::Q).dst(reg).src(reg).rm(harmless.into()).cond(cond));
+    }
+
+    /// After a trap or a jump on a condition, replaces an index by 0 on the same condition. `r11` is destroyed.
+    pub fn mask_index(&mut self, cond: Cond, index: Reg) {
+        self.out.constant(SCRATCH, 0);
+        self.mask_speculation(cond, index, SCRATCH);
     }
 
     /// Computes `address + offset + bytes` in `r11`, traps if that exceeds the memory's length, and returns the memory operand
@@ -197,7 +201,9 @@ impl Compiler<'_> {
         if !seeded::is(Fault::BoundsCheckDropped) {
             self.emit(&Inst::new(Asm::Cmp, Width::Q).src(SCRATCH).mem(len));
             self.out_of_bounds_if(Cond::A);
-            self.mask_speculation(masked, Cond::A, SCRATCH, len);
+            if masked {
+                self.mask_speculation(Cond::A, SCRATCH, len);
+            }
         }
         self.load_field(record, record, offset_of!(MemoryCtx, base));
         Mem::indexed(record, SCRATCH, 0, -(bytes as i32))

@@ -2,7 +2,6 @@
 
 use super::calls::Arg;
 use super::compiler::Compiler;
-use super::frame::SCRATCH;
 use super::numeric::index_kind;
 use super::values::{Kind, Popped};
 use crate::regalloc::{Class, Reg};
@@ -97,8 +96,7 @@ impl Compiler<'_> {
             self.emit(&Inst::new(Asm::Cmp, Width::Q).src(index).mem(len));
             self.trap_if(Cond::AE, trap);
             if self.request.options.spectre_mitigation && !seeded::is(Fault::TableMaskDropped) {
-                self.out.constant(SCRATCH, 0);
-                self.mask_speculation(true, Cond::AE, index, SCRATCH);
+                self.mask_index(Cond::AE, index);
             }
         }
         const { assert!(size_of::<TableEntry>() == 1 << 5) };

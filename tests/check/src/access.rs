@@ -1,4 +1,4 @@
-//! The rules for loads and stores: to which memory an address leads, and what is read there.
+//! The rules for loads and stores: the memory of each address, and the value of each load.
 
 use crate::contract::{Context, VALUE_SP};
 use crate::fault::{Rule, Violation};
@@ -66,7 +66,7 @@ pub struct Access {
 /// The address of an access or of `lea`, with the class that it has if it is the content of a register.
 #[derive(Clone, Debug)]
 pub struct Address {
-    /// What is known about it.
+    /// Its value.
     pub value: Value,
     /// The register's class.
     pub class: Class,
@@ -568,7 +568,7 @@ fn element(
         return refuse("the index is not known to be within the table");
     }
     is_masked(cx, state, &value)?;
-    // What is shown about the element is a fact about the class of its address.
+    // Facts about the element belong to the class of its address.
     let class = if inst.memory_index() == Register::None { base_class(state, inst) } else { NONE };
     let known = state.value(class);
     let loaded = as_access(cx.element_field(table, field, bytes, class, &known))?;

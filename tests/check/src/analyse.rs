@@ -20,10 +20,10 @@ const WIDEN: u32 = 3;
 /// Instructions executed for each byte of code after which the analysis gives up.
 const STEPS: u64 = 200;
 
-/// Bytes of the largest native frame, with what is pushed around it.
+/// Bytes of the largest native frame, including registers that are pushed.
 const LARGEST_FRAME: i64 = MAX_NATIVE_FRAME as i64 + 256;
 
-/// What was proved.
+/// Counts of the code that was proved.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct Statistics {
     /// Functions.

@@ -11,9 +11,9 @@ pub struct Fault {
     pub text: String,
     /// The rule.
     pub rule: Rule,
-    /// What is wrong.
+    /// The violation, in words.
     pub what: String,
-    /// What is known about the operands.
+    /// The values of the operands.
     pub operands: String,
 }
 

@@ -1,4 +1,4 @@
-//! What is known at a place of the code: the classes of registers and slots, and the values of classes. States are joined where paths
+//! The abstract state at a place of the code: the classes of registers and slots, and the values of classes. States are joined where paths
 //! meet, by pairs of classes: two places keep the same class if they have it on both paths.
 
 use crate::value::{Base, Bound, Class, MAX32, NONE, Value};

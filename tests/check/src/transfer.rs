@@ -330,30 +330,35 @@ impl<'c> Transfer<'c> {
         Ok(())
     }
 
-    /// The number that a conditional move certainly gives, where the processor may not know that yet and take the other one: if that is
-    /// harmless, and the condition is the comparison of the number, or the number an address, it is masked. Harmless are 0, the length of a memory,
-    /// and the first element of a table.
+    /// The number that a conditional move certainly gives, of which the processor may take the other one as long as it does not know the
+    /// condition. The number is masked if the other one is harmless: 0, the length of a memory or the first element of a table. The condition
+    /// has to be a comparison of the number, unless that is an address.
     fn masked(&self, state: &mut State, class: Class, other: Class) -> Class {
+        if !self.cx.options().masks {
+            return class;
+        }
         let is_compared = |class: Class| matches!(state.flags, Flags::Compared(a, b, _) if class == a || class == b);
         let (compared, clamped) = (is_compared(class), is_compared(class) && is_compared(other));
         let (value, other) = (state.value(class), state.value(other));
-        let is_address = matches!(value.base, Base::Memory(_) | Base::Table(_));
-        let is_first = is_address && other.is(value.base.clone());
-        let is_length = value.is_int() && other.bounds.iter().any(|bound| matches!(bound, (Bound::Memory(_), 0)));
-        let harmless = other.known() == Some(0) && (compared || is_address) || is_length && compared || is_first;
-        if self.cx.options().masks && clamped && other.known().is_some_and(|bound| bound > 0) {
+        if clamped && other.known().is_some_and(|bound| bound > 0) {
             // The smaller of both: it may be the bound as well.
             let masked = Value { masked: true, ..self.either(&value, &other) };
             return state.class(masked);
         }
-        if !self.cx.options().masks || !harmless {
+        let is_address = matches!(value.base, Base::Memory(_) | Base::Table(_));
+        let is_length = value.is_int() && other.bounds.iter().any(|bound| matches!(bound, (Bound::Memory(_), 0)));
+        let harmless = match is_address {
+            true => other.known() == Some(0) || other.is(value.base.clone()),
+            false => compared && (other.known() == Some(0) || is_length),
+        };
+        if !harmless {
             return class;
         }
-        let mut masked = Value { masked: true, ..value.clone() };
-        if value.is_int() {
+        let masked = match value.is_int() {
             // It is not to be taken for the sum of which it is, which is not masked.
-            (masked.var, masked.disp) = (None, 0);
-        }
+            true => Value { masked: true, var: None, disp: 0, ..value },
+            false => Value { masked: true, ..value },
+        };
         state.class(masked)
     }
 

@@ -4,8 +4,12 @@
 //! cargo test -p weir-check --features seeded-faults
 //! ```
 
+#[path = "../../src/compiled.rs"]
+mod compiled;
+
+use compiled::check_compiled;
 use weir_bytecode::{Module, validate};
-use weir_check::{Fault, Function, Options, Rule, check};
+use weir_check::{Fault, Rule};
 use weir_contract::Entry;
 use weir_jit::compile::{Context, compile};
 use weir_jit::seeded;
@@ -65,21 +69,7 @@ fn run(fault: Option<seeded::Fault>, backend: Backend, guard_regions: bool) -> (
         let entry = Entry::Call;
         let request = Request { module: &module, func, entry, sig_ids: &sig_ids, backend, profile: None, options: &options };
         let compiled = seeded::with(fault, || compile(&mut Context::default(), &request)).expect("there is code for it");
-        let checked = check(&Function {
-            module: &module,
-            func,
-            entry,
-            backend,
-            code: &compiled.code,
-            relocs: &compiled.relocs,
-            traps: &compiled.traps,
-            calls: &compiled.calls,
-            inlining: &compiled.inlining,
-            headers: &compiled.headers,
-            landings: &compiled.landings,
-            options: Options { guard_regions, reserves_guards: guard_regions, signals: true, masks: true, sig_ids: &sig_ids },
-        });
-        match checked {
+        match check_compiled(&request, &compiled) {
             Ok(_) => proved += 1,
             Err(fault) => refused.push((func, fault)),
         }
@@ -119,6 +109,10 @@ fn is_found(fault: seeded::Fault, backend: Backend, guard_regions: bool, names: 
 fn every_fault_is_found() {
     use seeded::Fault as F;
     let native = |fault, guard, names: &[&str], rules: &[Rule]| is_found(fault, Backend::Native, guard, names, rules);
+    let both = |fault, names: &[&str], rules: &[Rule]| {
+        native(fault, true, names, rules);
+        is_found(fault, Backend::Baseline, true, names, rules);
+    };
     for &fault in F::ALL {
         match fault {
             F::BoundsCheckDropped => {
@@ -134,19 +128,9 @@ fn every_fault_is_found() {
                 native(fault, true, &["switch"], &[Rule::Access, Rule::Branch]);
             }
             F::DisplacementPastGuard => native(fault, true, &["far"], &[Rule::Access]),
-            F::JumpTableOffByOne => {
-                native(fault, true, &["switch"], &[Rule::Branch, Rule::Access, Rule::Instruction]);
-                let rules = [Rule::Branch, Rule::Access, Rule::Instruction];
-                is_found(fault, Backend::Baseline, true, &["switch"], &rules);
-            }
-            F::TableCheckDropped => {
-                native(fault, true, &["indirect", "element"], &[Rule::Access]);
-                is_found(fault, Backend::Baseline, true, &["indirect", "element"], &[Rule::Access]);
-            }
-            F::SignatureDropped => {
-                native(fault, true, &["indirect"], &[Rule::Branch]);
-                is_found(fault, Backend::Baseline, true, &["indirect"], &[Rule::Branch]);
-            }
+            F::JumpTableOffByOne => both(fault, &["switch"], &[Rule::Branch, Rule::Access, Rule::Instruction]),
+            F::TableCheckDropped => both(fault, &["indirect", "element"], &[Rule::Access]),
+            F::SignatureDropped => both(fault, &["indirect"], &[Rule::Branch]),
             F::InstanceNotRestored => native(fault, true, &["calls"], &[Rule::Access, Rule::Convention]),
             F::SpillBelowFrame | F::SpillOverReturn => native(fault, true, &["spills"], &[Rule::Access]),
             F::RegisterNotRestored => native(fault, true, &["spills"], &[Rule::Convention]),
@@ -156,14 +140,8 @@ fn every_fault_is_found() {
                 native(fault, false, &["load", "store", "load64", "store64"], &[Rule::Mask]);
                 is_found(fault, Backend::Baseline, false, &["load", "store", "load64"], &[Rule::Mask]);
             }
-            F::TableMaskDropped => {
-                native(fault, true, &["indirect", "element"], &[Rule::Mask]);
-                is_found(fault, Backend::Baseline, true, &["indirect", "element"], &[Rule::Mask]);
-            }
-            F::JumpMaskDropped => {
-                native(fault, true, &["switch"], &[Rule::Mask]);
-                is_found(fault, Backend::Baseline, true, &["switch"], &[Rule::Mask]);
-            }
+            F::TableMaskDropped => both(fault, &["indirect", "element"], &[Rule::Mask]),
+            F::JumpMaskDropped => both(fault, &["switch"], &[Rule::Mask]),
         }
     }
 }

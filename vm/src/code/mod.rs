@@ -288,30 +288,46 @@ impl CodeSpace {
     /// [`CodeError::Full`], [`CodeError::Shapes`].
     pub fn add_module(self: &Arc<Self>, key: ModuleKey, module: &Module, sig_ids: &[u32]) -> Result<ModuleCode, CodeError> {
         let by_shape = self.acquire(module)?;
-        self.add_functions(key, module, sig_ids, by_shape).map_err(|(error, by_shape)| {
-            // SAFETY: nothing was made that refers to the stubs.
-            unsafe { self.release(&by_shape) };
-            error
-        })
+        let (cells, ticks, stubs) = match self.add_functions(module, &by_shape) {
+            Ok(added) => added,
+            Err(error) => {
+                // SAFETY: nothing was made that refers to the stubs.
+                unsafe { self.release(&by_shape) };
+                return Err(error);
+            }
+        };
+        let count = module.bodies.len();
+        let code = ModuleCode {
+            space: self.clone(),
+            key,
+            sig_ids: sig_ids.into(),
+            first: module.imported_funcs,
+            count,
+            cells,
+            ticks,
+            stubs,
+            by_shape,
+            installed: Lock::new(Rank::Installed, HashMap::new()),
+            freed: Arc::default(),
+        };
+        for func in code.first..code.first + count as u32 {
+            code.cell(func).store(code.thunk(func).cast_mut(), Ordering::Release);
+        }
+        Ok(code)
     }
 
-    /// Makes cells, entry stubs and thunks of functions with these stubs, which it returns if it cannot.
+    /// Makes cells, counters, and entry stubs with thunks, of a module's functions.
     fn add_functions(
-        self: &Arc<Self>,
-        key: ModuleKey,
+        &self,
         module: &Module,
-        sig_ids: &[u32],
-        by_shape: ModuleStubs,
-    ) -> Result<ModuleCode, (CodeError, ModuleStubs)> {
+        by_shape: &ModuleStubs,
+    ) -> Result<(NonNull<Cell>, CounterMemory, NonNull<u8>), CodeError> {
         let count = module.bodies.len();
-        let cells = match self.arena.alloc_cells(count) {
-            Ok(cells) => cells,
-            Err(error) => return Err((error, by_shape)),
-        };
+        let cells = self.arena.alloc_cells(count)?;
         let Some(ticks) = self.arena.alloc_counters(TICKS * count) else {
             // SAFETY: nothing refers to them.
             unsafe { self.arena.free_cells(cells, count) };
-            return Err((CodeError::Full, by_shape));
+            return Err(CodeError::Full);
         };
         let of_type = |func: u32| by_shape.by_type[module.funcs[func as usize] as usize].expect("made above");
         let scale = self.hooks.assembly.map_or(1, |assembly| assembly.scale);
@@ -330,26 +346,10 @@ impl CodeSpace {
             Err(error) => {
                 // SAFETY: nothing refers to them.
                 unsafe { self.arena.free_cells(cells, count) };
-                return Err((error, by_shape));
+                return Err(error);
             }
         };
-        let code = ModuleCode {
-            space: self.clone(),
-            key,
-            sig_ids: sig_ids.into(),
-            first: module.imported_funcs,
-            count,
-            cells,
-            ticks,
-            stubs,
-            by_shape,
-            installed: Lock::new(Rank::Installed, HashMap::new()),
-            freed: Arc::default(),
-        };
-        for func in code.first..code.first + count as u32 {
-            code.cell(func).store(code.thunk(func).cast_mut(), Ordering::Release);
-        }
-        Ok(code)
+        Ok((cells, ticks, stubs))
     }
 
     /// Returns the position and the meaning of the trap at native address `pc`; the position is in the innermost

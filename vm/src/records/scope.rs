@@ -1,7 +1,6 @@
 //! An instance as the interpreter sees it.
 
 use crate::records::body::Body;
-use crate::records::masks::unless_above;
 use crate::records::module::ModuleRecord;
 use crate::records::table::TableRecord;
 use std::cell::Cell;
@@ -100,12 +99,7 @@ impl Scope {
     pub unsafe fn element(&self, ty: u32, table: u32, index: u64) -> Result<*const FuncRef, Trap> {
         // SAFETY: the caller's promise; an entry with the signature of a function has one.
         unsafe {
-            let table = self.table(table);
-            if index >= table.ctx.len {
-                return Err(Trap::TableOutOfBounds);
-            }
-            let index = unless_above(index + 1, table.ctx.len, index, 0);
-            let entry = &*table.ctx.entries.add(index as usize);
+            let entry = &*self.table(table).range(index, 1)?;
             if entry.sig != self.sig_id(ty) {
                 if entry.sig == NULL_SIG {
                     return Err(Trap::IndirectCallToNull);

@@ -168,6 +168,12 @@ pub(crate) fn canonical_table(ty: TableType, ids: &[u32]) -> TableType {
 mod tests {
     use super::*;
 
+    /// The type of functions that take a function of the type with this index or identity.
+    fn refers_to(index: u32) -> FuncType {
+        let heap = HeapType::Concrete(index);
+        FuncType { params: [ValType::Ref(RefType { nullable: true, heap })].into(), results: [].into() }
+    }
+
     #[test]
     fn equal_types_have_one_identity() {
         let signatures = Arc::new(Signatures::default());
@@ -182,10 +188,6 @@ mod tests {
     #[test]
     fn indices_of_types_mean_the_types() {
         let signatures = Arc::new(Signatures::default());
-        let refers_to = |index| FuncType {
-            params: [ValType::Ref(RefType { nullable: true, heap: HeapType::Concrete(index) })].into(),
-            results: [].into(),
-        };
         let unary = FuncType { params: [ValType::I64].into(), results: [].into() };
         let one = signatures.intern_all(&[FuncType::default(), unary.clone(), refers_to(1)]);
         let other = signatures.intern_all(&[unary, refers_to(0), FuncType::default(), refers_to(2)]);
@@ -197,9 +199,8 @@ mod tests {
     fn a_type_of_the_host_may_refer_to_one_that_is_gone() {
         let signatures = Arc::new(Signatures::default());
         let ids = signatures.intern_all(&[FuncType::default()]);
-        let heap = HeapType::Concrete(ids[0]);
+        let stale = refers_to(ids[0]);
         drop(ids);
-        let stale = FuncType { params: [ValType::Ref(RefType { nullable: true, heap })].into(), results: [].into() };
         let host = signatures.intern(&stale);
         let again = signatures.intern_all(&[FuncType::default(), stale.clone()]);
         assert_eq!((signatures.intern(&stale), *signatures.get(host) == stale), (host, true));
@@ -210,10 +211,6 @@ mod tests {
     #[test]
     fn types_go_with_the_last_module_that_names_them() {
         let signatures = Arc::new(Signatures::default());
-        let refers_to = |index| FuncType {
-            params: [ValType::Ref(RefType { nullable: false, heap: HeapType::Concrete(index) })].into(),
-            results: [].into(),
-        };
         let number = |ty| FuncType { params: [ty].into(), results: [].into() };
         // The host's type refers to a module's, which stays therefore, and with it the one to which that refers.
         let first = signatures.intern_all(&[number(ValType::I32), refers_to(0), number(ValType::I64)]);

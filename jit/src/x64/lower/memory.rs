@@ -161,16 +161,15 @@ impl Lower<'_, '_> {
             // In this order the condition is the carry flag alone: a conditional move on two flags takes twice as long.
             self.push(Inst::new(Asm::Cmp, Width::Q).src(len).reg(end));
             self.push(trap_if(end));
-            end = self.mask_speculation(masked, Cond::B, end, len);
+            if masked {
+                end = self.mask_speculation(Cond::B, end, len);
+            }
         }
         Mem::indexed(base, end, 0, -(bytes as i32))
     }
 
-    /// `value`, or if `needed`, after a trap on the same condition, `harmless` instead.
-    pub(super) fn mask_speculation(&mut self, needed: bool, cond: Cond, value: Reg, harmless: Reg) -> Reg {
-        if !needed {
-            return value;
-        }
+    /// `value`, or after a trap on the same condition `harmless` instead.
+    pub(super) fn mask_speculation(&mut self, cond: Cond, value: Reg, harmless: Reg) -> Reg {
         let masked = self.code.new_reg(Class::Int);
         self.push(Inst::new(Asm::Cmov, Width::Q).dst(masked).src(value).reg(harmless).cond(cond));
         masked

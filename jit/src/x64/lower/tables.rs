@@ -22,7 +22,7 @@ impl Lower<'_, '_> {
         if !seeded::is(Fault::TableCheckDropped) {
             self.push(Inst::new(Asm::Cmp, Width::Q).src(index).mem(Mem::at(record, offset_of!(TableCtx, len) as i32)));
             self.trap_if(Cond::AE, trap);
-            index = first.map_or(index, |first| self.mask_speculation(true, Cond::AE, index, first));
+            index = first.map_or(index, |first| self.mask_speculation(Cond::AE, index, first));
         }
         let (offset, entry) = (self.code.new_reg(Class::Int), self.code.new_reg(Class::Int));
         const { assert!(size_of::<TableEntry>() == 1 << 5) };
