@@ -270,6 +270,11 @@ impl CodeSpace {
         self.freed.load(Ordering::Relaxed)
     }
 
+    /// Returns the entry of functions for whose stubs there is no room. A call of it fails.
+    pub fn no_entry(&self) -> *const u8 {
+        self.common.no_entry.as_ptr()
+    }
+
     /// Returns the target of an outcome that unwinds, for the interpreter's assembly.
     pub fn unwind(&self) -> *const u8 {
         self.common.unwind.as_ptr()

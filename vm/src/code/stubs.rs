@@ -79,6 +79,10 @@ pub(crate) type OsrTarget = unsafe extern "sysv64" fn(instance: *mut InstanceCtx
 /// Implements a helper that grows a memory or table, given its index and two numbers.
 pub(crate) type Grow = unsafe extern "sysv64" fn(instance: *mut InstanceCtx, index: u32, a: u64, b: u64) -> Grown;
 
+/// Called by the entry of functions without a stub of their own: stores the reason why the call fails. The stub then unwinds. `instance` is
+/// a [`HostCtx`] if the function is the host's.
+pub(crate) type NoEntry = unsafe extern "sysv64" fn(instance: *mut InstanceCtx);
+
 /// The result of growing, in `rax` and `rdx`.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
@@ -102,6 +106,7 @@ pub(crate) struct Hooks {
     pub table_grow: Grow,
     pub throw: Throw,
     pub throw_ref: Throw,
+    pub no_entry: NoEntry,
     /// The entry of the interpreter's assembly, if it runs.
     pub assembly: Option<Assembly>,
 }
@@ -178,6 +183,8 @@ pub(super) struct Common {
     pub throw: NonNull<u8>,
     /// The helper `ThrowRef`.
     pub throw_ref: NonNull<u8>,
+    /// The entry of functions for whose stubs there is no room.
+    pub no_entry: NonNull<u8>,
 }
 
 // SAFETY: addresses of code, which is immutable.
@@ -303,12 +310,16 @@ pub(super) fn common(arena: &CodeArena, hooks: Hooks) -> Result<Common, CodeErro
     grow_body(&mut asm, hooks.memory_grow, unwind);
     let table_grow = asm.offset();
     grow_body(&mut asm, hooks.table_grow, unwind);
+    let no_entry = asm.offset();
+    open_exit_frame(&mut asm);
+    dynasm!(asm; .arch x64; mov rdi, r15; mov rax, QWORD hooks.no_entry as usize as i64; call rax);
+    jump_back(&mut asm, unwind);
 
     let code = publish(arena, asm, &[])?;
     let [trap, raise, unwind, reenter_osr] = [trap, raise, unwind, reenter_osr].map(|offset| at(code, offset));
     let [poll, tick, memory_grow, table_grow] = [poll, tick, memory_grow, table_grow].map(|offset| at(code, offset));
-    let [osr_target, throw, throw_ref] = [osr_target, throw, throw_ref].map(|offset| at(code, offset));
-    Ok(Common { trap, raise, unwind, reenter_osr, poll, tick, osr_target, memory_grow, table_grow, throw, throw_ref })
+    let [osr_target, throw, throw_ref, no_entry] = [osr_target, throw, throw_ref, no_entry].map(|offset| at(code, offset));
+    Ok(Common { trap, raise, unwind, reenter_osr, poll, tick, osr_target, memory_grow, table_grow, throw, throw_ref, no_entry })
 }
 
 /// Lets the code that polls go on, unless its store wants to know: see [`StoreCtx::wake_fuel`]. Otherwise destroys `rax`.
@@ -377,14 +388,7 @@ const CALLER_SAVED: [u8; 8] = [1, 2, 6, 7, 8, 9, 10, 11];
 /// The stub of [`OsrTarget`], whose arguments are in place except for `rbp`.
 fn osr_target_body(asm: &mut Asm, hook: OsrTarget) {
     open_exit_frame(asm);
-    dynasm!(asm
-        ; .arch x64
-        ; mov rdx, [rbp]
-        ; mov rax, QWORD hook as usize as i64
-        ; call rax
-        ; pop rbp
-        ; ret
-    );
+    dynasm!(asm; .arch x64; mov rdx, [rbp]; mov rax, QWORD hook as usize as i64; call rax; pop rbp; ret);
 }
 
 /// Calls `grow`, and unwinds if its status is a trap.

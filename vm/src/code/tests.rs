@@ -97,8 +97,25 @@ const HOOKS: Hooks = {
         std::ptr::null()
     }
     let (memory_grow, table_grow, throw_ref) = (grow, grow, throw);
-    Hooks { to_rust, resume, on_unwind, poll, tick, osr_target, memory_grow, table_grow, throw, throw_ref, assembly: None }
+    Hooks {
+        to_rust,
+        resume,
+        on_unwind,
+        poll,
+        tick,
+        osr_target,
+        memory_grow,
+        table_grow,
+        throw,
+        throw_ref,
+        no_entry,
+        assembly: None,
+    }
 };
+
+unsafe extern "sysv64" fn no_entry(_: *mut InstanceCtx) {
+    unreachable!()
+}
 
 unsafe extern "sysv64" fn throw(_: *mut InstanceCtx, _: u64, _: &mut Registers) -> u32 {
     unreachable!()

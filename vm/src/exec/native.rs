@@ -11,8 +11,9 @@ use crate::records::bulk;
 use crate::records::config::Config;
 use crate::records::deadline::deadline_reached;
 use crate::records::engines::Engines;
-use crate::records::error::Result;
+use crate::records::error::{Error, Result};
 use crate::records::exceptions::{InFlight, Site};
+use crate::records::failure::Failure;
 use crate::records::instance::{InstanceRecord, instance_of};
 use crate::records::quiescence::Domain;
 use crate::records::stack::{is_on_stack, native_overflow};
@@ -215,6 +216,7 @@ const HOOKS: Hooks = Hooks {
     table_grow,
     throw,
     throw_ref,
+    no_entry,
     assembly: None,
 };
 
@@ -342,6 +344,12 @@ unsafe extern "sysv64" fn throw_ref(ctx: *mut InstanceCtx, exception: u64, regis
         throw_object(store_of(ctx), exception);
         on_throw(ctx, registers)
     }
+}
+
+unsafe extern "sysv64" fn no_entry(ctx: *mut InstanceCtx) {
+    let error = Error::msg("native code calls a function for whose entry there was no room in the engine's code memory");
+    // SAFETY: see the head of this file; the contexts of host functions begin as those of instances do.
+    unsafe { (*store_of(ctx)).failure = Some(Failure::Host(error)) };
 }
 
 /// Converts the result of growing for a stub; after `None` the reason is in the store.

@@ -102,8 +102,8 @@ pub(crate) trait Engines: Any + fmt::Debug + Send + Sync {
     /// [`Engines::tier_up`] has returned code that is entered at a loop of the function.
     unsafe fn enter_osr(&self, instance: *mut InstanceCtx, func: u32) -> Enter;
 
-    /// Returns the permanent entry stub of function `func`. Called when a reference to the function is made. Null
-    /// without native code.
+    /// Returns the permanent entry stub of function `func`. Called when a reference to the function is made. Without room for it,
+    /// that is a stub whose calls fail. Null without native code.
     ///
     /// # Safety
     /// `instance` is an instance of a live store, and its module defines `func`.
@@ -111,8 +111,8 @@ pub(crate) trait Engines: Any + fmt::Debug + Send + Sync {
         ptr::null()
     }
 
-    /// Returns the entry stub of host functions of type `ty`. Called when one is added to a store. Null without native
-    /// code.
+    /// Returns the entry stub of host functions of type `ty`. Called when one is added to a store. Without room for it, that is a
+    /// stub whose calls fail. Null without native code.
     fn host_stub(&self, _ty: &FuncType) -> *const u8 {
         ptr::null()
     }

@@ -46,11 +46,7 @@ impl Engines for EngineState {
         if !state.no_native_reported.swap(true, Ordering::Relaxed) {
             self.listeners.report_no_native(module, reason);
         }
-        if self.policy.must_compile() || state.needs_code.load(Ordering::Relaxed) {
-            Err(Error::msg(format!("there is no native code: {reason}")))
-        } else {
-            Ok(false)
-        }
+        if self.policy.must_compile() { Err(Error::msg(format!("there is no native code: {reason}"))) } else { Ok(false) }
     }
 
     fn install_ahead(&self, module: Arc<dyn Any + Send + Sync>) {
@@ -73,12 +69,15 @@ impl Engines for EngineState {
     unsafe fn entry_stub(&self, instance: *mut InstanceCtx, func: u32) -> *const u8 {
         // SAFETY: the caller's promise.
         let module = unsafe { instance_of(instance) }.module.record();
-        state_of(module).native(module).map_or(ptr::null(), |native| native.code.entry(func))
+        match state_of(module).native(module) {
+            Ok(native) => native.code.entry(func),
+            Err(_) => self.no_entry(),
+        }
     }
 
     fn host_stub(&self, ty: &FuncType) -> *const u8 {
         let stubs = self.space().ok().and_then(|space| space.stubs(ty).ok());
-        stubs.map_or(ptr::null(), |stubs| stubs.host.as_ptr())
+        stubs.map_or_else(|| self.no_entry(), |stubs| stubs.host.as_ptr())
     }
 
     fn helpers(&self) -> *const [HelperAddress; Helper::COUNT] {

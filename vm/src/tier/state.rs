@@ -6,7 +6,7 @@ use super::policy::{self, Policy};
 use super::queue::Queue;
 use super::reclaim::Reclaimer;
 use super::running::Running;
-use crate::code::{CodeError, CodeSpace, CounterMemory, Hooks, ModuleCode, RetiredCode, Stubs};
+use crate::code::{CodeSpace, CounterMemory, Hooks, ModuleCode, RetiredCode, Stubs};
 use crate::compilation::options::options;
 use crate::compilation::record::Record;
 use crate::records::config::Config;
@@ -20,7 +20,7 @@ use crate::sys::lock::{Guard, Lock, Rank};
 use std::any::Any;
 use std::collections::VecDeque;
 use std::ptr;
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 use std::time::Instant;
 use weir_contract::profile::CounterCounts;
@@ -111,6 +111,12 @@ impl EngineState {
         };
         self.space.get_or_init(make).as_ref()
     }
+
+    /// Returns the entry of functions that have no stub: native code of other modules can call them, and gets an error. Null
+    /// if there is no native code at all.
+    pub(super) fn no_entry(&self) -> *const u8 {
+        self.space().map_or(ptr::null(), |space| space.no_entry())
+    }
 }
 
 /// Returns the tier's data of an engine that has this tier.
@@ -133,8 +139,6 @@ pub(super) struct ModuleState {
     pub running: Running,
     /// Whether the absence of native code was reported as an event.
     pub no_native_reported: AtomicBool,
-    /// Whether it cannot be instantiated without native code: that of other modules could call its functions, which have no entries.
-    pub needs_code: AtomicBool,
     entries: Lock<Entries>,
     pub record: Mutex<Record>,
     pub osr_entries: AtomicU64,
@@ -202,7 +206,6 @@ impl Default for ModuleState {
             code: OnceLock::new(),
             prepared: AtomicBool::new(false),
             began: OnceLock::new(),
-            needs_code: AtomicBool::new(false),
             running: Running::default(),
             no_native_reported: AtomicBool::new(false),
             entries: Lock::new(Rank::Entries, Entries::default()),
@@ -231,11 +234,8 @@ impl ModuleState {
     fn make_native(&self, module: &ModuleRecord) -> Result<NativeModule, String> {
         let engine = engine_of(module.engine.record());
         let made = engine.space().map_err(String::clone).and_then(|space| {
-            let code = space.add_module(ptr::from_ref(module).addr(), &module.bytecode, &module.sig_ids).map_err(|error| {
-                self.needs_code.store(matches!(error, CodeError::Shapes), Ordering::Relaxed);
-                error.to_string()
-            })?;
-            Ok(NativeModule { code, reclaimer: engine.reclaimer.clone() })
+            let code = space.add_module(ptr::from_ref(module).addr(), &module.bytecode, &module.sig_ids);
+            Ok(NativeModule { code: code.map_err(|error| error.to_string())?, reclaimer: engine.reclaimer.clone() })
         });
         if let Err(reason) = &made {
             for record in [&self.record, &engine.record] {

@@ -30,7 +30,7 @@ mod numeric;
 
 use super::Put;
 use super::rig::World;
-use super::{RETURN, SCRIPT, Script, on_unwind, throw, to_rust};
+use super::{RETURN, SCRIPT, Script, no_entry, on_unwind, throw, to_rust};
 use crate::code::{CodeSpace, Grown, Hooks, ModuleCode};
 use bumpalo::Bump;
 use std::cell::{Cell, RefCell};
@@ -302,7 +302,20 @@ const HOOKS: Hooks = {
     unsafe extern "sysv64" fn osr_target(_: *mut InstanceCtx, _: u64, _: *const usize) -> *const u8 {
         std::ptr::null()
     }
-    Hooks { to_rust, resume, on_unwind, poll, tick, osr_target, memory_grow, table_grow, throw, throw_ref: throw, assembly: None }
+    Hooks {
+        to_rust,
+        resume,
+        on_unwind,
+        poll,
+        tick,
+        osr_target,
+        memory_grow,
+        table_grow,
+        throw,
+        throw_ref: throw,
+        no_entry,
+        assembly: None,
+    }
 };
 
 /// Helpers that only note that they were called.
