@@ -4,6 +4,7 @@
 use crate::analysis::verify;
 use crate::baseline::Stencils;
 use crate::ir::{self, Func};
+use crate::meter::Meter;
 use crate::mir::{self, MachineCode};
 use crate::pipeline::{self, Finished, Form, Unit};
 use crate::x64;
@@ -28,6 +29,15 @@ pub struct Context {
 /// # Panics
 /// If [`Options::verify`] is on and the result of a phase is malformed.
 pub fn compile(cx: &mut Context, request: &Request<'_>) -> Result<Compiled, Refusal> {
+    compile_until(cx, request, &|| false)
+}
+
+/// [`compile`], until `stop` returns true. It is asked about once in a tenth of a millisecond, but not while Cranelift compiles.
+///
+/// # Errors
+/// # Panics
+/// As [`compile`]; and [`Refusal::Stopped`].
+pub fn compile_until(cx: &mut Context, request: &Request<'_>, stop: &dyn Fn() -> bool) -> Result<Compiled, Refusal> {
     cx.arena.reset();
     let text = match request.backend {
         Backend::Native => text_of(request, &[TextForm::Ssa, TextForm::Machine]),
@@ -36,7 +46,7 @@ pub fn compile(cx: &mut Context, request: &Request<'_>) -> Result<Compiled, Refu
     };
     let form = text.map_or(Ok(Form::Bytecode(&cx.arena)), |text| read(&cx.arena, text, request))?;
     let (scratch, stencils) = (std::mem::take(&mut cx.scratch), std::mem::take(&mut cx.stencils));
-    let (compiled, scratch, stencils) = run_rest(form, request, scratch, stencils);
+    let (compiled, scratch, stencils) = run_rest(form, request, (scratch, stencils), stop);
     (cx.scratch, cx.stencils) = (scratch, stencils);
     compiled
 }
@@ -60,7 +70,7 @@ pub fn translate<'a>(
         None => Form::Bytecode(arena),
     };
     let phases = matches!(form, Form::Bytecode(_)).then(pipeline::front);
-    let mut unit = Unit::new(request, form, std::mem::take(scratch));
+    let mut unit = Unit::metered(request, form, std::mem::take(scratch), meter_of(request, &|| false));
     let done = pipeline::run(&mut unit, phases.into_iter().flatten(), &mut ());
     let finished = unit.finish();
     (*stats, *scratch) = (finished.stats, finished.scratch);
@@ -77,7 +87,7 @@ pub fn translate<'a>(
 /// # Panics
 /// As [`compile`].
 pub fn compile_ssa(func: Func<'_>, request: &Request<'_>) -> Result<Compiled, Refusal> {
-    run_rest(Form::Ssa(func), request, Bump::new(), Stencils::default()).0
+    run_rest(Form::Ssa(func), request, Default::default(), &|| false).0
 }
 
 /// Compiles machine code; the first phase is the one after the last phase that it went through.
@@ -86,7 +96,7 @@ pub fn compile_ssa(func: Func<'_>, request: &Request<'_>) -> Result<Compiled, Re
 /// # Panics
 /// As [`compile`].
 pub fn compile_machine(code: MachineCode<x64::Inst>, request: &Request<'_>) -> Result<Compiled, Refusal> {
-    run_rest(Form::Machine(code), request, Bump::new(), Stencils::default()).0
+    run_rest(Form::Machine(code), request, Default::default(), &|| false).0
 }
 
 /// The text that replaces the requested function, if there is one in one of these forms.
@@ -115,15 +125,20 @@ fn read<'a>(arena: &'a Bump, text: &FunctionText, request: &Request<'_>) -> Resu
     }
 }
 
+/// The meter of a compilation, which limits its steps in proportion to the function's bytes.
+fn meter_of<'s>(request: &Request<'_>, stop: &'s dyn Fn() -> bool) -> Meter<'s> {
+    Meter::of(request.module.body(request.func).map_or(0, |body| body.len()), stop)
+}
+
 /// Runs the remaining phases, and returns the code, the scratch memory and the stencils.
 fn run_rest<'a>(
     form: Form<'a>,
     request: &Request<'_>,
-    scratch: Bump,
-    stencils: Stencils,
+    (scratch, stencils): (Bump, Stencils),
+    stop: &dyn Fn() -> bool,
 ) -> (Result<Compiled, Refusal>, Bump, Stencils) {
     let phases = pipeline::rest(&form, request.backend);
-    let mut unit = Unit::new(request, form, scratch);
+    let mut unit = Unit::metered(request, form, scratch, meter_of(request, stop));
     unit.stencils = stencils;
     let done = pipeline::run(&mut unit, phases, &mut ());
     let Finished { form, stats, scratch, stencils, .. } = unit.finish();

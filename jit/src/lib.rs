@@ -16,6 +16,7 @@ pub mod form;
 pub mod graph;
 mod hash_table;
 pub mod ir;
+pub mod meter;
 pub mod mir;
 pub mod opt;
 pub mod pipeline;

@@ -7,10 +7,11 @@
 //! function of its own, which the driver compiles within the phase `baseline`; the time of that phase includes it.
 
 use crate::baseline::{self, Stencils};
-use crate::construct::{BuildStats, build};
+use crate::construct::{BuildStats, build_metered};
 pub use crate::form::{Form, Observer};
 use crate::ir::inlined::Copies;
 use crate::ir::{Entry, Func};
+use crate::meter::Meter;
 use crate::mir::{allocate, layout, verify};
 use crate::opt::{self, Changed, Pass, passes};
 use crate::request::{Backend, CompileStats, Compiled, Options, Refusal, Request};
@@ -49,11 +50,17 @@ pub struct Finished<'a> {
 impl<'r, 'a> Unit<'r, 'a> {
     /// The function of `request`, in this form. `scratch` is memory for the passes, empty between them.
     pub fn new(request: &'r Request<'r>, form: Form<'a>, scratch: Bump) -> Unit<'r, 'a> {
+        Unit::metered(request, form, scratch, Meter::default())
+    }
+
+    /// [`Unit::new`], with a limit of its steps.
+    pub fn metered(request: &'r Request<'r>, form: Form<'a>, scratch: Bump, meter: Meter<'r>) -> Unit<'r, 'a> {
         let native = request.backend == Backend::Native;
         let long_vectors = native && x64::has_avx2();
         let (module, profile) = (Some(request.module), request.profile);
         let build: Option<opt::Build> = Some(build_callee);
-        let passes = opt::Context { module, profile, build, scratch, native, long_vectors, ..opt::Context::new(request.options) };
+        let defaults = opt::Context::new(request.options);
+        let passes = opt::Context { module, profile, build, scratch, native, long_vectors, meter, ..defaults };
         Unit { form, stats: CompileStats::default(), stencils: Stencils::default(), request: Some(request), passes }
     }
 
@@ -81,6 +88,7 @@ impl<'r, 'a> Unit<'r, 'a> {
             self.stats.counters.values = func.blocks().map(|block| func.block(block).insts.len() as u64).sum();
         }
         self.stats.counters += self.passes.counters.take();
+        self.stats.counters.steps = self.passes.meter.spent();
     }
 
     fn request(&self) -> &'r Request<'r> {
@@ -172,7 +180,7 @@ pub fn rest(form: &Form<'_>, backend: Backend) -> impl Iterator<Item = Phase> + 
 /// Runs `phases`, one after the other, unless `observer` stops them.
 ///
 /// # Errors
-/// A [`Refusal`] if a phase cannot or will not compile the function.
+/// A [`Refusal`] if a phase cannot or will not compile the function, or if it may take no more steps.
 ///
 /// # Panics
 /// If [`Options::verify`] is on and the result of a phase is malformed; if a phase does not apply to the function's
@@ -198,6 +206,7 @@ pub fn run(
             }
         };
         unit.stats.phases.push((phase.name, start.elapsed().as_nanos() as u64));
+        unit.passes.meter.check()?;
         if !changed {
             continue;
         }
@@ -217,7 +226,7 @@ fn run_build(unit: &mut Unit<'_, '_>) -> Result<(), Refusal> {
     let Request { module, func, entry, profile, options, .. } = *unit.request();
     let Form::Bytecode(arena) = unit.form else { panic!("SSA is built from bytecode, not from {:?}", unit.form) };
     let mut counts = BuildStats::default();
-    let mut func = build(arena, module, func, entry, options, &mut counts)?;
+    let mut func = build_metered(arena, module, (func, entry), options, &unit.passes.meter, &mut counts)?;
     if let Some(profile) = profile {
         crate::profile::weigh(profile, &mut func);
     }
@@ -227,14 +236,14 @@ fn run_build(unit: &mut Unit<'_, '_>) -> Result<(), Refusal> {
 }
 
 /// Builds a function that may be inlined.
-fn build_callee<'a>(arena: &'a Bump, module: &Module, func: u32, options: &Options) -> Option<Func<'a>> {
-    build(arena, module, func, Entry::Call, options, &mut BuildStats::default()).ok()
+fn build_callee<'a>(arena: &'a Bump, module: &Module, func: u32, options: &Options, meter: &Meter<'_>) -> Option<Func<'a>> {
+    build_metered(arena, module, (func, Entry::Call), options, meter, &mut BuildStats::default()).ok()
 }
 
 fn run_baseline(unit: &mut Unit<'_, '_>) -> Result<(), Refusal> {
     let request = unit.request();
     let Form::Bytecode(_) = unit.form else { panic!("the baseline compiler takes bytecode, not {:?}", unit.form) };
-    unit.form = Form::Bytes(baseline::compile(request, &mut unit.stencils, run_native)?);
+    unit.form = Form::Bytes(baseline::compile(request, &mut unit.stencils, run_native, &unit.passes.meter)?);
     Ok(())
 }
 
@@ -262,14 +271,17 @@ fn verify_ssa(unit: &Unit<'_, '_>) -> Result<(), String> {
 fn run_lower(unit: &mut Unit<'_, '_>) -> Result<(), Refusal> {
     let request = unit.request();
     unit.count_ssa();
-    unit.form = Form::Machine(x64::lower(unit.ssa(), request)?);
+    let Form::Ssa(func) = &unit.form else { panic!("the phase is of SSA, not of {:?}", unit.form) };
+    unit.form = Form::Machine(x64::lower(func, request, &unit.passes.meter)?);
     Ok(())
 }
 
 fn run_regalloc(unit: &mut Unit<'_, '_>) -> Result<(), Refusal> {
-    let options = unit.passes.options;
-    let code = unit.machine();
-    let allocated = allocate::allocate(code, options.allocator, options.verify);
+    let Unit { form: Form::Machine(code), passes: opt::Context { options, meter, .. }, .. } = unit else {
+        panic!("the phase is of machine code, not of {:?}", unit.form)
+    };
+    let allocated = allocate::allocate(code, options.allocator, options.verify, meter);
+    meter.check()?;
     allocated.map_err(|error| Refusal::Unsupported { backend: Backend::Native, what: error.to_string() })?;
     let counts = code.allocated().count_moves();
     let counters = &mut unit.stats.counters;
@@ -290,9 +302,10 @@ fn verify_machine(unit: &Unit<'_, '_>) -> Result<(), String> {
 }
 
 fn run_emit(unit: &mut Unit<'_, '_>) -> Result<(), Refusal> {
-    let options = unit.passes.options;
-    let code = unit.machine();
-    let mut compiled = x64::emit(code, options)?;
+    let Unit { form: Form::Machine(code), passes: opt::Context { options, meter, .. }, .. } = unit else {
+        panic!("the phase is of machine code, not of {:?}", unit.form)
+    };
+    let mut compiled = x64::emit(code, options, meter)?;
     name(&code.copies, &mut compiled);
     unit.form = Form::Bytes(compiled);
     Ok(())

@@ -1,6 +1,7 @@
 //! The input and output of a compilation: plain data that all stages use.
 
 use crate::ir::Entry;
+use crate::meter::Ended;
 use crate::settings::{PropagationLimits, Refinements};
 use weir_bytecode::Module;
 use weir_bytecode::types::MemoryType;
@@ -202,15 +203,27 @@ pub enum Refusal {
         /// The limit.
         limit: usize,
     },
+    /// The code is no longer wanted.
+    #[error("the compilation was stopped")]
+    Stopped,
 }
 
 impl Refusal {
-    /// The back end that refused, or `None` if the function has no SSA.
+    /// The back end that refused, or `None` if all would.
     pub fn backend(&self) -> Option<Backend> {
         match self {
             Refusal::Unsupported { backend, .. } => Some(*backend),
-            Refusal::Untranslated { .. } => None,
+            Refusal::Untranslated { .. } | Refusal::Stopped => None,
             Refusal::Budget { backend, .. } => *backend,
+        }
+    }
+}
+
+impl From<Ended> for Refusal {
+    fn from(ended: Ended) -> Refusal {
+        match ended {
+            Ended::Budget(limit) => Refusal::Budget { backend: None, what: "the compilation", limit: limit as usize },
+            Ended::Stopped => Refusal::Stopped,
         }
     }
 }

@@ -83,14 +83,16 @@ fn a_function_that_only_the_native_back_end_refuses() {
         assert_eq!(result.unwrap(), expected);
         let refused = Reported::Refused { by: "the native back end".into(), reason: FRAME.into(), interpreted: !both };
         let compiled = both.then_some((0, Reported::Compiled(CompiledBy::Cranelift)));
-        assert_eq!(reported, [(0, refused)].into_iter().chain(compiled).collect::<Vec<_>>());
+        let crowded: Vec<_> = reported.into_iter().filter(|(func, _)| *func == 0).collect();
+        assert_eq!(crowded, [(0, refused)].into_iter().chain(compiled).collect::<Vec<_>>());
         assert_eq!(fallbacks, [(0, RefusedBy::NativeBackEnd, FRAME.to_string())]);
     }
     let others = [(Tier::Cranelift, CompiledBy::Cranelift), (Tier::Baseline, CompiledBy::Baseline)];
     for (tier, by) in others.into_iter().filter(|&(tier, _)| common::is_built(tier)) {
         let (result, reported, fallbacks) = run(Config::new().tier(tier), &text, (5, 6));
         assert_eq!(result.unwrap(), expected, "{tier:?}");
-        assert_eq!((reported, fallbacks), (vec![(0, Reported::Compiled(by))], Vec::new()), "{tier:?}");
+        let compiled = [0, 1].map(|func| (func, Reported::Compiled(by)));
+        assert_eq!((&reported[..], fallbacks), (&compiled[..], Vec::new()), "{tier:?}");
     }
 }
 

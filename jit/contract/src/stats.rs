@@ -106,6 +106,8 @@ counters! {
     gated_branches: "gates.branches";
     /// Blocks that constant propagation found to be never executed, and would not have found without gates.
     gated_blocks: "gates.blocks";
+    /// Steps that compilations took, which their budgets limit: see `weir_jit::meter`.
+    steps: "steps";
     /// Stores of a register to a spill slot, in the code.
     spills: "spills";
     /// Loads from a spill slot, in the code.

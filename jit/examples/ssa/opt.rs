@@ -11,6 +11,7 @@ use weir_contract::stats::Counters;
 use weir_jit::analysis::{Cfg, DefBlocks, Dominators};
 use weir_jit::construct::{BuildStats, build};
 use weir_jit::ir::{Entry, Func};
+use weir_jit::meter::Meter;
 use weir_jit::opt::constprop::solve;
 use weir_jit::opt::{Pass, passes};
 use weir_jit::pipeline::{self, Finished, Form, Phase, Unit};
@@ -119,7 +120,7 @@ fn gates(module: &Module) {
             let cfg = Cfg::compute(&ssa);
             let dom = Dominators::compute(&ssa, &cfg);
             let def_blocks = DefBlocks::compute(&ssa);
-            let proved = solve(&scratch, &ssa, &cfg, &dom, &def_blocks, limits).proved(&ssa, &cfg);
+            let proved = solve(&scratch, &ssa, &cfg, &dom, &def_blocks, limits, &Meter::default()).proved(&ssa, &cfg);
             (constants, branches, blocks) = (constants + proved.constants, branches + proved.branches, blocks + proved.blocks);
         });
         println!("  with {predicates} predicates: constants {constants}, branches {branches}, dead blocks {blocks}");

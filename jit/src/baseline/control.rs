@@ -5,6 +5,7 @@ use super::frame;
 use super::label::{Chain, Jump, Label, LabelKind, Types, merge_register};
 use super::parts::Direction;
 use super::values::{At, Kind, Value};
+use crate::meter::Meter;
 use crate::regalloc::{Class, Reg};
 use crate::request::Refusal;
 use crate::x64::abi::{self, ArgLocation};
@@ -17,7 +18,7 @@ use weir_contract::{InstanceCtx, StackCtx};
 
 impl<'c> Compiler<'c> {
     /// Compiles the body without the prologue.
-    pub fn function(&mut self) -> Result<(), Refusal> {
+    pub fn function(&mut self, meter: &Meter<'_>) -> Result<(), Refusal> {
         let ty = self.module.func_type(self.request.func);
         self.take_parameters(&ty.params);
         for index in ty.params.len()..self.locals {
@@ -33,8 +34,12 @@ impl<'c> Compiler<'c> {
         };
         self.labels.push(label);
         self.poll();
+        let mut at = self.reader.at;
         while !self.labels.is_empty() {
-            self.pc = self.reader.at as u32;
+            // A table has many labels.
+            meter.spend(self.reader.at - at)?;
+            at = self.reader.at;
+            self.pc = at as u32;
             let op = self.reader.opcode();
             if !self.live {
                 self.skip(op);

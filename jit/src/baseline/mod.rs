@@ -38,6 +38,7 @@ mod vector;
 pub use stencil::Stencils;
 
 use crate::form::Compile;
+use crate::meter::Meter;
 use crate::request::{Backend, Compiled, Refusal, Request};
 use crate::x64;
 use compiler::Compiler;
@@ -48,7 +49,7 @@ use compiler::Compiler;
 /// # Errors
 /// [`Refusal::Unsupported`] on a processor that lacks instructions, or for an entry at a loop; [`Refusal::Budget`] if the code is too
 /// long for the bytecode.
-pub fn compile(request: &Request<'_>, stencils: &mut Stencils, native: Compile) -> Result<Compiled, Refusal> {
+pub fn compile(request: &Request<'_>, stencils: &mut Stencils, native: Compile, meter: &Meter<'_>) -> Result<Compiled, Refusal> {
     x64::check_processor()?;
     let unsupported = |what: &str| Refusal::Unsupported { backend: Backend::Baseline, what: what.into() };
     if request.entry != weir_contract::Entry::Call {
@@ -59,6 +60,6 @@ pub fn compile(request: &Request<'_>, stencils: &mut Stencils, native: Compile) 
         return Err(unsupported("v128 on a processor without AVX2"));
     }
     let mut compiler = Compiler::new(request, body, stencils, native);
-    compiler.function()?;
+    compiler.function(meter)?;
     compiler.finish()
 }

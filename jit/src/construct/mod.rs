@@ -31,6 +31,7 @@ mod variables;
 mod vector;
 
 use crate::ir::{Block, Entry, Func, Op, Type};
+use crate::meter::Meter;
 use crate::request::{Options, Refusal};
 use assignments::Assignments;
 use builder::{Builder, work_limit};
@@ -61,6 +62,22 @@ pub fn build<'a>(
     options: &Options,
     stats: &mut BuildStats,
 ) -> Result<Func<'a>, Refusal> {
+    build_metered(arena, module, (func, entry), options, &Meter::default(), stats)
+}
+
+/// [`build`], with a limit of its steps.
+///
+/// # Errors
+/// # Panics
+/// As [`build`]; and [`Refusal::Stopped`].
+pub fn build_metered<'a>(
+    arena: &'a Bump,
+    module: &Module,
+    (func, entry): (u32, Entry),
+    options: &Options,
+    meter: &Meter<'_>,
+    stats: &mut BuildStats,
+) -> Result<Func<'a>, Refusal> {
     let body = module.body(func).expect("an imported function has no body");
     if entry != Entry::Call && body.locals.len() + body.max_operands as usize > SLOT_LIMIT {
         return Err(Refusal::Budget { backend: None, what: "an OSR body's frame", limit: SLOT_LIMIT });
@@ -73,8 +90,10 @@ pub fn build<'a>(
         }
         Entry::Osr(pc) => builder.enter_osr(pc)?,
     };
+    let mut work = 0;
     while let Some((pc, op)) = code.opcode() {
-        builder.pc = pc;
+        meter.spend(1 + (builder.ssa.work() - work) as usize)?;
+        (builder.pc, work) = (pc, builder.ssa.work());
         match builder.block {
             Some(_) => builder.step(op, &mut code.reader)?,
             None => {

@@ -2,6 +2,7 @@
 
 use super::code::{Allocation, MachineCode};
 use super::isa::{Control, Inst};
+use crate::meter::Meter;
 use crate::regalloc::{self, AllocationError, Assignment, Operand, Place, Reg, RegSet, checker};
 use crate::request::Allocator;
 use std::ops::Range;
@@ -11,15 +12,20 @@ use std::ops::Range;
 ///
 /// # Errors
 /// [`AllocationError`] if the constraints of an instruction contradict each other, if the code is not in SSA form, or if a spill slot
-/// was chosen where an instruction needs a register.
+/// was chosen where an instruction needs a register, or if there are no steps left.
 ///
 /// # Panics
 /// With `verify`, if the allocation is wrong.
-pub fn allocate<I: Inst>(code: &mut MachineCode<I>, allocator: Allocator, verify: bool) -> Result<(), AllocationError> {
+pub fn allocate<I: Inst>(
+    code: &mut MachineCode<I>,
+    allocator: Allocator,
+    verify: bool,
+    meter: &Meter<'_>,
+) -> Result<(), AllocationError> {
     let operands = Operands::of(code);
     let client = Client { code, operands };
     let assignment = match allocator {
-        Allocator::LinearScan => regalloc::allocate(&client)?,
+        Allocator::LinearScan => regalloc::allocate(&client, meter)?,
         #[cfg(any(test, feature = "regalloc2"))]
         Allocator::Regalloc2 => regalloc::regalloc2::allocate(&client, verify)?,
         #[cfg(not(any(test, feature = "regalloc2")))]

@@ -33,6 +33,9 @@ fn run(func: &mut Func<'_>, cx: &Context<'_>) -> Changed {
     }
     let mut kept = work.len();
     while let Some(value) = work.pop() {
+        if !cx.goes_on(1) {
+            return Changed(0);
+        }
         for &arg in func.args(value) {
             if !std::mem::replace(&mut needed[arg.index()], true) {
                 work.push(arg);

@@ -37,6 +37,9 @@ fn run(func: &mut Func<'_>, cx: &Context<'_>) -> Changed {
     let (mut table, key) = (HashTable::new(slots), NumberHash::default());
     let mut changed = 0;
     for &block in dom.preorder() {
+        if !cx.goes_on(func.block(block).insts.len()) {
+            break;
+        }
         changed += congruent_phis(func, cx, block);
         for i in 0..func.block(block).insts.len() {
             let value = func.block(block).insts[i];

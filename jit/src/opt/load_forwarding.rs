@@ -35,6 +35,9 @@ fn run(func: &mut Func<'_>, cx: &Context<'_>) -> Changed {
     let mut changed = 0;
     for &block in cx.cfg().order() {
         let known = facts.enter(func, block);
+        if !cx.goes_on(func.block(block).insts.len() + known.len()) {
+            break;
+        }
         // Nothing is forgotten where no operation acts on memory, and nothing is learnt where none accesses it.
         let any = |what: fn(Op) -> bool| func.block(block).insts.iter().any(|&value| what(func.op(value)));
         if !any(uses_state) || (known.is_empty() && !any(accesses_state)) {

@@ -2,6 +2,7 @@
 
 use crate::analysis::{Cfg, DefBlocks, Dominators};
 use crate::ir::Func;
+use crate::meter::Meter;
 use crate::request::Options;
 use bumpalo::Bump;
 use std::cell::Cell;
@@ -23,7 +24,7 @@ pub struct Pass {
 }
 
 /// Builds the SSA of a function of the module that is entered by a call; `None` if it has none.
-pub type Build = for<'a> fn(&'a Bump, &Module, u32, &Options) -> Option<Func<'a>>;
+pub type Build = for<'a> fn(&'a Bump, &Module, u32, &Options, &Meter<'_>) -> Option<Func<'a>>;
 
 /// The number of rewrites that a pass made.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -59,6 +60,8 @@ pub struct Context<'c> {
     pub options: &'c Options,
     /// The remaining rewrites; `None` for no limit.
     pub fuel: Cell<Option<u64>>,
+    /// The steps of the compilation.
+    pub meter: Meter<'c>,
     /// Counters of the passes besides their rewrites.
     pub counters: Cell<Counters>,
     /// Whether the code is for the native back end or for the evaluator, and not for Cranelift.
@@ -88,6 +91,7 @@ impl<'c> Context<'c> {
             build: None,
             options,
             fuel: options.rewrite_fuel.into(),
+            meter: Meter::default(),
             counters: Cell::default(),
             native: true,
             long_vectors: true,
@@ -119,6 +123,12 @@ impl<'c> Context<'c> {
                 true
             }
         }
+    }
+
+    /// Counts steps of the running pass, and returns whether it may go on. Otherwise it returns at once, and what it has made of the
+    /// function is discarded.
+    pub fn goes_on(&self, steps: usize) -> bool {
+        self.meter.spend(steps).is_ok()
     }
 
     /// The control-flow graph: order and reachability.

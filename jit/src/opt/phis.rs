@@ -38,7 +38,7 @@ fn run(func: &mut Func<'_>, cx: &Context<'_>) -> Changed {
             changed += removed;
             phis = inner;
         }
-        if changed == before {
+        if changed == before || !cx.goes_on(0) {
             return Changed(changed);
         }
         func.settle();
@@ -69,6 +69,9 @@ fn round(func: &mut Func<'_>, cx: &Context<'_>, graph: &mut Graph<'_>, phis: &[V
     for &end in &components.ends {
         let component = &components.members[start..end];
         start = end;
+        if !cx.goes_on(component.len()) {
+            break;
+        }
         match graph.outer(func, component, &mut inner) {
             Outer::One(value) => {
                 for &phi in component.iter().filter(|_| cx.spend()) {

@@ -28,6 +28,9 @@ fn run(func: &mut Func<'_>, cx: &Context<'_>) -> Changed {
     // New constants, each with the index before which it is inserted.
     let mut constants = Vec::new();
     for &block in cx.cfg().order() {
+        if !cx.goes_on(func.block(block).insts.len()) {
+            break;
+        }
         for i in 0..func.block(block).insts.len() {
             let value = func.block(block).insts[i];
             func.resolve_args(value);

@@ -111,6 +111,9 @@ fn merge_chains(func: &mut Func<'_>, cx: &Context<'_>) -> u32 {
     // be the successor of many chains.
     let mut merged_into: Vec<Block> = Vec::new();
     for block in func.blocks() {
+        if !cx.goes_on(1 + func.block(block).insts.len()) {
+            break;
+        }
         // Only at heads of chains, so that every block is moved once.
         if follows_its_pred(func, block) {
             continue;

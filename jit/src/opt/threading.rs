@@ -47,6 +47,9 @@ fn run(func: &mut Func<'_>, cx: &Context<'_>) -> Changed {
     let mut changed = 0;
     let mut bypassed = vec![false; func.num_blocks()];
     for &block in cfg.order().iter().filter(|block| candidate[block.index()]) {
+        if !cx.goes_on(1 + func.block(block).preds.len()) {
+            break;
+        }
         changed += thread(func, cx, block, &mut bypassed);
     }
     if changed > 0 {

@@ -9,6 +9,7 @@ use super::costs::Costs;
 use super::error::AllocationError;
 use super::point::{Point, Range};
 use crate::graph::liveness::LiveBlocks;
+use crate::meter::{Ended, Meter};
 use std::cmp::Reverse;
 
 /// A use or definition of a register.
@@ -182,8 +183,8 @@ impl Intervals {
     /// The intervals of `client`'s code; `costs` has its block frequencies and the block of each instruction.
     ///
     /// # Errors
-    /// [`AllocationError`] if a register is read that is never written.
-    pub fn of(client: &impl Client, costs: &Costs) -> Result<Intervals, AllocationError> {
+    /// [`AllocationError`] if a register is read that is never written, or if there are no steps left.
+    pub fn of(client: &impl Client, costs: &Costs, meter: &Meter<'_>) -> Result<Intervals, AllocationError> {
         let regs = client.num_regs();
         let mut collector = Collector {
             regs: vec![Reg::NONE; regs],
@@ -202,6 +203,7 @@ impl Intervals {
         };
         collector.find_destroyed(client);
         for (block, &frequency) in costs.frequency.iter().enumerate() {
+            meter.spend(1 + client.insts(block).len())?;
             collector.block(client, block, frequency);
         }
         let Collector { regs: names, origins, defs, defined, uses, relations, claims, wanted, of_calls, calls, .. } = collector;
@@ -218,7 +220,7 @@ impl Intervals {
                 return Err(AllocationError(format!("register {reg} is read before it is written")));
             }
         }
-        let ranges = live_ranges(client, costs, &defs, &uses);
+        let ranges = live_ranges(client, costs, &defs, &uses, meter)?;
         let by_start = sorted(defined, &ranges);
         let (relations, claims) = (relations.into_lists(), Claims { own: claims.into_lists(), calls, of_calls });
         Ok(Intervals { regs: names, origins, defs, by_start, ranges, uses, relations, wanted: wanted.into_lists(), claims })
@@ -441,29 +443,47 @@ pub fn reused_by(operands: &[Operand], i: usize) -> Option<usize> {
 }
 
 /// The ranges of each register between its definition and its uses.
-fn live_ranges(client: &impl Client, costs: &Costs, defs: &[Point], uses: &Lists<UsePosition>) -> Lists<Range> {
+fn live_ranges(
+    client: &impl Client,
+    costs: &Costs,
+    defs: &[Point],
+    uses: &Lists<UsePosition>,
+    meter: &Meter<'_>,
+) -> Result<Lists<Range>, Ended> {
     let regs = client.num_regs();
     let mut lists = Lists { items: Vec::with_capacity(2 * regs), starts: Vec::with_capacity(regs + 1) };
     let mut live = LiveBlocks::new(client.num_blocks());
     lists.starts.push(0);
     for (reg, &def) in defs.iter().enumerate() {
-        ranges_of(client, costs, def, uses.get(reg), &mut live, &mut lists.items);
+        let explored = ranges_of(client, costs, def, uses.get(reg), &mut live, &mut lists.items);
         lists.starts.push(lists.items.len() as u32);
+        meter.spend(1 + explored)?;
     }
-    lists
+    Ok(lists)
 }
 
-fn ranges_of(client: &impl Client, costs: &Costs, def: Point, uses: &[UsePosition], live: &mut LiveBlocks, out: &mut Vec<Range>) {
-    let Some(last) = uses.last() else { return };
+/// Returns the number of blocks that were explored.
+fn ranges_of(
+    client: &impl Client,
+    costs: &Costs,
+    def: Point,
+    uses: &[UsePosition],
+    live: &mut LiveBlocks,
+    out: &mut Vec<Range>,
+) -> usize {
+    let Some(last) = uses.last() else { return 0 };
     let def_block = costs.block(def) as u32;
     let def_block_end = costs.start(def_block as usize + 1);
     if last.at < def_block_end && uses[0].at.floor() >= def.floor() {
-        return out.push(Range { start: def, end: last.at.next() });
+        out.push(Range { start: def, end: last.at.next() });
+        return 0;
     }
+    let mut explored = 0;
     let blocks = uses.iter().map(|position| costs.block(position.at) as u32);
     let preds = |block: u32| client.preds(block as usize).iter().copied();
     let mut range = Range { start: def, end: def };
     live.explore(def_block, blocks, preds, |block, live_out| {
+        explored += 1;
         let start = if block == def_block { def } else { costs.start(block as usize) };
         let block_end = costs.start(block as usize + 1);
         let end = if live_out { block_end } else { uses[first_from(uses, block_end) - 1].at.next() };
@@ -474,4 +494,5 @@ fn ranges_of(client: &impl Client, costs: &Costs, def: Point, uses: &[UsePositio
         range.end = end;
     });
     out.push(range);
+    explored
 }

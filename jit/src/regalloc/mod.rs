@@ -33,16 +33,17 @@ mod slots;
 #[cfg(test)]
 mod tests;
 
+use crate::meter::Meter;
 pub use client::{Assignment, Class, Client, Constraint, Move, Operand, Place, Position, Reg, RegSet, Role, SlotWidth};
 pub use error::AllocationError;
 
 /// Allocates by linear scan.
 ///
 /// # Errors
-/// [`AllocationError`] if an instruction's constraints contradict each other, or if the code is not SSA.
-pub fn allocate(client: &impl Client) -> Result<Assignment, AllocationError> {
+/// [`AllocationError`] if an instruction's constraints contradict each other, if the code is not SSA, or if there are no steps left.
+pub fn allocate(client: &impl Client, meter: &Meter<'_>) -> Result<Assignment, AllocationError> {
     let costs = costs::Costs::of(client);
-    let intervals = intervals::Intervals::of(client, &costs)?;
-    let segments = scan::scan(client, &intervals, &costs)?;
-    resolve::resolve(client, &intervals, &costs, &segments)
+    let intervals = intervals::Intervals::of(client, &costs, meter)?;
+    let segments = scan::scan(client, &intervals, &costs, meter)?;
+    resolve::resolve(client, &intervals, &costs, &segments, meter)
 }

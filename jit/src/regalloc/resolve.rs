@@ -17,6 +17,7 @@ use super::parallel::{self, Scratch};
 use super::point::Point;
 use super::segments::{Location, Segments};
 use super::slots;
+use crate::meter::Meter;
 
 /// The maximum number of pairs of a safepoint and a root, which can be quadratic in the size of the code.
 const MAX_ROOTS: usize = 1 << 18;
@@ -41,12 +42,13 @@ struct Resolver<'a, C> {
 /// The assignment that follows from `segments`.
 ///
 /// # Errors
-/// [`AllocationError`] if there are too many roots.
+/// [`AllocationError`] if there are too many roots, or if there are no steps left.
 pub fn resolve(
     client: &impl Client,
     intervals: &Intervals,
     costs: &Costs,
     segments: &Segments,
+    meter: &Meter<'_>,
 ) -> Result<Assignment, AllocationError> {
     let (slots, widths) = slots::assign(intervals, segments);
     let locations = Locations::new(segments, slots);
@@ -54,10 +56,13 @@ pub fn resolve(
     let copies = Vec::with_capacity(intervals.regs.len());
     let mut resolver = Resolver { client, intervals, costs, locations, reach, copies };
     for reg in 0..intervals.regs.len() {
+        let copies = resolver.copies.len();
         resolver.interval(reg);
+        meter.spend(1 + intervals.ranges.get(reg).len() + resolver.copies.len().saturating_sub(copies))?;
     }
     for block in 0..client.num_blocks() {
         resolver.params(block);
+        meter.spend(1 + client.params(block).len())?;
     }
     let (places, starts) = resolver.operands();
     let roots = resolver.roots()?;

@@ -26,6 +26,7 @@ use super::point::{Point, Range};
 use super::queue::Queue;
 use super::register_file::{Conflict, MAX_RANGES, RegisterFile};
 use super::segments::{Location, Segment, Segments};
+use crate::meter::Meter;
 
 /// The cost of saving and restoring a register, in copies at the function's entry.
 const SAVE_COST: f32 = 1.5;
@@ -185,8 +186,8 @@ struct Scan<'a> {
 /// Gives every segment of every interval a location.
 ///
 /// # Errors
-/// [`AllocationError`] if an instruction needs more registers than there are.
-pub fn scan(client: &impl Client, intervals: &Intervals, costs: &Costs) -> Result<Segments, AllocationError> {
+/// [`AllocationError`] if an instruction needs more registers than there are, or if there are no steps left.
+pub fn scan(client: &impl Client, intervals: &Intervals, costs: &Costs, meter: &Meter<'_>) -> Result<Segments, AllocationError> {
     let all = client.preferred().union(client.others());
     let mut scan = Scan {
         stored: vec![false; intervals.regs.len()],
@@ -206,6 +207,7 @@ pub fn scan(client: &impl Client, intervals: &Intervals, costs: &Costs) -> Resul
     };
     let mut hints = Hints::default();
     while let Some(segment) = scan.queue.pop(intervals, &mut scan.segments) {
+        meter.spend(1)?;
         scan.place(segment, &mut hints)?;
     }
     Ok(scan.segments)

@@ -5,6 +5,7 @@ use super::abi;
 use super::code::Code;
 use super::emit;
 use super::insts::{Asm, Clobbers, Cond, Encoding, ExpectedBytes, Flags, Inst, Mem, Opcode, Shape, Traps, Trunc, Width};
+use crate::meter::Meter;
 use crate::mir::isa::Inst as _;
 use crate::mir::{Allocation, CodeBlock, Control, Layout, RegList, Target, layout};
 use crate::regalloc::{Class, Reg, RegSet};
@@ -100,7 +101,7 @@ fn emitted(inst: &Inst, raises: bool) -> Compiled {
     code.raises = raises;
     code.allocation = Some(Allocation::default());
     code.layout = Some(layout::of(&code, |_| false, &mut 0));
-    emit::emit(&code, &Options::default()).expect("no distance is long")
+    emit::emit(&code, &Options::default(), &Meter::default()).expect("no distance is long")
 }
 
 /// The effects of the code that can be executed and continue: code that ends in a trap is ignored.
@@ -272,7 +273,7 @@ fn control_and_bytes(inst: &Inst) -> (Control, usize) {
     code.allocation = Some(Allocation::default());
     code.layout = Some(Layout { blocks: vec![0, 1, 2], targets: vec![0, 1, 2], packed: vec![None; 3], replicas: vec![None; 3] });
     let options = Options { lines: true, ..Options::default() };
-    let compiled = emit::emit(&code, &options).expect("no distance is long");
+    let compiled = emit::emit(&code, &options, &Meter::default()).expect("no distance is long");
     // The first line belongs to the first instruction after the prologue.
     let start = compiled.lines[0].0 as usize;
     let insts: Vec<Instruction> = Decoder::new(64, &compiled.code, DecoderOptions::NONE).iter().collect();

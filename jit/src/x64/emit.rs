@@ -13,6 +13,7 @@ use super::encode::Bytes;
 use super::forms::Field;
 use super::frame::Frame;
 use super::insts::{Asm, Cond, Encoding, ExpectedBytes, Flags, FloatEquality, Inst, Mem, Opcode, Rm, STORED, Width};
+use crate::meter::{Ended, Meter};
 use crate::mir::{Inst as _, Layout, Target};
 use crate::regalloc::{Class, Move, Place, Reg};
 use crate::request::{
@@ -69,20 +70,28 @@ macro_rules! conditional_jump {
 /// # Errors
 /// [`Refusal::Budget`] if the frame is too large, or a displacement exceeds its field. [`Refusal::Unsupported`] if an instruction
 /// has operands that the verifier refuses.
-pub fn emit(code: &Code, options: &Options) -> Result<Compiled, Refusal> {
+pub fn emit(code: &Code, options: &Options, meter: &Meter<'_>) -> Result<Compiled, Refusal> {
     let frame = Frame::of(code)?;
-    emit_expecting(&expected_offsets(code, &frame), code, &frame, options)
+    emit_expecting(&expected_offsets(code, &frame), code, &frame, options, meter)
 }
 
 /// Emits code after layout, with blocks expected at these offsets.
-fn emit_expecting(expected: &[u32], code: &Code, frame: &Frame, options: &Options) -> Result<Compiled, Refusal> {
+fn emit_expecting(
+    expected: &[u32],
+    code: &Code,
+    frame: &Frame,
+    options: &Options,
+    meter: &Meter<'_>,
+) -> Result<Compiled, Refusal> {
     let flags_needed = flags_needed(code);
     let run = |expected| {
         let mut emitter = Emitter::new(code, frame, &flags_needed, expected);
         emitter.padding = options.padding;
         emitter.lines = options.lines.then(Vec::new);
-        emitter.run();
-        emitter.finish()
+        match emitter.run(meter) {
+            Ok(()) => emitter.finish(),
+            Err(ended) => Ok(Err(ended.into())),
+        }
     };
     let (backend, what) = (Some(Backend::Native), "the distance of a jump");
     run(Some(expected)).or_else(|_| run(None)).unwrap_or(Err(Refusal::Budget { backend, what, limit: i32::MAX as usize }))
@@ -123,13 +132,7 @@ fn expected_bytes(code: &Code, frame: &Frame, inst: &Inst) -> u32 {
         Rm::None | Rm::Reg(_) => 0,
     };
     let rest = match inst.op.encoding() {
-        Encoding::Opcode(_) => {
-            if small {
-                5
-            } else {
-                8
-            }
-        }
+        Encoding::Opcode(_) => 5 + 3 * u32::from(!small),
         Encoding::Sequence(sequence) => match sequence.expected_bytes() {
             ExpectedBytes::Fixed(bytes) => bytes,
             ExpectedBytes::ByImmediate(short, _) if small => short,
@@ -270,18 +273,21 @@ impl<'c> Emitter<'c> {
         }
     }
 
-    fn run(&mut self) {
+    fn run(&mut self, meter: &Meter<'_>) -> Result<(), Ended> {
         self.pad_function();
         self.prologue();
         for position in 0..self.layout.blocks.len() {
+            meter.spend(1 + self.code.block_insts(self.layout.blocks[position] as usize).len())?;
             self.pad(position);
             self.block_at(position);
         }
         for cold in std::mem::take(&mut self.cold) {
+            meter.spend(1)?;
             self.line(cold.inst.pc);
             self.cold(&cold);
         }
         self.line(0);
+        Ok(())
     }
 
     /// Records that the following code belongs to the instruction at `pc`.

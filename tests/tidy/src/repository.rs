@@ -17,48 +17,39 @@ pub const LAYERS: &[Layer] = &[
     // The interface between interpreter, compiled code and runtime.
     Layer { name: "contract", places: &["jit/contract/src/"], uses: &["bytecode"] },
     // The compiler, which does not depend on the virtual machine.
-    Layer { name: "jit::containers", places: &["jit/src/slow_growth.rs", "jit/src/hash_table.rs"], uses: &[] },
+    Layer { name: "jit::base", places: &["jit/src/slow_growth.rs", "jit/src/hash_table.rs", "jit/src/meter.rs"], uses: &[] },
     // Faults for tests.
     Layer { name: "jit::seeded", places: &["jit/src/seeded.rs"], uses: &[] },
     // Independent of SSA and of machine code.
     Layer { name: "jit::graph", places: &["jit/src/graph/"], uses: &[] },
-    Layer { name: "jit::ir", places: &["jit/src/ir/"], uses: &["bytecode", "contract", "jit::containers"] },
+    Layer { name: "jit::ir", places: &["jit/src/ir/"], uses: &["bytecode", "contract", "jit::base"] },
     Layer {
         name: "jit::analysis",
         places: &["jit/src/analysis/"],
-        uses: &["bytecode", "contract", "jit::containers", "jit::graph", "jit::ir"],
+        uses: &["bytecode", "contract", "jit::base", "jit::graph", "jit::ir"],
     },
     Layer {
         name: "jit::request",
         places: &["jit/src/request.rs", "jit/src/settings.rs", "jit/src/profile.rs"],
-        uses: &["bytecode", "contract", "jit::ir"],
+        uses: &["bytecode", "contract", "jit::base", "jit::ir"],
     },
     Layer {
         name: "jit::construct",
         places: &["jit/src/construct/"],
-        uses: &["bytecode", "contract", "jit::containers", "jit::ir", "jit::analysis", "jit::request"],
+        uses: &["bytecode", "contract", "jit::base", "jit::ir", "jit::analysis", "jit::request"],
     },
     Layer {
         name: "jit::opt",
         places: &["jit/src/opt/"],
-        uses: &["bytecode", "contract", "jit::containers", "jit::ir", "jit::analysis", "jit::request"],
+        uses: &["bytecode", "contract", "jit::base", "jit::ir", "jit::analysis", "jit::request"],
     },
     // Independent of opcodes.
-    Layer { name: "jit::regalloc", places: &["jit/src/regalloc/"], uses: &["jit::containers", "jit::graph"] },
+    Layer { name: "jit::regalloc", places: &["jit/src/regalloc/"], uses: &["jit::base", "jit::graph"] },
     // Independent of the processor.
     Layer {
         name: "jit::mir",
         places: &["jit/src/mir/"],
-        uses: &[
-            "bytecode",
-            "contract",
-            "jit::containers",
-            "jit::graph",
-            "jit::ir",
-            "jit::analysis",
-            "jit::request",
-            "jit::regalloc",
-        ],
+        uses: &["bytecode", "contract", "jit::base", "jit::graph", "jit::ir", "jit::analysis", "jit::request", "jit::regalloc"],
     },
     Layer {
         name: "jit::x64",
@@ -66,7 +57,7 @@ pub const LAYERS: &[Layer] = &[
         uses: &[
             "bytecode",
             "contract",
-            "jit::containers",
+            "jit::base",
             "jit::ir",
             "jit::analysis",
             "jit::request",
@@ -78,7 +69,7 @@ pub const LAYERS: &[Layer] = &[
     Layer {
         name: "jit::cranelift",
         places: &["jit/src/cranelift/"],
-        uses: &["bytecode", "contract", "jit::containers", "jit::ir", "jit::analysis", "jit::request"],
+        uses: &["bytecode", "contract", "jit::base", "jit::ir", "jit::analysis", "jit::request"],
     },
     // The forms of a function between phases.
     Layer { name: "jit::form", places: &["jit/src/form.rs"], uses: &["jit::ir", "jit::request", "jit::mir", "jit::x64"] },
@@ -90,6 +81,7 @@ pub const LAYERS: &[Layer] = &[
             "bytecode",
             "contract",
             "jit::ir",
+            "jit::base",
             "jit::request",
             "jit::construct",
             "jit::regalloc",
@@ -105,7 +97,7 @@ pub const LAYERS: &[Layer] = &[
         uses: &[
             "bytecode",
             "contract",
-            "jit::containers",
+            "jit::base",
             "jit::graph",
             "jit::ir",
             "jit::analysis",

@@ -149,6 +149,8 @@ pub enum RefusedBy {
     CodeMemory,
     /// The native stack, which has no room for the compiler.
     Stack,
+    /// The budget of all compilations of the module.
+    Budget,
 }
 
 impl RefusedBy {
@@ -161,6 +163,7 @@ impl RefusedBy {
             RefusedBy::Baseline => "the baseline compiler",
             RefusedBy::CodeMemory => "code memory",
             RefusedBy::Stack => "the native stack",
+            RefusedBy::Budget => "the module's budget",
         }
     }
 }

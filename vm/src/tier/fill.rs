@@ -2,8 +2,9 @@
 //! function gets baseline code first, and then optimised code. Later processes install it before the function is called.
 
 use super::entry::{Key, Level};
+use super::held::{self, Held};
 use super::install::compile_and_install;
-use super::queue::Job;
+use super::requests::Job;
 use super::state::{engine_of, state_of};
 use super::{policy, publish, stored};
 use crate::compilation::request::counted;
@@ -181,6 +182,10 @@ impl Fill {
 }
 
 impl Job for Fill {
+    fn module(&self) -> usize {
+        held::identity(&self.module)
+    }
+
     fn work(&self) -> Option<u64> {
         (self.module.strong_count() > 0).then_some(0)
     }
@@ -192,7 +197,7 @@ impl Job for Fill {
     fn drop_stale(&self) {}
 
     fn run(mut self: Box<Self>) {
-        let Some(module) = self.module.upgrade() else { return };
+        let Some(module) = Held::of(&self.module) else { return };
         let mut left = self.left.take().unwrap_or_else(|| self.find(&module));
         let (engine, state) = (engine_of(module.engine.record()), state_of(&module));
         let time = time_left(&module);
@@ -216,7 +221,7 @@ impl Job for Fill {
             if let (Level::Baseline, Ok(native)) = (key.level, state.native(&module)) {
                 publish::arm_baseline(&module, native, key.func, true);
             }
-            self.any |= compile_and_install(&module, key, backend, false).is_some();
+            self.any |= compile_and_install(&module, key, backend, false, &module.stops()).is_some();
         }
         self.left = Some(left);
         // Other requests, which have come meanwhile, precede it.

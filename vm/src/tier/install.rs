@@ -13,6 +13,7 @@ use std::any::Any;
 use std::borrow::Cow;
 use std::cell::RefCell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 use std::{ptr, slice};
@@ -21,7 +22,7 @@ use weir_contract::code::RelocTarget;
 use weir_contract::profile::{CounterCounts, Profile};
 use weir_contract::unplaced::UnplacedCode;
 use weir_jit::compile::{Context, Options};
-use weir_jit::{Backend, Compiled};
+use weir_jit::{Backend, Compiled, Refusal};
 
 /// The result of compiling.
 #[derive(Default)]
@@ -36,11 +37,19 @@ struct Attempt<'m> {
     panics: Vec<String>,
     /// Time spent in attempts that failed.
     refused: Duration,
+    /// Whether it was stopped.
+    stopped: bool,
 }
 
 /// Compiles a queued entry and publishes its code. `wanted` says whether a thread waits for the code. Returns `None` if
-/// every back end refused or there is no room. A panic in the compiler counts as a refusal.
-pub(super) fn compile_and_install(module: &Arc<ModuleRecord>, key: Key, backend: Backend, wanted: bool) -> Option<Code> {
+/// every back end refused, there is no room, or `stop` returned true. A panic in the compiler counts as a refusal.
+pub(super) fn compile_and_install(
+    module: &Arc<ModuleRecord>,
+    key: Key,
+    backend: Backend,
+    wanted: bool,
+    stop: &dyn Fn() -> bool,
+) -> Option<Code> {
     let Key { func, entry, .. } = key;
     let (engine, state) = (engine_of(module.engine.record()), state_of(module));
     let policy = &engine.policy;
@@ -63,7 +72,10 @@ pub(super) fn compile_and_install(module: &Arc<ModuleRecord>, key: Key, backend:
     let is_kept = entry == Entry::Call && module.shelf.as_ref().is_some_and(|shelf| shelf.keeps());
     let end = || policy::end_of(module.body_range(func).len() as u32, key.level, Instant::now());
     let _running = is_kept.then(|| state.running.begin(key, end()));
-    let attempt = compile(module, key, back_ends(backend), options);
+    let attempt = compile(module, key, back_ends(backend), options, stop);
+    if attempt.stopped {
+        return None;
+    }
     let packed = attempt.compiled.as_ref().zip(module.body(func)).map(|(compiled, body)| compiled.pack(body));
     if let (Some(compiled), Some(packed)) = (&attempt.compiled, &packed)
         && !ptr::eq(options, &engine.uncounted)
@@ -151,7 +163,7 @@ fn install(
     let policy = &engine.policy;
     let native = state.native(module).ok()?;
     let slot = state.entries().get(key);
-    let Attempt { profile, compiled, mut refusals, panics, refused } = attempt;
+    let Attempt { profile, compiled, mut refusals, panics, refused, stopped: _ } = attempt;
     // An entry that does not fit is reported only the first time.
     let again = slot.backoffs() > 0;
     let mut full = false;
@@ -216,34 +228,61 @@ pub(super) fn attempt(module: &ModuleRecord, key: Key, back_ends: &[Backend]) ->
     let engine = engine_of(module.engine.record());
     // Any number of stores may run baseline code.
     let options = if key.level == Level::Baseline { &engine.striped } else { &engine.options };
-    let Attempt { compiled, refusals, .. } = compile(module, key, back_ends, options);
+    let Attempt { compiled, refusals, .. } = compile(module, key, back_ends, options, &|| false);
     (compiled, refusals)
 }
 
-/// Compiles an entry with the first of these back ends that does not refuse it.
-fn compile<'m>(module: &'m ModuleRecord, key: Key, back_ends: &[Backend], options: &Options) -> Attempt<'m> {
+/// Compiles an entry with the first of these back ends that does not refuse it, until `stop` returns true.
+fn compile<'m>(
+    module: &'m ModuleRecord,
+    key: Key,
+    back_ends: &[Backend],
+    options: &Options,
+    stop: &dyn Fn() -> bool,
+) -> Attempt<'m> {
     let Key { func, entry, .. } = key;
+    let (state, bytes) = (state_of(module), module.body_range(func).len() as u32);
     thread_local! {
         static CONTEXT: RefCell<Context> = RefCell::default();
     }
     // Baseline code depends on no counts.
     let profile = if key.level == Level::Baseline { None } else { counts(module, func, entry) };
     let mut attempt = Attempt { profile, ..Attempt::default() };
-    for &backend in back_ends {
+    let limit = policy::module_steps(module.bytecode.bytes.len());
+    if state.steps.load(Ordering::Relaxed) > limit {
+        let reason = format!("the compilations of the module exceed the budget of {limit} steps");
+        attempt.refusals.push(Fallback::new(func, RefusedBy::Budget, reason));
+        return attempt;
+    }
+    for (tried, &backend) in back_ends.iter().enumerate() {
+        if backend == Backend::Cranelift && tried > 0 && bytes > policy::CRANELIFT_BYTES {
+            let reason =
+                format!("a function that another back end refuses exceeds the limit of {} bytes", policy::CRANELIFT_BYTES);
+            attempt.refusals.push(Fallback::new(func, RefusedBy::Cranelift, reason));
+            break;
+        }
         let request = request(module, func, entry, backend, attempt.profile.as_deref(), options);
         let started = Instant::now();
         // A panic in the compiler must end neither the host nor a compiler thread. The compiler's state is discarded.
         let result = catch_unwind(AssertUnwindSafe(|| {
             #[cfg(test)]
             super::tests::fault(module, func, backend);
-            CONTEXT.with_borrow_mut(|context| weir_jit::compile(context, &request))
+            CONTEXT.with_borrow_mut(|context| weir_jit::compile::compile_until(context, &request, stop))
         }));
         match result {
             Ok(Ok(compiled)) => {
+                state.steps.fetch_add(compiled.stats.counters.steps, Ordering::Relaxed);
                 attempt.compiled = Some(compiled);
                 break;
             }
+            Ok(Err(Refusal::Stopped)) => {
+                attempt.stopped = true;
+                break;
+            }
             Ok(Err(refusal)) => {
+                // What was refused has probably taken no more than what is compiled, unless it was refused for that.
+                let steps = if let Refusal::Budget { limit, .. } = refusal { limit } else { bytes as usize };
+                state.steps.fetch_add(steps as u64, Ordering::Relaxed);
                 let by = refused_by(refusal.backend());
                 attempt.refusals.push(Fallback::new(func, by, refusal.to_string()));
                 if by == RefusedBy::Construction {
@@ -264,7 +303,7 @@ fn compile<'m>(module: &'m ModuleRecord, key: Key, back_ends: &[Backend], option
     attempt
 }
 
-/// Converts the back end of a refusal. Construction is of no back end.
+/// Converts the back end of a refusal. Construction and the budget of all phases are of no back end.
 fn refused_by(backend: Option<Backend>) -> RefusedBy {
     match backend {
         None => RefusedBy::Construction,

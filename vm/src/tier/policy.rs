@@ -239,6 +239,18 @@ pub(crate) fn is_long(bytes: u32, level: Level) -> bool {
     price(bytes, level) >= LONG
 }
 
+/// The most bytes of a function that Cranelift compiles because another back end has refused it: Cranelift cannot be stopped, and
+/// takes some 50 ms for these.
+pub(crate) const CRANELIFT_BYTES: u32 = 32 << 10;
+
+/// Returns the steps that all compilations of a module with so many bytes may take: each of its functions can be compiled some
+/// hundred times.
+pub(crate) fn module_steps(bytes: usize) -> u64 {
+    const STEPS: u64 = 100_000_000;
+    const STEPS_PER_BYTE: u64 = 2_000;
+    STEPS + STEPS_PER_BYTE * bytes as u64
+}
+
 /// Returns the number of threads that compile a whole module ahead of time.
 pub(crate) fn all_threads() -> usize {
     thread::parallelism().unwrap_or(1)

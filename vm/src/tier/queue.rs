@@ -1,17 +1,11 @@
-//! The background compiler: threads that compile the functions of a queue, those with the greatest expected gain first.
-//! Requests that [go first](Job::goes_first) precede all others, and those of functions to which the module's hints give a
-//! [priority](Job::priority) precede the rest.
+//! The background compiler: threads that compile the functions of a queue. [`requests`](super::requests) has the order.
 //!
-//! The gain of a compilation is the time that it saves for each nanosecond that it takes, if the function continues to be
-//! executed as it was since the request. It is computed when a thread looks for work, because it changes while a request
-//! waits. A request is dropped when it is no longer wanted, and when its function was not executed for [`STALE`] while
-//! others were.
+//! A compilation that takes long does not keep those of other modules from their turn: it [starts a thread](Queue::relieve) for one of them.
 
+use super::requests::{Job, Requests, Waiting, choose};
 use crate::records::stack::with_room;
 use crate::sys::affinity::{self, Processors};
 use crate::sys::thread;
-use std::cmp::Reverse;
-use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
@@ -20,118 +14,27 @@ use std::time::{Duration, Instant};
 /// Native stack for compiling one function on a thread of the guest.
 pub(super) const COMPILER_STACK: usize = 1 << 20;
 
-/// Maximum number of requests among which a thread chooses, the oldest first.
-const MAX_CANDIDATES: usize = 64;
-/// A request is dropped if its function was not executed for this long.
-const STALE: Duration = Duration::from_millis(50);
-/// A request counts as if its function had been executed all the time for this long before. Without that, the work of some
-/// microseconds would decide.
-const BEFORE: Duration = Duration::from_millis(1);
 /// A thread without work ends after this long.
 const IDLE: Duration = Duration::from_millis(100);
+/// A compilation that has taken this long lets other modules have a thread.
+const LONG: Duration = Duration::from_millis(10);
 
 /// There is no compiler thread, and not enough stack for a job on the thread of the guest.
 #[derive(Debug)]
 pub(super) struct NoThread;
 
-/// A request for a compilation.
-pub(super) trait Job: Send {
-    /// Returns the bytes of bytecode that the function has executed so far; `None` if its module is gone.
-    fn work(&self) -> Option<u64>;
-
-    /// Returns whether the request precedes those of which this is false.
-    fn goes_first(&self) -> bool {
-        false
-    }
-
-    /// Returns the priority of the function, as the module's hints have it. Among requests that are equal otherwise the lowest comes first.
-    fn priority(&self) -> u32 {
-        u32::MAX
-    }
-
-    /// Returns whether all others precede the request. It is no function's, and never stale.
-    fn goes_last(&self) -> bool {
-        false
-    }
-
-    /// The request is dropped because the function is not executed.
-    fn drop_stale(&self);
-
-    /// Compiles the function.
-    fn run(self: Box<Self>);
-}
-
-/// A request that waits.
-struct Waiting {
-    job: Box<dyn Job>,
-    /// The gain of the compilation for each byte that the function executes in a second.
-    value: f64,
-    since: Instant,
-    /// The work at the time of the request.
-    work_before: u64,
-    /// The work when a thread last looked, and when it was last seen to change.
-    seen: u64,
-    changed: Instant,
-}
-
-impl Waiting {
-    /// Returns the expected gain.
-    fn gain(&self, now: Instant) -> f64 {
-        // As much work as at full speed: the same for all, so that among new requests the value decides.
-        const AT_FULL_SPEED: f64 = 2e6;
-        let done = (self.seen - self.work_before.min(self.seen)) as f64;
-        self.value * (done + AT_FULL_SPEED) / (now - self.since + BEFORE).as_secs_f64()
-    }
-}
-
 struct State {
-    /// In the order of the requests, after those that go first.
-    waiting: VecDeque<Waiting>,
+    requests: Requests,
     /// Number of jobs that are running.
     running: usize,
     threads: usize,
+    /// Whether a thread beyond the limit has been started, and runs.
+    relieved: bool,
     /// The threads that wait for a job, by identifier.
     idle: Vec<u32>,
     /// An idle thread that is to run elsewhere than the thread that woke it, and the processors that it may use after that.
     moved: Option<(u32, Processors)>,
     closed: bool,
-}
-
-impl State {
-    /// The number of requests that go first.
-    fn first(&self) -> usize {
-        self.waiting.iter().take_while(|waiting| waiting.job.goes_first()).count()
-    }
-}
-
-/// Takes the request with the greatest gain out of these. Those that are not wanted any more are dropped.
-///
-/// The lock of the queue must not be held, because a job may hold the last reference to a module.
-fn choose(mut waiting: Vec<Waiting>, now: Instant) -> (Option<Box<dyn Job>>, Vec<Waiting>) {
-    let mut others_work = false;
-    waiting.retain_mut(|waiting| {
-        let Some(work) = waiting.job.work() else { return false };
-        if work != waiting.seen {
-            (waiting.seen, waiting.changed) = (work, now);
-            others_work = true;
-        }
-        true
-    });
-    waiting.retain(|waiting| {
-        // If no function is executed, the guest may wait for something.
-        let stale = others_work && now - waiting.changed > STALE && !waiting.job.goes_last();
-        if stale {
-            waiting.job.drop_stale();
-        }
-        !stale
-    });
-    let rank = |Waiting { job, .. }: &Waiting| (job.goes_first(), !job.goes_last(), Reverse(job.priority()));
-    let rank = |waiting: &Waiting| (rank(waiting), waiting.gain(now));
-    let ranks = waiting.iter().map(rank).enumerate();
-    // Of equal ones, the first.
-    let best = ranks.reduce(|best, other| if other.1 > best.1 { other } else { best });
-    let job = best.map(|(at, _)| waiting.remove(at).job);
-    (job, waiting)
 }
 
 struct Shared {
@@ -150,7 +53,7 @@ impl Shared {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Puts requests back to the front, after those that go first, unless the queue is closed.
+    /// Puts back requests that were not chosen, unless the queue is closed.
     fn put_back(&self, waiting: Vec<Waiting>) {
         if waiting.is_empty() {
             return;
@@ -160,13 +63,27 @@ impl Shared {
             drop(state);
             return drop(waiting);
         }
-        for request in waiting.into_iter().rev() {
-            // More of these may have come meanwhile.
-            let before = if request.job.goes_first() { 0 } else { state.first() };
-            state.waiting.insert(before, request);
-        }
+        state.requests.put_back(waiting);
         drop(state);
         self.wake.notify_one();
+    }
+
+    /// Runs the best request of the module whose turn it is. The state is that of this value, unlocked meanwhile.
+    fn run_next<'s>(&'s self, mut state: MutexGuard<'s, State>) -> MutexGuard<'s, State> {
+        let began = Instant::now();
+        let Some((module, candidates)) = state.requests.take(began) else { return state };
+        state.running += 1;
+        drop(state);
+        let (job, rest) = choose(candidates, began);
+        self.put_back(rest);
+        job.into_iter().for_each(|job| self.run(job));
+        let mut state = self.lock();
+        state.running -= 1;
+        state.requests.ended(module, began, Instant::now());
+        if state.requests.len() == 0 && state.running == 0 {
+            self.idle.notify_all();
+        }
+        state
     }
 
     /// Runs a job. A panic is caught and counted, so that it does not corrupt the queue's state.
@@ -185,14 +102,22 @@ pub(crate) struct Queue {
 
 impl std::fmt::Debug for Queue {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Queue").field("waiting", &self.shared.lock().waiting.len()).finish_non_exhaustive()
+        f.debug_struct("Queue").field("waiting", &self.shared.lock().requests.len()).finish_non_exhaustive()
     }
 }
 
 impl Queue {
     /// Creates an empty queue for at most `limit` threads.
     pub(crate) fn new(limit: usize) -> Queue {
-        let state = State { waiting: VecDeque::new(), running: 0, threads: 0, idle: Vec::new(), moved: None, closed: false };
+        let state = State {
+            requests: Requests::default(),
+            running: 0,
+            threads: 0,
+            relieved: false,
+            idle: Vec::new(),
+            moved: None,
+            closed: false,
+        };
         let shared =
             Shared { state: Mutex::new(state), wake: Condvar::new(), idle: Condvar::new(), limit, panics: AtomicU64::new(0) };
         Queue { shared: Arc::new(shared), threads: Mutex::new(Vec::new()) }
@@ -204,41 +129,27 @@ impl Queue {
     /// # Errors
     /// [`NoThread`]: the job is dropped.
     pub(super) fn push(&self, value: f64, job: Box<dyn Job>) -> Result<(), NoThread> {
-        let (now, work) = (Instant::now(), job.work().unwrap_or_default());
-        let (first, last) = (job.goes_first(), job.goes_last());
-        let request = Waiting { job, value, since: now, work_before: work, seen: work, changed: now };
+        let (last, request) = (job.goes_last(), Waiting::new(value, job));
         let mut state = self.shared.lock();
-        if first {
-            state.waiting.push_front(request);
-        } else {
-            state.waiting.push_back(request);
-        }
+        state.requests.push(request);
         let here = affinity::current();
-        if state.idle.len() < state.waiting.len() && state.threads < self.shared.limit {
+        if state.idle.len() < state.requests.len() && state.threads < self.shared.limit {
             state.threads += 1;
-            let shared = self.shared.clone();
-            let run = move || {
+            let started = self.start(move |shared| {
                 leave(here);
-                work_until_idle(&shared);
-            };
-            match thread::spawn("weir-compiler", run) {
-                Ok(handle) => {
-                    let mut threads = self.threads.lock().unwrap_or_else(PoisonError::into_inner);
-                    threads.retain(|thread| !thread.is_finished());
-                    threads.push(handle);
-                }
-                Err(_) => {
-                    state.threads -= 1;
-                    if state.threads == 0 {
-                        // This is the job just pushed: without threads no other job stays in the queue.
-                        let job = state.waiting.pop_back();
-                        drop(state);
-                        if last {
-                            return Err(NoThread);
-                        }
-                        let run = || job.into_iter().for_each(|waiting| self.shared.run(waiting.job));
-                        return with_room(COMPILER_STACK, run).ok_or(NoThread);
+                work_until_idle(shared);
+            });
+            if started.is_err() {
+                state.threads -= 1;
+                if state.threads == 0 {
+                    // This is the job just pushed: without threads no other job stays in the queue.
+                    let job = state.requests.pop_only();
+                    drop(state);
+                    if last {
+                        return Err(NoThread);
                     }
+                    let run = || job.into_iter().for_each(|job| self.shared.run(job));
+                    return with_room(COMPILER_STACK, run).ok_or(NoThread);
                 }
             }
         }
@@ -252,6 +163,34 @@ impl Queue {
         Ok(())
     }
 
+    /// Starts a compiler thread.
+    fn start(&self, run: impl FnOnce(&Shared) + Send + 'static) -> std::io::Result<()> {
+        let shared = self.shared.clone();
+        let handle = thread::spawn("weir-compiler", move || run(&shared))?;
+        let mut threads = self.threads.lock().unwrap_or_else(PoisonError::into_inner);
+        threads.retain(|thread| !thread.is_finished());
+        threads.push(handle);
+        Ok(())
+    }
+
+    /// A job of `module`, which began then, is still running. If it has taken long, and requests of other modules wait for a thread, starts one
+    /// beyond the limit, which executes one of them. Called about ten times in a millisecond.
+    pub(super) fn relieve(&self, module: usize, began: Instant) {
+        if began.elapsed() < LONG {
+            return;
+        }
+        // Whoever has the lock may be about to take the request; otherwise the next call sees it.
+        let Ok(mut state) = self.shared.state.try_lock() else { return };
+        if state.relieved || state.closed || !state.idle.is_empty() || !state.requests.has_others(module) {
+            return;
+        }
+        let started = self.start(|shared| {
+            let mut state = shared.run_next(shared.lock());
+            state.relieved = false;
+        });
+        state.relieved = started.is_ok();
+    }
+
     /// Returns the number of jobs that panicked. This does not count panics of the compiler, which the job itself
     /// catches.
     pub(crate) fn panics(&self) -> u64 {
@@ -262,7 +201,7 @@ impl Queue {
     #[cfg(test)]
     pub(crate) fn wait_idle(&self) {
         let mut state = self.shared.lock();
-        while !(state.waiting.is_empty() && state.running == 0) {
+        while state.requests.len() > 0 || state.running > 0 {
             state = self.shared.idle.wait(state).unwrap_or_else(PoisonError::into_inner);
         }
     }
@@ -272,9 +211,9 @@ impl Drop for Queue {
     fn drop(&mut self) {
         let mut state = self.shared.lock();
         state.closed = true;
-        let waiting = std::mem::take(&mut state.waiting);
+        let requests = std::mem::take(&mut state.requests);
         drop(state);
-        drop(waiting);
+        drop(requests);
         self.shared.wake.notify_all();
         let this = std::thread::current().id();
         for thread in self.threads.get_mut().unwrap_or_else(PoisonError::into_inner).drain(..) {
@@ -298,19 +237,8 @@ fn leave(processor: usize) {
 fn work_until_idle(shared: &Shared) {
     let mut state = shared.lock();
     loop {
-        if !state.waiting.is_empty() {
-            let count = state.waiting.len().min(MAX_CANDIDATES);
-            let candidates = state.waiting.drain(..count).collect();
-            state.running += 1;
-            drop(state);
-            let (job, rest) = choose(candidates, Instant::now());
-            shared.put_back(rest);
-            job.into_iter().for_each(|job| shared.run(job));
-            state = shared.lock();
-            state.running -= 1;
-            if state.waiting.is_empty() && state.running == 0 {
-                shared.idle.notify_all();
-            }
+        if state.requests.len() > 0 {
+            state = shared.run_next(state);
             continue;
         }
         if state.closed {
@@ -324,7 +252,7 @@ fn work_until_idle(shared: &Shared) {
         if let Some((_, all)) = state.moved.take_if(|(moved, _)| *moved == this) {
             let _ = all.allow();
         }
-        if waited.timed_out() && state.waiting.is_empty() {
+        if waited.timed_out() && state.requests.len() == 0 {
             state.threads -= 1;
             return;
         }
@@ -333,72 +261,10 @@ fn work_until_idle(shared: &Shared) {
 
 #[cfg(test)]
 mod tests {
+    use super::super::requests::MAX_CANDIDATES;
+    use super::super::requests::tests::{Numbered, job, numbers};
     use super::*;
-    use std::sync::atomic::AtomicBool;
     use std::sync::mpsc::{Receiver, Sender, channel};
-
-    /// A job of a function with this work, which sends its number.
-    struct Numbered {
-        number: u64,
-        work: Arc<AtomicU64>,
-        wanted: Arc<AtomicBool>,
-        first: bool,
-        last: bool,
-        priority: u32,
-        send: Sender<Outcome>,
-    }
-
-    /// The number of a job and its outcome, `"run"` or `"stale"`.
-    type Outcome = (u64, &'static str);
-    /// The work of a function, and whether its code is wanted.
-    type Function = (Arc<AtomicU64>, Arc<AtomicBool>);
-
-    impl Job for Numbered {
-        fn goes_first(&self) -> bool {
-            self.first
-        }
-
-        fn goes_last(&self) -> bool {
-            self.last
-        }
-
-        fn priority(&self) -> u32 {
-            self.priority
-        }
-
-        fn work(&self) -> Option<u64> {
-            self.wanted.load(Ordering::Relaxed).then(|| self.work.load(Ordering::Relaxed))
-        }
-
-        fn drop_stale(&self) {
-            self.send.send((self.number, "stale")).expect("the test listens");
-        }
-
-        fn run(self: Box<Self>) {
-            assert_ne!(self.number, 13, "an unlucky job");
-            self.send.send((self.number, "run")).expect("the test listens");
-        }
-    }
-
-    fn job(number: u64, send: &Sender<Outcome>) -> (Box<Numbered>, Function) {
-        let (work, wanted) = (Arc::new(AtomicU64::new(100)), Arc::new(AtomicBool::new(true)));
-        (
-            Box::new(Numbered {
-                number,
-                work: work.clone(),
-                wanted: wanted.clone(),
-                first: false,
-                last: false,
-                priority: u32::MAX,
-                send: send.clone(),
-            }),
-            (work, wanted),
-        )
-    }
-
-    fn numbers(receive: &Receiver<Outcome>) -> Vec<u64> {
-        receive.try_iter().map(|(number, _)| number).collect()
-    }
 
     #[test]
     fn every_job_runs_and_a_panic_stops_nothing() {
@@ -426,110 +292,15 @@ mod tests {
         assert!(receive.iter().count() <= 1000);
     }
 
-    /// One request for each value, all of them since `since`.
-    fn waiting(values: &[f64], since: Instant, send: &Sender<Outcome>) -> (Vec<Waiting>, Vec<Function>) {
-        let request = |(number, &value): (usize, &f64)| {
-            let (job, function) = job(number as u64, send);
-            (Waiting { job, value, since, work_before: 100, seen: 100, changed: since }, function)
-        };
-        values.iter().enumerate().map(request).unzip()
-    }
-
-    /// Runs the best job. Returns its number, the outcomes of dropped jobs, and the jobs that still wait.
-    fn run_best(waiting: Vec<Waiting>, now: Instant, receive: &Receiver<Outcome>) -> (Option<u64>, Vec<Outcome>, Vec<Waiting>) {
-        let (job, rest) = choose(waiting, now);
-        let dropped = receive.try_iter().collect();
-        job.into_iter().for_each(|job| job.run());
-        (receive.try_iter().next().map(|(number, _)| number), dropped, rest)
-    }
-
-    #[test]
-    fn a_request_that_goes_last_waits_for_all_others_and_is_never_stale() {
-        let (send, receive) = channel();
-        let queue = Queue::new(1);
-        let (mut last, _) = job(7, &send);
-        last.last = true;
-        let start = Instant::now();
-        let (mut all, functions) = waiting(&[1.0, 2.0], start, &send);
-        all.insert(0, Waiting { job: last, value: 9.0, since: start, work_before: 100, seen: 100, changed: start });
-        let (_, dropped, all) = run_best(all, start, &receive);
-        assert_eq!((dropped, all.len()), (vec![], 2));
-        // Others are executed, and it is not.
-        functions[0].0.fetch_add(1, Ordering::Relaxed);
-        let (chosen, dropped, all) = run_best(all, start + 2 * STALE, &receive);
-        assert_eq!((chosen, dropped), (Some(0), vec![]));
-        assert_eq!(run_best(all, start + 3 * STALE, &receive).0, Some(7));
-        drop(queue);
-    }
-
-    #[test]
-    fn requests_with_a_priority_precede_the_others_whatever_their_gain() {
-        let (send, receive) = channel();
-        let start = Instant::now();
-        let (mut all, _) = waiting(&[9.0, 5.0, 1.0, 2.0], start, &send);
-        for (number, value, priority, first) in [(4, 1.0, 7, false), (5, 1.0, 3, false), (6, 0.5, 9, true)] {
-            let (mut job, _) = job(number, &send);
-            (job.priority, job.first) = (priority, first);
-            all.push(Waiting { job, value, since: start, work_before: 100, seen: 100, changed: start });
-        }
-        let mut order = Vec::new();
-        while !all.is_empty() {
-            let (chosen, _, rest) = run_best(all, start, &receive);
-            (order, all) = ([order, chosen.into_iter().collect()].concat(), rest);
-        }
-        assert_eq!(order, [6, 5, 4, 0, 1, 3, 2]);
-    }
-
-    #[test]
-    fn new_requests_are_taken_by_value_and_later_ones_by_the_work_since() {
-        let (send, receive) = channel();
-        let start = Instant::now();
-        let (requests, handles) = waiting(&[1.0, 3.0, 2.0, 1.0], start, &send);
-        let (first, dropped, rest) = run_best(requests, start, &receive);
-        assert_eq!((first, dropped), (Some(1), vec![]));
-        // Function 0 is executed at full speed, and function 2 is not.
-        handles[0].0.store(100 + 40_000_000, Ordering::Relaxed);
-        let later = start + Duration::from_millis(20);
-        let (second, _, rest) = run_best(rest, later, &receive);
-        let (third, _, rest) = run_best(rest, later, &receive);
-        assert_eq!((second, third, rest.len()), (Some(0), Some(2), 1));
-    }
-
-    #[test]
-    fn unwanted_requests_are_dropped_and_stale_ones_too_if_others_are_executed() {
-        let (send, receive) = channel();
-        let start = Instant::now();
-        let (requests, handles) = waiting(&[1.0, 9.0, 1.0, 1.0], start, &send);
-        handles[2].1.store(false, Ordering::Relaxed);
-        let later = start + 2 * STALE;
-        let (first, dropped, rest) = run_best(requests, later, &receive);
-        assert_eq!((first, dropped, rest.len()), (Some(1), vec![], 2), "nothing is executed");
-        handles[3].0.store(200, Ordering::Relaxed);
-        let (second, dropped, rest) = run_best(rest, later, &receive);
-        assert_eq!((second, dropped, rest.len()), (Some(3), vec![(0, "stale")], 0));
-    }
-
-    #[test]
-    fn a_request_that_goes_first_precedes_greater_gains() {
-        let (send, receive) = channel();
-        let start = Instant::now();
-        let (requests, _) = waiting(&[1.0, 9.0], start, &send);
-        let first = Waiting {
-            job: Box::new(Numbered { first: true, ..*job(7, &send).0 }),
-            value: 0.001,
-            ..waiting(&[0.0], start, &send).0.remove(0)
-        };
-        let (chosen, _, rest) = run_best(requests.into_iter().chain([first]).collect(), start, &receive);
-        assert_eq!((chosen, rest.len()), (Some(7), 2));
-        assert_eq!(run_best(rest, start, &receive).0, Some(1));
-    }
-
     /// More requests than a thread looks at wait while the only thread is busy.
     #[test]
     fn a_request_that_goes_first_does_not_wait_for_a_long_queue() {
         /// Runs until it is told to end.
         struct Blocking(Receiver<()>, Sender<()>);
         impl Job for Blocking {
+            fn module(&self) -> usize {
+                0
+            }
             fn work(&self) -> Option<u64> {
                 Some(0)
             }
@@ -556,19 +327,46 @@ mod tests {
         assert_eq!((seen[0], seen.len()), (7, 1 + 2 * MAX_CANDIDATES), "{seen:?}");
     }
 
+    /// The only thread runs a compilation that would not end before another module's function is compiled.
     #[test]
-    fn a_request_that_goes_first_is_not_passed_by_those_put_back() {
+    fn a_long_compilation_starts_a_thread_for_another_module() {
+        struct Long(Arc<Queue>, Sender<()>, Receiver<()>);
+        impl Job for Long {
+            fn module(&self) -> usize {
+                7
+            }
+            fn work(&self) -> Option<u64> {
+                Some(0)
+            }
+            fn drop_stale(&self) {
+                unreachable!("it runs at once");
+            }
+            fn run(self: Box<Self>) {
+                let began = Instant::now();
+                self.1.send(()).expect("the test listens");
+                while self.2.try_recv().is_err() {
+                    self.0.relieve(7, began);
+                    std::thread::sleep(Duration::from_micros(100));
+                }
+            }
+        }
         let (send, receive) = channel();
-        let queue = Queue::new(0);
-        let start = Instant::now();
-        let (requests, _) = waiting(&[1.0, 2.0], start, &send);
-        let first =
-            Waiting { job: Box::new(Numbered { first: true, ..*job(7, &send).0 }), ..waiting(&[0.0], start, &send).0.remove(0) };
-        queue.shared.lock().waiting.push_front(first);
-        queue.shared.put_back(requests);
-        let order: VecDeque<Waiting> = std::mem::take(&mut queue.shared.lock().waiting);
-        order.into_iter().for_each(|waiting| waiting.job.run());
-        assert_eq!(numbers(&receive), [7, 0, 1]);
+        let ((begin, begun), (end, ended)) = (channel(), channel());
+        let queue = Arc::new(Queue::new(1));
+        queue.push(1.0, Box::new(Long(queue.clone(), begin, ended))).expect("there are threads");
+        begun.recv().expect("it begins");
+        let of = |module: usize, number: u64| Box::new(Numbered { module, ..*job(number, &send).0 });
+        queue.push(9.0, of(7, 1)).expect("there are threads");
+        for number in [2, 3] {
+            queue.push(1.0, of(8, number)).expect("there are threads");
+        }
+        let mut others = [(); 2].map(|()| receive.recv().expect("they run").0);
+        others.sort_unstable();
+        assert_eq!(others, [2, 3]);
+        assert!(receive.try_recv().is_err(), "its own requests wait");
+        end.send(()).expect("it runs");
+        queue.wait_idle();
+        assert_eq!(numbers(&receive), [1]);
     }
 
     #[test]

@@ -137,6 +137,10 @@ pub(super) struct ModuleState {
     pub began: OnceLock<Instant>,
     /// The compilations whose code is kept.
     pub running: Running,
+    /// The number of jobs that hold the module: see [`held`](super::held).
+    pub holders: Mutex<usize>,
+    /// The steps that its compilations took.
+    pub steps: AtomicU64,
     /// Whether the absence of native code was reported as an event.
     pub no_native_reported: AtomicBool,
     entries: Lock<Entries>,
@@ -207,6 +211,8 @@ impl Default for ModuleState {
             prepared: AtomicBool::new(false),
             began: OnceLock::new(),
             running: Running::default(),
+            holders: Mutex::new(0),
+            steps: AtomicU64::new(0),
             no_native_reported: AtomicBool::new(false),
             entries: Lock::new(Rank::Entries, Entries::default()),
             record: Mutex::default(),

@@ -1,6 +1,6 @@
 //! Panics in the compiler, and the compilations of the queue.
 
-use super::queue::Job;
+use super::requests::Job;
 use super::state::engine_of;
 use crate::records::events::{CompiledBy, TierEventKind};
 use crate::records::module::ModuleRecord;
@@ -113,6 +113,10 @@ fn another_back_end_compiles_what_one_panics_over() {
 struct Blocking(Sender<()>, Receiver<()>);
 
 impl Job for Blocking {
+    fn module(&self) -> usize {
+        0
+    }
+
     fn work(&self) -> Option<u64> {
         Some(0)
     }

@@ -1,9 +1,11 @@
 //! The slow path of the interpreter's tick counter: when a function's ticks run out, finds or requests its code.
 
 use super::entry::{Action, Code, Key, Level};
+use super::held::{self, Held};
 use super::install::compile_and_install;
 use super::policy::{self, Decision, Exit, NEVER};
-use super::queue::{COMPILER_STACK, Job, NoThread};
+use super::queue::{COMPILER_STACK, NoThread};
+use super::requests::Job;
 use super::state::{NativeModule, begin_profile, engine_of, state_of};
 use super::{earlier, evict, fill, publish, stored};
 use crate::code::{Crossing, Runner};
@@ -285,7 +287,7 @@ fn find(module: &Arc<ModuleRecord>, key: Key) -> Found {
         Decision::Compile(backend) => {
             entries.queued(key);
             drop(entries);
-            match with_room(COMPILER_STACK, || compile_and_install(module, key, backend, true)) {
+            match with_room(COMPILER_STACK, || compile_and_install(module, key, backend, true, &|| false)) {
                 Some(Some(code)) => Found::Ready(code),
                 Some(None) => Found::Later(policy.backoff_ticks(bytes)),
                 None => no_thread(module, key),
@@ -316,6 +318,10 @@ struct Compilation {
 }
 
 impl Job for Compilation {
+    fn module(&self) -> usize {
+        held::identity(&self.module)
+    }
+
     fn work(&self) -> Option<u64> {
         let module = self.module.upgrade()?;
         let native = state_of(&module).native(&module).ok()?;
@@ -337,7 +343,7 @@ impl Job for Compilation {
     }
 
     fn run(self: Box<Self>) {
-        if let Some(module) = self.module.upgrade() {
+        if let Some(module) = Held::of(&self.module) {
             let state = state_of(&module);
             if let (Level::Baseline, Ok(native)) = (self.key.level, state.native(&module)) {
                 let is_cold = state.entries().is_cold(Key::top(self.key.func, Entry::Call));
@@ -346,7 +352,7 @@ impl Job for Compilation {
             if left_its_loop(&module, self.key) {
                 return self.drop_stale();
             }
-            compile_and_install(&module, self.key, self.backend, false);
+            compile_and_install(&module, self.key, self.backend, false, &module.stops());
             fill::again(&module);
         }
     }

@@ -58,10 +58,16 @@ fn run(func: &mut Func<'_>, cx: &Context<'_>) -> Changed {
     if cx.cfg().order().len() == 1 && !has_select(func) {
         return Changed(0);
     }
-    let solution = solve(&cx.scratch, func, cx.cfg(), cx.dom(), cx.def_blocks(), cx.options.limits);
+    let solution = solve(&cx.scratch, func, cx.cfg(), cx.dom(), cx.def_blocks(), cx.options.limits, &cx.meter);
+    if !cx.goes_on(0) {
+        return Changed(0);
+    }
     count(func, cx, &solution);
     let mut rewriter = Rewriter { func, cx, dom: cx.dom(), known: solution, changed: 0 };
     for &block in cx.cfg().order() {
+        if !cx.goes_on(1) {
+            break;
+        }
         if rewriter.known.may_rewrite(block) {
             rewriter.block(block);
         }
@@ -80,7 +86,7 @@ fn count(func: &Func<'_>, cx: &Context<'_>, solution: &Solution<'_>) {
         return;
     }
     let limits = PropagationLimits { predicates: 0, ..cx.options.limits };
-    let plain = solve(&cx.scratch, func, cx.cfg(), cx.dom(), cx.def_blocks(), limits).proved(func, cx.cfg());
+    let plain = solve(&cx.scratch, func, cx.cfg(), cx.dom(), cx.def_blocks(), limits, &cx.meter).proved(func, cx.cfg());
     let mut counted = Counters::default();
     counted.gated_constants = proved.constants.saturating_sub(plain.constants);
     counted.gated_branches = proved.branches.saturating_sub(plain.branches);

@@ -10,6 +10,7 @@ use crate::ir::family::{Family, Integer};
 use crate::ir::fold::fold_opcode;
 use crate::ir::rules::absorbs;
 use crate::ir::{Block, Effect, Func, Op, Value};
+use crate::meter::Meter;
 use crate::settings::PropagationLimits;
 use bumpalo::Bump;
 use bumpalo::collections::Vec as BumpVec;
@@ -56,16 +57,17 @@ pub fn solve<'s>(
     dom: &Dominators,
     def_blocks: &'s DefBlocks,
     limits: PropagationLimits,
+    meter: &Meter<'_>,
 ) -> Solution<'s> {
     let mut solver = Solver::new(scratch, func, cfg, dom, def_blocks, limits);
     if limits.predicates > 0 {
         solver.known.predicates.find_facts(func, cfg, dom, solver.known.layout.def_blocks);
     }
-    if solver.run() {
+    if solver.run(meter) {
         return solver.known;
     }
     let mut plain = Solver::new(scratch, func, cfg, dom, def_blocks, PropagationLimits { predicates: 0, ..limits });
-    plain.run();
+    plain.run(meter);
     plain.known
 }
 
@@ -239,10 +241,10 @@ impl<'f, 's, 'a> Solver<'f, 's, 'a> {
         }
     }
 
-    /// Solves; returns whether the budget sufficed.
-    fn run(&mut self) -> bool {
+    /// Solves, as far as the compilation's steps go; returns whether the budget of predicates sufficed.
+    fn run(&mut self, meter: &Meter<'_>) -> bool {
         if self.known.layout.row.len() > self.known.limits.sweep {
-            self.sweep();
+            self.sweep(meter);
             return true;
         }
         let PropagationLimits { predicates, steps, .. } = self.known.limits;
@@ -255,11 +257,18 @@ impl<'f, 's, 'a> Solver<'f, 's, 'a> {
             }
             for position in self.known.layout.range(self.func, block) {
                 self.frontier = position + 1;
+                let before = self.known.forest.steps;
                 self.first_visit(block, self.known.layout.row[position]);
                 while self.known.forest.steps <= budget {
                     let Some(position) = self.queue.take() else { break };
+                    if meter.spend(1).is_err() {
+                        return true;
+                    }
                     let value = self.known.layout.row[position];
                     self.visit(self.known.layout.def_blocks.of(value), value);
+                }
+                if meter.spend(1 + (self.known.forest.steps - before) as usize).is_err() {
+                    return true;
                 }
                 if self.known.forest.steps > budget {
                     return false;
@@ -270,7 +279,7 @@ impl<'f, 's, 'a> Solver<'f, 's, 'a> {
     }
 
     /// Visits every block once, in reverse postorder.
-    fn sweep(&mut self) {
+    fn sweep(&mut self, meter: &Meter<'_>) {
         for (position, &block) in self.cfg.order().iter().enumerate() {
             self.sweeping = Some(position);
             let back = |pred: &Block| self.cfg.position(*pred).is_some_and(|pred| pred >= position);
@@ -279,8 +288,13 @@ impl<'f, 's, 'a> Solver<'f, 's, 'a> {
             if !reached {
                 continue;
             }
+            let before = self.known.forest.steps;
             for i in self.known.layout.range(self.func, block) {
                 self.first_visit(block, self.known.layout.row[i]);
+            }
+            let steps = self.func.block(block).insts.len() + (self.known.forest.steps - before) as usize;
+            if meter.spend(1 + steps).is_err() {
+                return;
             }
         }
     }

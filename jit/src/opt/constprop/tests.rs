@@ -4,6 +4,7 @@ use super::tree::Leaf;
 use super::{Solution, solve};
 use crate::analysis::{Cfg, DefBlocks, Dominators, verify};
 use crate::ir::{Block, Entry, Func, Op, Type, Value};
+use crate::meter::Meter;
 use crate::settings::PropagationLimits;
 use bumpalo::Bump;
 use weir_bytecode::semantics;
@@ -327,6 +328,7 @@ fn no_claim_is_wrong() {
                 &dom,
                 &def_blocks,
                 PropagationLimits { predicates: predicates.min(2), steps: 10_000, sweep },
+                &Meter::default(),
             );
             let mut executed = vec![false; func.num_values()];
             for inputs in 0..16 {

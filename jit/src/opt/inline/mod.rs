@@ -41,7 +41,6 @@ use super::pass::{Analysis, Build, Changed, Context, Pass};
 use crate::analysis::{Cfg, frequency::Frequencies};
 use crate::ir::inlined::Copy;
 use crate::ir::{Block, Func, Op, Probability, Value};
-use crate::request::Options;
 use choose::{Budget, Candidate, Candidates};
 use rustc_hash::FxHashMap;
 use splice::{Constants, CopiedCall, Site};
@@ -95,7 +94,7 @@ impl Inliner<'_> {
     /// Inlines the best candidates as far as the budget allows.
     fn inline(mut self, func: &mut Func<'_>) -> Changed {
         let module = self.module;
-        let mut callees = Callees { module, build: self.build, options: self.cx.options, built: FxHashMap::default() };
+        let mut callees = Callees { module, build: self.build, cx: self.cx, built: FxHashMap::default() };
         let mut constants = Constants::of(func);
         let mut changed = 0;
         while let Some(Candidate { call, block, callee, guard, frequency }) = self.candidates.pop() {
@@ -106,6 +105,9 @@ impl Inliner<'_> {
             let start = func.copies.next_pc(module.bytes.len() as u32);
             let copy = Copy { start, len, func: callee, origin, call: func.inst(call).pc };
             let Some(built) = callees.get(func.arena, callee) else { continue };
+            if !self.cx.goes_on(built.func.num_values()) {
+                break;
+            }
             if !self.cx.spend() || func.copies.push(copy).is_err() {
                 continue;
             }
@@ -154,20 +156,20 @@ struct Callee<'a> {
 struct Callees<'c, 'a> {
     module: &'c Module,
     build: Build,
-    options: &'c Options,
+    cx: &'c Context<'c>,
     built: FxHashMap<u32, Option<Callee<'a>>>,
 }
 
 impl<'a> Callees<'_, 'a> {
     fn get(&mut self, arena: &'a bumpalo::Bump, func: u32) -> Option<&Callee<'a>> {
-        let Callees { module, build, options, built } = self;
+        let Callees { module, build, cx, built } = self;
         let made = || {
-            let func = build(arena, module, func, options)?;
+            let func = build(arena, module, func, cx.options, &cx.meter)?;
             let ops = || func.blocks().flat_map(|block| func.block(block).insts.iter().map(|&value| func.op(value)));
             let throws = ops().any(|op| matches!(op, Op::Throw | Op::ThrowRef));
             // The cache of handlers has no frames of several functions, so that throws through them take longer.
             let passes_throws = !module.tags.is_empty() && ops().any(|op| op.calls_function() || op.is_tail_call());
-            if throws || passes_throws && !options.opt_all {
+            if throws || passes_throws && !cx.options.opt_all {
                 return None;
             }
             let frequencies = Frequencies::of(&func, &Cfg::compute(&func), None);

@@ -52,6 +52,9 @@ fn run(func: &mut Func<'_>, cx: &Context<'_>) -> Changed {
     }
     let allowed = Allowed { module: cx.module, floats: !cx.options.canonical_nans };
     for latch in func.blocks() {
+        if !cx.goes_on(1) {
+            break;
+        }
         let Some(head) = head(func, latch) else { continue };
         if !(cx.options.opt_all || pays(func, latch, head)) {
             continue;

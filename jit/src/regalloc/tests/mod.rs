@@ -8,6 +8,7 @@ mod simulate;
 use super::checker::{self, CheckError};
 use super::client::{Class, Client, Constraint, Move, Operand, Place, Position, Reg, Role, SlotWidth};
 use super::{Assignment, allocate};
+use crate::meter::Meter;
 use problem::Problem;
 
 fn operand(reg: Reg, constraint: Constraint, role: Role, position: Position) -> Operand {
@@ -23,7 +24,7 @@ fn written(reg: Reg) -> Operand {
 }
 
 fn allocated(problem: &Problem) -> Assignment {
-    let assignment = allocate(problem).expect("a possible problem");
+    let assignment = allocate(problem, &Meter::default()).expect("a possible problem");
     checker::check(problem, &assignment).unwrap_or_else(|wrong| panic!("{wrong}\n{problem:?}\n{assignment:?}"));
     assignment
 }
@@ -221,9 +222,9 @@ fn random_problems() {
     for seed in 0..count {
         let mut random = random::Random::new(seed);
         let problem = problem::at_random(&mut random);
-        let assignment = allocate(&problem).unwrap_or_else(|e| panic!("seed {seed}: {e}\n{problem:?}"));
+        let assignment = allocate(&problem, &Meter::default()).unwrap_or_else(|e| panic!("seed {seed}: {e}\n{problem:?}"));
         checker::check(&problem, &assignment).unwrap_or_else(|wrong| panic!("seed {seed}: {wrong}\n{problem:?}\n{assignment:?}"));
-        let again = allocate(&problem).expect("as before");
+        let again = allocate(&problem, &Meter::default()).expect("as before");
         assert_eq!((&assignment.places, &assignment.moves), (&again.places, &again.moves), "seed {seed}: not deterministic");
         simulate::paths(&problem, &assignment, &mut random)
             .unwrap_or_else(|value| panic!("seed {seed}: {value}\n{problem:?}\n{assignment:?}"));

@@ -1,6 +1,7 @@
 //! Large problems: time must be about linear in the code, not quadratic.
 
 use super::{allocate, operand, problem::Problem, used, written};
+use crate::meter::Meter;
 use crate::regalloc::client::{Class, Constraint, Position, Reg, Role};
 use std::time::Duration;
 
@@ -16,7 +17,7 @@ fn processor_time() -> Duration {
 
 fn allocates_in_time(problem: Problem) {
     let start = processor_time();
-    let assignment = allocate(&problem.finish()).expect("a possible problem");
+    let assignment = allocate(&problem.finish(), &Meter::default()).expect("a possible problem");
     assert!(!assignment.places.is_empty());
     let elapsed = processor_time() - start;
     assert!(elapsed < PATIENCE, "{elapsed:?}");

@@ -207,6 +207,7 @@ mod tests {
     use super::*;
     use crate::construct::{self, BuildStats};
     use crate::ir::Entry;
+    use crate::meter::Meter;
     use crate::mir::{allocate, layout};
     use crate::request::{Backend, Options, Request};
     use bumpalo::Bump;
@@ -276,8 +277,8 @@ mod tests {
         let request = Request { module: &module, func: 0, entry, sig_ids: &[0], backend, profile: None, options: &options };
         let arena = Bump::new();
         let func = construct::build(&arena, &module, 0, entry, &options, &mut BuildStats::default()).unwrap();
-        let mut code = lower::lower(&func, &request).unwrap();
-        allocate::allocate(&mut code, options.allocator, true).unwrap();
+        let mut code = lower::lower(&func, &request, &Meter::default()).unwrap();
+        allocate::allocate(&mut code, options.allocator, true, &Meter::default()).unwrap();
         layout::lay_out(&mut code);
         code
     }
@@ -288,7 +289,7 @@ mod tests {
         let (needed, expected) = (flags_needed(code), expected_offsets(code, &frame));
         let mut emitter = Emitter::new(code, &frame, &needed, Some(&expected));
         emitter.padding = padding;
-        emitter.run();
+        emitter.run(&Meter::default()).unwrap();
         let offset = |block: u32| emitter.offsets[block as usize].unwrap();
         let layout = code.laid_out();
         let latch = layout.blocks.iter().find(|&&block| layout.packed[block as usize] == Some(Packed::Dispatch(2))).unwrap();

@@ -3,6 +3,7 @@
 use super::*;
 use crate::construct::{self, BuildStats};
 use crate::ir::Entry;
+use crate::meter::Meter;
 use crate::mir::{allocate, layout};
 use crate::request::{Options, Request};
 use bumpalo::Bump;
@@ -19,11 +20,11 @@ fn with_jump_over(stores: usize, expectation: impl FnOnce(&Code, &Frame) -> Vec<
         Request { module: &module, func: 0, entry, sig_ids: &[0], backend: Backend::Native, profile: None, options: &options };
     let arena = Bump::new();
     let func = construct::build(&arena, &module, 0, entry, &options, &mut BuildStats::default()).unwrap();
-    let mut code = crate::x64::lower(&func, &request).unwrap();
-    allocate::allocate(&mut code, options.allocator, true).unwrap();
+    let mut code = crate::x64::lower(&func, &request, &Meter::default()).unwrap();
+    allocate::allocate(&mut code, options.allocator, true, &Meter::default()).unwrap();
     code.layout = Some(layout::of(&code, |_| false, &mut 0));
     let frame = Frame::of(&code).unwrap();
-    emit_expecting(&expectation(&code, &frame), &code, &frame, &options).unwrap().code
+    emit_expecting(&expectation(&code, &frame), &code, &frame, &options, &Meter::default()).unwrap().code
 }
 
 fn near(code: &Code, _: &Frame) -> Vec<u32> {
@@ -86,10 +87,10 @@ fn jumps_that_are_expected_too_short_become_long() {
 fn emitted(text: &str) -> Result<Compiled, Refusal> {
     let mut code: Code = crate::mir::parse::parse(text).unwrap_or_else(|error| panic!("{error}\n{text}"));
     if code.allocation.is_none() {
-        allocate::allocate(&mut code, Options::default().allocator, false).unwrap();
+        allocate::allocate(&mut code, Options::default().allocator, false, &Meter::default()).unwrap();
     }
     code.layout = Some(layout::of(&code, |_| false, &mut 0));
-    emit(&code, &Options::default())
+    emit(&code, &Options::default(), &Meter::default())
 }
 
 /// The verifier finds these too, but it does not run in every build.

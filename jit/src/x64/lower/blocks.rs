@@ -5,8 +5,10 @@ use super::numeric::Comparison;
 use super::selection::{Lower, width};
 use crate::ir::family::{Accounting, Call, Exception, Family, Global, Leaf, Reference, Simd, Store};
 use crate::ir::{Block, Calls, Entry, Op, Probability, Type, Value};
+use crate::meter::Meter;
 use crate::mir::{CodeBlock, Flow, Origin, RegList, Regs, Target, frequency};
 use crate::regalloc::{Class, RegSet};
+use crate::request::Refusal;
 use crate::x64::abi::{self, ArgLocation};
 use crate::x64::code::Code;
 use crate::x64::insts::{Asm, Inst, Width};
@@ -16,10 +18,14 @@ use weir_contract::StoreCtx;
 
 impl Lower<'_, '_> {
     /// Selects all instructions.
-    pub fn run(mut self, mut flow: Flow) -> Code {
+    pub fn run(mut self, mut flow: Flow, meter: &Meter<'_>) -> Result<Code, Refusal> {
         self.code.blocks.reserve(flow.origins.len());
         for node in (0..flow.origins.len()).rev() {
             let end = self.reversed.len() as u32;
+            meter.spend(match flow.origins[node] {
+                Origin::Block(block) => self.func.block(block).insts.len(),
+                Origin::Edge(..) => 1,
+            })?;
             let args = match flow.origins[node] {
                 Origin::Block(block) => self.lower_block(block, &flow, node),
                 Origin::Edge(block, k) => self.lower_jump(block, k as usize),
@@ -37,7 +43,7 @@ impl Lower<'_, '_> {
             };
             self.code.blocks.push(CodeBlock { insts, succs, preds, args, probability, ..CodeBlock::default() });
         }
-        self.finish(flow)
+        Ok(self.finish(flow))
     }
 
     /// The probability of a block's first successor, if the block ends with a branch and the probability is known.

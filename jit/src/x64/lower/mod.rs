@@ -31,6 +31,7 @@ use super::code::Code;
 use super::processor;
 use crate::analysis::{Cfg, Edges};
 use crate::ir::{Block, Func};
+use crate::meter::Meter;
 use crate::mir::Flow;
 use crate::regalloc::Reg;
 use crate::request::{Refusal, Request};
@@ -42,7 +43,7 @@ use weir_contract::Layout;
 ///
 /// # Errors
 /// [`Refusal::Unsupported`] on a processor that lacks instructions of TABLE 3.
-pub fn lower(func: &Func<'_>, request: &Request<'_>) -> Result<Code, Refusal> {
+pub fn lower(func: &Func<'_>, request: &Request<'_>, meter: &Meter<'_>) -> Result<Code, Refusal> {
     processor::check()?;
     let cfg = Cfg::compute(func);
     vector::check_processor(func, &cfg)?;
@@ -68,5 +69,5 @@ pub fn lower(func: &Func<'_>, request: &Request<'_>) -> Result<Code, Refusal> {
         long: false,
         edges: Edges::of(func),
     };
-    Ok(lower.run(Flow::of(func, &cfg)))
+    lower.run(Flow::of(func, &cfg), meter)
 }
