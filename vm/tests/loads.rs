@@ -48,3 +48,36 @@ fn any_number_of_modules_takes_the_memory_of_a_few() {
     let grown = resident().saturating_sub(before);
     assert!(grown < 4 << 20, "{grown} bytes more");
 }
+
+/// A table whose labels have many results takes wasmparser many times as many steps as it has bytes, and is refused before that.
+#[test]
+fn the_steps_of_validation_are_bounded() {
+    const LABELS: usize = 20_000;
+    let results = "i32 ".repeat(1000);
+    let text = |labels: usize| {
+        let labels = "0 ".repeat(labels);
+        format!("(module (func (result {results}) (block (result {results}) (unreachable) (br_table {labels}))))")
+    };
+    let load = |text: &str, lazy: bool, steps: u64| {
+        let mut config = Config::new();
+        // Then wasmparser validates all bodies.
+        config.wasm_wide_arithmetic(false).max_validation_steps(steps).lazy_validation(lazy);
+        let engine = common::engine(&config).expect("the engine is made");
+        Module::new(&engine, text).map(drop).map_err(|error| format!("{error:?}"))
+    };
+    let steps = LABELS as u64 * 1000;
+    assert!(load(&text(1), false, 20_000).is_ok());
+    let error = load(&text(LABELS), false, steps / 2).expect_err("it takes more");
+    assert!(error.contains("validating the module takes more than the 10000000 steps that are allowed"), "{error}");
+    assert!(load(&text(LABELS), false, steps * 2).is_ok());
+    assert!(load(&text(LABELS), true, steps / 2).is_ok(), "nothing is validated yet");
+    // The functions of a module together.
+    let many = format!("(module {})", "(func (drop (i32.add (i32.const 1) (i32.const 2))))".repeat(1000));
+    assert!(load(&many, false, 5_000).is_err());
+    assert!(load(&many, false, 20_000).is_ok());
+    // Its size.
+    let engine = common::engine(Config::new().max_module_size(100)).expect("the engine is made");
+    assert!(Module::new(&engine, "(module (func))").is_ok());
+    let error = Module::new(&engine, &many).map(drop).expect_err("it has more bytes").to_string();
+    assert!(error.starts_with("a module of ") && error.ends_with("is larger than the 100 bytes that are allowed"), "{error}");
+}

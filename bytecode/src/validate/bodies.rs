@@ -1,5 +1,8 @@
 //! Validates function bodies, one instruction at a time, while [`Builder`] writes the side table: each when it is first needed, or
 //! for [`super::threads`] many in the same memory.
+//!
+//! A step is a byte that the acceptor reads, an instruction that wasmparser validates, and each value of a type that it compares for one: a
+//! branch table compares the types of all its labels. That is counted, as for the widest type, before wasmparser sees the instruction.
 
 use super::acceptor::Acceptor;
 use super::builder::{Builder, Class, Step};
@@ -8,6 +11,7 @@ use super::convert::val_type;
 use super::invalid::InvalidModule;
 use super::tables::{Placed, Shared, Tables};
 use crate::body::FuncBody;
+use crate::opcodes::Opcode;
 use crate::types::ValType;
 use std::ops::Range;
 use wasmparser::{BinaryReader, FuncToValidate, FuncValidator, FuncValidatorAllocations, FunctionBody, ValidatorResources};
@@ -21,6 +25,9 @@ fn max_locals(bytes: usize) -> usize {
 
 /// The locals that a thread validates before it adds them to those of all threads.
 const LOCALS_PER_COUNT: usize = 100_000;
+
+/// The steps that a thread takes before it adds them to those of all threads.
+const STEPS_PER_COUNT: u64 = 1_000_000;
 
 /// The body with this index and range, which a module that was parsed lazily has left for later.
 pub(crate) fn validate_one(code: &Code<'_>, index: u32, range: Range<u32>) -> Result<FuncBody, InvalidModule> {
@@ -45,6 +52,9 @@ pub(super) struct Worker {
     counted_locals: usize,
     /// Bytes of instructions that the acceptor has validated and that are not counted yet.
     uncounted_bytes: u64,
+    /// The steps that are not counted yet, and those of all threads when the last ones were.
+    uncounted_steps: u64,
+    counted_steps: u64,
 }
 
 impl Worker {
@@ -61,6 +71,7 @@ impl Worker {
     /// Validates the body of the module's own function number `index`.
     pub fn validate(&mut self, code: &Code<'_>, index: usize, range: Range<u32>) -> Result<Placed, InvalidModule> {
         let index = code.imported_funcs + index as u32;
+        self.spend(code, u64::from(range.end - range.start), range.start).map_err(|error| error.within(index))?;
         let entry = match self.accept(code, index, &range) {
             Some(entry) => entry,
             None => self.validate_slowly(code, index, &range).map_err(|error| error.within(index))?,
@@ -82,6 +93,20 @@ impl Worker {
     pub fn count(&mut self, code: &Code<'_>) {
         self.counted_locals = code.unvalidated.add_locals(std::mem::take(&mut self.uncounted_locals));
         code.unvalidated.add_accepted(std::mem::take(&mut self.uncounted_bytes));
+        self.counted_steps = code.unvalidated.add_steps(std::mem::take(&mut self.uncounted_steps));
+    }
+
+    /// Takes steps for what begins at `pc`.
+    fn spend(&mut self, code: &Code<'_>, steps: u64, pc: u32) -> Result<(), InvalidModule> {
+        self.uncounted_steps = self.uncounted_steps.saturating_add(steps);
+        if self.uncounted_steps >= STEPS_PER_COUNT {
+            self.counted_steps = code.unvalidated.add_steps(std::mem::take(&mut self.uncounted_steps));
+        }
+        let max = code.unvalidated.options.max_steps;
+        if self.counted_steps.saturating_add(self.uncounted_steps) <= max {
+            return Ok(());
+        }
+        Err(InvalidModule::new(format!("validating the module takes more than the {max} steps that are allowed"), pc.into()))
     }
 
     /// The offset of the first instruction, unless the body is left to wasmparser.
@@ -117,6 +142,7 @@ impl Worker {
         while pc < end {
             let opcode = code.bytes[pc as usize];
             let class = Class::of(opcode).ok_or_else(|| unknown_opcode(opcode, pc))?;
+            self.spend(code, steps_of(&code.bytes[pc as usize..end as usize], code.unvalidated.widest), pc)?;
             reader.visit_operator(&mut validator.visitor(pc.into()))??;
             let (next, after) = (reader.original_position() as u32, validator.operand_stack_height());
             self.builder.instruction(code, Step { class, pc, next, before });
@@ -127,6 +153,21 @@ impl Worker {
         self.allocations = validator.into_allocations();
         Ok(entry)
     }
+}
+
+/// Returns the most steps that wasmparser takes for the instruction at the beginning of these bytes.
+fn steps_of(bytes: &[u8], widest: u64) -> u64 {
+    let mut reader = BinaryReader::new(&bytes[1..], 0);
+    // What cannot be read is an error that wasmparser reports.
+    let labels = match Opcode::from_code(bytes[0].into()) {
+        Some(Opcode::BrTable) => reader.read_var_u32().unwrap_or_default(),
+        Some(Opcode::TryTable) => reader.read_var_s33().and_then(|_| reader.read_var_u32()).unwrap_or_default(),
+        _ => 0,
+    };
+    // Each label is a byte at least.
+    let labels = u64::from(labels).min(bytes.len() as u64);
+    let has_types = matches!(bytes[0], 0x02..=0x19 | 0x1F | 0xD4..=0xD6);
+    if has_types { (1 + labels) * (1 + widest) } else { 1 }
 }
 
 /// Reads the declarations of locals, and adds them to the parameters in `locals`.

@@ -50,6 +50,10 @@ pub struct Unvalidated {
     locals: AtomicUsize,
     /// Bytes of instructions in the bodies that the acceptor has validated so far.
     accepted: AtomicU64,
+    /// The steps that the bodies validated so far have taken.
+    steps: AtomicU64,
+    /// The number of parameters and results of the function type that has most.
+    pub(super) widest: u64,
 }
 
 impl Unvalidated {
@@ -61,6 +65,7 @@ impl Unvalidated {
         signatures: Option<Signatures>,
         options: Options,
     ) -> Unvalidated {
+        let widest = types.iter().map(|ty| (ty.params.len() + ty.results.len()) as u64).max().unwrap_or_default();
         let vector_types = types.iter().any(FuncType::has_vector);
         let vector_globals = globals.iter().any(|global| global.value == ValType::V128);
         Unvalidated {
@@ -71,6 +76,8 @@ impl Unvalidated {
             signatures,
             locals: AtomicUsize::new(0),
             accepted: AtomicU64::new(0),
+            steps: AtomicU64::new(0),
+            widest,
         }
     }
 
@@ -92,6 +99,11 @@ impl Unvalidated {
     /// Counts bodies whose instructions have this many bytes, and which the acceptor has validated.
     pub(super) fn add_accepted(&self, bytes: u64) {
         self.accepted.fetch_add(bytes, Ordering::Relaxed);
+    }
+
+    /// Adds the steps of some bodies; returns the number of steps of all bodies so far.
+    pub(super) fn add_steps(&self, steps: u64) -> u64 {
+        self.steps.fetch_add(steps, Ordering::Relaxed) + steps
     }
 
     /// Bytes of instructions in the bodies that the acceptor has validated so far.

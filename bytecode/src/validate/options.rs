@@ -128,6 +128,8 @@ pub struct Options {
     pub costs: Option<Arc<Costs>>,
     /// What modules may use.
     pub proposals: Proposals,
+    /// The most steps that the bodies of a module may take: see [`super::bodies`].
+    pub max_steps: u64,
 }
 
 impl Options {
@@ -145,6 +147,6 @@ impl Options {
 impl Default for Options {
     fn default() -> Options {
         let proposals = Proposals::default();
-        Options { threads: 1, lazy: false, accept: true, work: true, segments: true, costs: None, proposals }
+        Options { threads: 1, lazy: false, accept: true, work: true, segments: true, costs: None, proposals, max_steps: u64::MAX }
     }
 }

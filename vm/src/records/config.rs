@@ -154,6 +154,8 @@ pub struct Config {
     pub(crate) compiler_threads: Option<usize>,
     pub(crate) parallel_compilation: bool,
     pub(crate) max_code_size: usize,
+    pub(crate) max_module_size: usize,
+    pub(crate) max_validation_steps: u64,
     pub(crate) max_backtrace: usize,
     pub(crate) backtrace_details: WasmBacktraceDetails,
     pub(crate) backtrace_on_throw: bool,
@@ -292,6 +294,8 @@ impl Default for Config {
             compiler_threads: None,
             parallel_compilation: true,
             max_code_size: usize::MAX,
+            max_module_size: usize::MAX,
+            max_validation_steps: u64::MAX,
             max_backtrace: DEFAULT_MAX_BACKTRACE,
             backtrace_details: WasmBacktraceDetails::Environment,
             backtrace_on_throw: false,
@@ -314,7 +318,16 @@ impl Config {
         let threads = if self.parallel_validation { crate::sys::thread::parallelism().unwrap_or(1) } else { 1 };
         let work = self.tier_up_threshold.is_none() && self.stress.is_none();
         let (segments, costs) = (self.consume_fuel, self.costs.clone().filter(|_| self.consume_fuel));
-        validate::Options { threads, lazy, accept: true, work, segments, costs, proposals: self.proposals }
+        validate::Options {
+            threads,
+            lazy,
+            accept: true,
+            work,
+            segments,
+            costs,
+            proposals: self.proposals,
+            max_steps: self.max_validation_steps,
+        }
     }
 
     /// Checks the shape of a module that is to be loaded.
@@ -322,6 +335,10 @@ impl Config {
     /// # Errors
     /// It exceeds a limit.
     pub(crate) fn check_shape(&self, bytes: &[u8]) -> Result<()> {
+        if bytes.len() > self.max_module_size {
+            let (len, max) = (bytes.len(), self.max_module_size);
+            return Err(Error::msg(format!("a module of {len} bytes is larger than the {max} bytes that are allowed")));
+        }
         self.shape.map_or(Ok(()), |limits| limits.check(bytes)).map_err(Error::new)
     }
 

@@ -141,6 +141,21 @@ impl Config {
         self
     }
 
+    /// Limits the bytes of a module's binary format, with its custom sections as far as they are read. Loading a larger one is an error.
+    /// Default: 4 GiB.
+    pub fn max_module_size(&mut self, bytes: usize) -> &mut Config {
+        self.max_module_size = bytes;
+        self
+    }
+
+    /// Limits the steps that validating the functions of a module may take. Loading a module that would take more is an error; with
+    /// [`lazy_validation`](Config::lazy_validation) it is one of the function that exceeds the limit, when that is first called. A module
+    /// with ordinary code takes as many steps as it has bytes. The number is the same on every machine. Default: no limit.
+    pub fn max_validation_steps(&mut self, steps: u64) -> &mut Config {
+        self.max_validation_steps = steps;
+        self
+    }
+
     /// Compiles a function after this many calls and loop iterations, whatever its size. Default: `None`, which weighs
     /// the cost of compiling it.
     pub fn tier_up_threshold(&mut self, ticks: Option<u32>) -> &mut Config {
