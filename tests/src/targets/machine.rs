@@ -1,13 +1,16 @@
-//! Text as machine code: what the verifier accepts prints as a text that is parsed to the same code, and is compiled to the end without a
-//! panic. It is not executed.
+//! Text as machine code: what the verifier accepts prints as a text that is parsed to the same code, and layout of allocated code leaves
+//! code that it accepts, too. Allocation and emission are left out: the verifier does not refuse all that they cannot take, such as lists
+//! of physical registers before allocation, or immediates of a sequence that contradict its registers.
 
 use super::target::{Target, files};
+use bumpalo::Bump;
 use weir_bytecode::{Module, validate};
 use weir_contract::Entry;
-use weir_jit::compile::{Backend, Options, compile_machine};
+use weir_jit::mir::Stage;
 use weir_jit::mir::parse::parse;
 use weir_jit::mir::verify::verify;
-use weir_jit::{Request, x64};
+use weir_jit::pipeline::{self, Form, Unit};
+use weir_jit::{Backend, Options, Request, x64};
 
 /// The target.
 pub const TARGET: Target = Target { name: "machine", run, seeds };
@@ -31,11 +34,17 @@ fn run(data: &[u8]) {
         Ok(again) => assert!(again == code, "this text is not parsed to the code that it prints:\n{printed}"),
         Err(error) => panic!("{error} in what was printed:\n{printed}"),
     }
+    if code.stage() != Stage::Allocated {
+        return;
+    }
     MODULE.with(|module| {
         let options = Options { verify: true, ..Options::default() };
         let (func, entry, backend) = (0, Entry::Call, Backend::Native);
+        let request = Request { module, func, entry, sig_ids: &[0], backend, profile: None, options: &options };
+        let mut unit = Unit::new(&request, Form::Machine(code), Bump::new());
+        let phases = pipeline::rest(&unit.form, backend).filter(|phase| phase.name != "emit");
         // A refusal is an answer.
-        let _ = compile_machine(code, &Request { module, func, entry, sig_ids: &[0], backend, profile: None, options: &options });
+        let _ = pipeline::run(&mut unit, phases, &mut ());
     });
 }
 
