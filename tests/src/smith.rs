@@ -292,7 +292,7 @@ pub fn calls(wasm: &[u8], seed: u64) -> weir::Result<Vec<(String, Vec<Val>)>> {
 
 /// A random argument of this type.
 pub fn random_argument(ty: ValType, rng: &mut Rng) -> Val {
-    to_weir(ty.clone(), argument(ty, rng))
+    to_weir(ty, argument(ty, rng))
 }
 
 /// Adds the exported globals and memories of an instance.
