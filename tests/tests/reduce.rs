@@ -32,24 +32,3 @@ fn a_module_is_reduced_to_an_instruction() {
     assert!(reduced.len() < 80, "{} bytes of {}", reduced.len(), wasm.len());
     println!("{}", wasmprinter::print_bytes(&reduced).expect("it is valid"));
 }
-
-/// The compiler has a fault, which random programs show. `cargo test -p weir-tests --features seeded-faults --test reduce`
-#[test]
-#[cfg(feature = "seeded-faults")]
-fn a_difference_between_tiers_is_reduced() {
-    use weir_jit::seeded::{Fault, with};
-    use weir_tests::reduce::Tiers;
-
-    let tiers = Tiers::new(true, |name| name == "native");
-    for fault in [Fault::UpperHalfDirty, Fault::JumpTableOffByOne, Fault::TableCheckDropped] {
-        let differs = |wasm: &[u8]| with(Some(fault), || matches!(tiers.difference(wasm), Ok(Some(_))));
-        let (seed, wasm) =
-            (0..2000).map(|seed| (seed, generate(seed).wasm)).find(|(_, wasm)| differs(wasm)).expect("a difference");
-        let reduced = reduce(&wasm, &mut |candidate| differs(candidate));
-        let left = instructions(&module(&reduced));
-        let text = wasmprinter::print_bytes(&reduced).expect("it is valid");
-        println!("{fault:?}: {} of {} bytes of seed {seed}\n{text}", reduced.len(), wasm.len());
-        assert!(left.len() <= 12, "{fault:?}: {left:?}");
-        with(None, || assert!(matches!(tiers.difference(&reduced), Ok(None)), "{fault:?}: without the fault, too"));
-    }
-}
