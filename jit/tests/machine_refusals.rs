@@ -18,6 +18,13 @@ fn refusal(insts: &[&str]) -> Result<(), String> {
     verify::verify(&code)
 }
 
+/// Registers of both banks share their numbers.
+#[test]
+fn a_register_is_used_in_the_bank_where_it_is_defined() {
+    let error = refusal(&["v3 = add.d v0, f1"]).unwrap_err();
+    assert_eq!(error, "f1 is used, and v1 defined");
+}
+
 #[test]
 fn conditions_read_the_flags_of_a_comparison() {
     for insts in [

@@ -1,6 +1,7 @@
 //! Compares the two ways to validate a body: with the acceptor of common instructions, and with wasmparser alone. They must
 //! accept the same bodies, with the same side tables, and refuse the others with the same messages.
 
+use crate::bodies::Bodies;
 use crate::costs;
 use crate::generate::{Program, generate, throwing};
 use crate::rng::Rng;
@@ -8,9 +9,8 @@ use std::collections::HashMap;
 use std::fmt::{Display, Formatter};
 use std::ops::{AddAssign, Range};
 use std::sync::Arc;
-use wasm_encoder::{CodeSection, Encode, RawSection};
+use wasm_encoder::Encode;
 use weir_bytecode::cost::Costs;
-use weir_bytecode::instrs::Reader;
 use weir_bytecode::opcodes::Immediates;
 use weir_bytecode::validate::{InvalidModule, Options, Proposals, parse_with};
 use weir_bytecode::{FuncBody, Instrs, Module, Opcode};
@@ -315,53 +315,6 @@ fn smallest(immediates: Immediates) -> &'static [u8] {
         Immediates::Label | Immediates::Func | Immediates::Type | Immediates::Local | Immediates::Global => &[0],
         Immediates::Table | Immediates::Memory | Immediates::Data | Immediates::Elem => &[0],
         Immediates::I32 | Immediates::I64 | Immediates::Lane => &[0],
-    }
-}
-
-/// The bodies of a module in the binary format.
-struct Bodies {
-    /// Id and contents of each section.
-    sections: Vec<(u8, Range<usize>)>,
-    /// Of each body, without its size.
-    ranges: Vec<Range<usize>>,
-}
-
-const CODE: u8 = 10;
-
-impl Bodies {
-    fn of(wasm: &[u8]) -> Bodies {
-        let mut reader = Reader { bytes: wasm, at: 8 };
-        let mut bodies = Bodies { sections: Vec::new(), ranges: Vec::new() };
-        while reader.at < wasm.len() {
-            let (id, size) = (reader.byte(), reader.u32() as usize);
-            let contents = reader.at..reader.at + size;
-            if id == CODE {
-                for _ in 0..reader.u32() {
-                    let size = reader.u32() as usize;
-                    bodies.ranges.push(reader.at..reader.at + size);
-                    reader.at += size;
-                }
-            }
-            reader.at = contents.end;
-            bodies.sections.push((id, contents));
-        }
-        bodies
-    }
-
-    /// The module with another body in place of the one with this index.
-    fn with(&self, wasm: &[u8], index: usize, body: &[u8]) -> Vec<u8> {
-        let mut code = CodeSection::new();
-        for (i, range) in self.ranges.iter().enumerate() {
-            code.raw(if i == index { body } else { &wasm[range.clone()] });
-        }
-        let mut module = wasm_encoder::Module::new();
-        for (id, contents) in &self.sections {
-            match *id {
-                CODE => module.section(&code),
-                id => module.section(&RawSection { id, data: &wasm[contents.clone()] }),
-            };
-        }
-        module.finish()
     }
 }
 

@@ -69,13 +69,17 @@ pub struct Call {
 
 /// The program for `seed`.
 pub fn generate(seed: u64) -> Program {
-    let mut rng = Rng::new(seed);
-    let mut shape = shape(&mut rng);
-    let code: Vec<enc::Function> = (0..shape.funcs.len()).map(|func| body::generate(&mut shape, &mut rng, func)).collect();
-    let wasm = assemble(&shape, &mut rng, &code);
+    generate_with(&mut Rng::new(seed))
+}
+
+/// The program for these random numbers.
+pub fn generate_with(rng: &mut Rng) -> Program {
+    let mut shape = shape(rng);
+    let code: Vec<enc::Function> = (0..shape.funcs.len()).map(|func| body::generate(&mut shape, rng, func)).collect();
+    let wasm = assemble(&shape, rng, &code);
     let funcs: Vec<FuncType> = shape.funcs.iter().map(|&ty| shape.types[ty as usize].clone()).collect();
     let globals = shape.globals.iter().map(|(ty, _)| *ty).collect();
-    Program { beyond_wasmi: shape.beyond_wasmi, ..Program::new(wasm, funcs, globals, &mut rng) }
+    Program { beyond_wasmi: shape.beyond_wasmi, ..Program::new(wasm, funcs, globals, rng) }
 }
 
 fn random_types(rng: &mut Rng, types: &[ValType], len: u32) -> Box<[ValType]> {

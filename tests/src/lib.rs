@@ -1,6 +1,7 @@
 //! Shared parts of the test suites.
 
 pub mod acceptance;
+mod bodies;
 mod compiled;
 pub mod costs;
 pub mod counted_loops;
@@ -20,11 +21,13 @@ pub mod machine_check;
 pub mod pass_sets;
 pub mod profiles;
 pub mod random_ssa;
+pub mod reduce;
 pub mod rng;
 pub mod side_tables;
 pub mod smith;
 pub mod snapshots;
 pub mod suspended;
+pub mod targets;
 
 /// Whether tests rewrite their expected output instead of comparing with it: `WEIR_BLESS=1` in the environment.
 ///

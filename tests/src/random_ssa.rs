@@ -6,7 +6,8 @@ use bumpalo::Bump;
 use weir_bytecode::opcodes::Immediates;
 use weir_bytecode::{Opcode, Trap};
 use weir_jit::analysis::{Cfg, Dominators};
-use weir_jit::ir::{Block, Entry, Fields, Func, Op, Type, Value};
+use weir_jit::ir::sandbox::Sandbox;
+use weir_jit::ir::{Block, Entry, EvalError, Fields, Func, Op, Outcome, Type, Value, eval};
 
 /// The types of values.
 pub const TYPES: [Type; 6] = [Type::I32, Type::I64, Type::F32, Type::F64, Type::V128, Type::Ref];
@@ -79,6 +80,21 @@ pub fn constant(rng: &mut Rng, ty: Type) -> u128 {
         _ => (small as f64).to_bits(),
     };
     slot.into()
+}
+
+/// Everything that can be observed of a few runs, with arguments of this seed.
+pub fn observe(func: &Func<'_>, seed: u64) -> Vec<(Result<Outcome, EvalError>, Sandbox)> {
+    /// The maximum number of instructions of a run.
+    const STEPS: u64 = 100_000;
+    let mut rng = Rng::new(seed ^ 0xA5A5);
+    (0..4)
+        .map(|_| {
+            let args: Vec<u128> = func.params.iter().map(|&ty| constant(&mut rng, ty)).collect();
+            let mut world = Sandbox { polls: Some(30), fuel: Some(60), ..Sandbox::default() };
+            let end = eval(func, &mut world, &args, STEPS);
+            (end, world)
+        })
+        .collect()
 }
 
 /// Chooses a random successor for a block.

@@ -32,6 +32,12 @@ const THREAD_STACK: usize = STACK + (8 << 20);
 pub fn module(seed: u64) -> Option<Vec<u8>> {
     let mut rng = Rng::new(seed);
     let bytes: Vec<u8> = (0..SEED_BYTES).map(|_| rng.bits() as u8).collect();
+    module_of_bytes(&bytes, seed, TERMINATION_FUEL)
+}
+
+/// The module that wasm-smith makes of these bytes, of the kind of this seed, which executes at most `fuel` loop iterations and calls;
+/// `None` if it makes none.
+pub fn module_of_bytes(bytes: &[u8], seed: u64, fuel: u32) -> Option<Vec<u8>> {
     // A module has plain memories, or memories and tables of 64 bits too, or several memories, of pages of one byte too.
     let kind = seed % 3;
     let config = Config {
@@ -61,8 +67,8 @@ pub fn module(seed: u64) -> Option<Vec<u8>> {
         wide_arithmetic_enabled: kind == 1,
         ..Config::default()
     };
-    let mut module = Smith::new(config, &mut Unstructured::new(&bytes)).ok()?;
-    module.ensure_termination(TERMINATION_FUEL).ok()?;
+    let mut module = Smith::new(config, &mut Unstructured::new(bytes)).ok()?;
+    module.ensure_termination(fuel).ok()?;
     Some(module.to_bytes())
 }
 
@@ -152,7 +158,8 @@ pub fn compare(wasm: &[u8], seed: u64, configs: &[weir::Config]) -> Result<Agree
     for config in configs {
         let mut config = config.clone();
         config.max_wasm_stack(STACK).value_stack_size(STACK);
-        let (found, functions) = on_weir(wasm, seed, &config).map_err(|error| format!("{config:?}: {error:?}"))?;
+        let found = engine(&config).and_then(|engine| on_weir(wasm, seed, &engine));
+        let (found, functions) = found.map_err(|error| format!("{config:?}: {error:?}"))?;
         agreement += compare_outcomes(&expected, &found).map_err(|what| format!("{config:?}: {what}"))?;
         agreement.native += functions.native;
         agreement.cranelift += functions.cranelift;
@@ -160,6 +167,16 @@ pub fn compare(wasm: &[u8], seed: u64, configs: &[weir::Config]) -> Result<Agree
         agreement.evaluated += functions.evaluated;
     }
     Ok(agreement)
+}
+
+/// Compares the module on two engines, of which each may have run others before.
+///
+/// # Errors
+/// A difference, or an engine's refusal of the module.
+pub fn compare_on(wasm: &[u8], seed: u64, engines: [&weir::Engine; 2]) -> Result<Agreement, String> {
+    let run = |engine| on_weir(wasm, seed, engine).map_err(|error| format!("{error:?}"));
+    let [(expected, _), (found, _)] = [run(engines[0])?, run(engines[1])?];
+    compare_outcomes(&expected, &found)
 }
 
 /// Runs `work` on a thread with enough stack for every module.
@@ -182,7 +199,7 @@ fn compare_outcomes(expected: &Outcome, found: &Outcome) -> Result<Agreement, St
     let mut agreement = Agreement::default();
     for (i, (a, b)) in expected.calls.iter().zip(&found.calls).enumerate() {
         if a != b {
-            return Err(format!("call {i}: {a:x?} on wasmi, {b:x?} on Weir"));
+            return Err(format!("call {i}: {a:x?} on the first engine, {b:x?} on the second"));
         }
         agreement.compared += 1;
         if let CallEnd::Values(values) = a {
@@ -191,7 +208,7 @@ fn compare_outcomes(expected: &Outcome, found: &Outcome) -> Result<Agreement, St
         }
     }
     if expected.globals != found.globals {
-        return Err(format!("globals: {:x?} on wasmi, {:x?} on Weir", expected.globals, found.globals));
+        return Err(format!("globals: {:x?} on the first engine, {:x?} on the second", expected.globals, found.globals));
     }
     if expected != found {
         return Err("the memories, or the numbers of calls".into());
@@ -216,10 +233,9 @@ fn argument(ty: ValType, rng: &mut Rng) -> Value {
     }
 }
 
-fn on_weir(wasm: &[u8], seed: u64, config: &weir::Config) -> weir::Result<(Outcome, FunctionStats)> {
-    let engine = engine(config)?;
-    let module = weir::Module::new(&engine, wasm)?;
-    let mut store = Store::new(&engine, limits());
+fn on_weir(wasm: &[u8], seed: u64, engine: &weir::Engine) -> weir::Result<(Outcome, FunctionStats)> {
+    let module = weir::Module::new(engine, wasm)?;
+    let mut store = Store::new(engine, limits());
     store.limiter(|limits| limits);
     store.set_epoch_deadline(u64::MAX);
     let mut outcome = Outcome::default();
@@ -272,6 +288,11 @@ pub fn calls(wasm: &[u8], seed: u64) -> weir::Result<Vec<(String, Vec<Val>)>> {
         }
     }
     Ok(calls)
+}
+
+/// A random argument of this type.
+pub fn random_argument(ty: ValType, rng: &mut Rng) -> Val {
+    to_weir(ty, argument(ty, rng))
 }
 
 /// Adds the exported globals and memories of an instance.

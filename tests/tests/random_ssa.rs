@@ -5,12 +5,12 @@ use weir_bytecode::Trap;
 use weir_jit::Options;
 use weir_jit::analysis::verify;
 use weir_jit::ir::sandbox::Sandbox;
-use weir_jit::ir::{EvalError, Func, Op, Outcome, Value, eval, parse, print};
+use weir_jit::ir::{EvalError, Func, Op, Outcome, Value, parse, print};
 use weir_jit::opt::{
     Analysis, Changed, Context, Pass, constprop, gvn, inline, passes, phis, simplify, simplify_cfg, threading, vectorise,
 };
 use weir_jit::pipeline::{self, Finished, Form, Phase, Unit};
-use weir_tests::random_ssa::{TYPES, branches, constant, function};
+use weir_tests::random_ssa::{branches, function, observe};
 use weir_tests::rng::Rng;
 
 const FUNCTIONS: u64 = 1000;
@@ -31,19 +31,6 @@ fn random_functions_are_well_formed_and_survive_text() {
 
 /// Makes a function from a random sequence.
 type Make = for<'a> fn(&'a Bump, &mut Rng) -> Func<'a>;
-
-/// Everything that can be observed of a few runs.
-fn observe(func: &Func<'_>, seed: u64) -> Vec<(Result<Outcome, EvalError>, Sandbox)> {
-    let mut rng = Rng::new(seed ^ 0xA5A5);
-    (0..4)
-        .map(|_| {
-            let args = TYPES.map(|ty| constant(&mut rng, ty));
-            let mut world = Sandbox { polls: Some(30), fuel: Some(60), ..Sandbox::default() };
-            let end = eval(func, &mut world, &args, 100_000);
-            (end, world)
-        })
-        .collect()
-}
 
 /// The function of `seed` after `passes` with rewrite fuel, and the number of rewrites.
 fn transformed<'a>(arena: &'a Bump, make: Make, seed: u64, passes: &[&'static Pass], fuel: u64) -> (Func<'a>, u64) {

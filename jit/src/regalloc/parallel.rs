@@ -199,7 +199,8 @@ impl<'a> Scratch<'a> {
         if !matches!((from, to), (Place::Slot(_), Place::Slot(_))) {
             return push(from, to);
         }
-        let wide = self.is_wide(from) && self.is_wide(to);
+        // A temporary slot may be wider than the value, and is not copied to or from a general-purpose register then, either.
+        let wide = self.is_wide(from) || self.is_wide(to);
         let int = if wide { None } else { self.free(inst, Class::Int) };
         if let Some(reg) = int.or_else(|| self.free(inst, Class::Float)) {
             push(from, Place::Reg(reg));

@@ -2,8 +2,9 @@
 
 use clap::{Parser, Subcommand};
 use std::io::{IsTerminal, Write};
-use std::path::PathBuf;
-use std::process::{Command, ExitCode};
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
 use weir::RoundTrip;
 use weir_tests::acceptance::{self, Tally};
 use weir_tests::coverage::Coverage;
@@ -13,10 +14,12 @@ use weir_tests::differential::{self, Agreement, Setup, Subject};
 use weir_tests::elsewhere::Elsewhere;
 use weir_tests::generate::{generate, switching, throwing};
 use weir_tests::legacy;
+use weir_tests::reduce::{Tiers, reduce};
 use weir_tests::rng::Rng;
 use weir_tests::smith;
 use weir_tests::snapshots::{self, Calls};
 use weir_tests::suspended;
+use weir_tests::targets;
 
 const HELP: &str = "\
 Exit codes: 0 if there was no difference and no failure, 1 if there was one, 2 for wrong arguments.
@@ -27,6 +30,7 @@ Examples:
   weir-fuzz damage --count 10000             malformed and hostile modules
   weir-fuzz validate --count 10000           bodies, valid and ill-typed
   weir-fuzz snapshot --count 4000            programs of each kind, before and after a snapshot
+  weir-fuzz reduce --tier nat FILE           a minimal module on which the tiers differ as on this one
   weir-fuzz suspend --count 1000             programs that are suspended, stopped and dropped, and synchronous calls
   weir-fuzz legacy --count 500               legacy instructions of exceptions, and their translation; needs node 26 and wasm-opt";
 
@@ -54,6 +58,32 @@ enum Task {
     /// Compare modules with the legacy instructions of exceptions, and what wasm-opt translates them to, with Node instead, on all tiers
     /// and under stress; needs node 26 and wasm-opt
     Legacy(Options),
+    /// Write the inputs with which each target of coverage-guided fuzzing begins to folders in this one
+    Seeds {
+        /// The folder
+        dir: PathBuf,
+    },
+    /// Reduce a module, on which tiers differ or a tier panics or crashes, to a minimal one, and print it as text
+    Reduce(Suspect),
+    /// Say how tiers differ on a module: what `reduce` calls for each candidate, because the process may end in a crash
+    #[command(hide = true)]
+    Differ(Suspect),
+}
+
+/// A module.
+#[derive(clap::Args)]
+struct Suspect {
+    /// The module, or with `--target` an input of this target of coverage-guided fuzzing
+    file: PathBuf,
+    /// The target whose input the file is: bytes, differential or smith
+    #[arg(long, value_name = "NAME")]
+    target: Option<String>,
+    /// Only tiers whose name contains this, beside the interpreter
+    #[arg(long = "tier", value_name = "NAME")]
+    tiers: Vec<String>,
+    /// Count no fuel, which changes code. A module that does not end within two seconds has no difference then
+    #[arg(long)]
+    no_fuel: bool,
 }
 
 #[derive(clap::Args)]
@@ -330,6 +360,92 @@ fn validate(options: &Options) -> ExitCode {
     if differences == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
+impl Suspect {
+    /// The module.
+    fn read(&self) -> Result<Vec<u8>, String> {
+        let bytes = std::fs::read(&self.file).map_err(|error| format!("{}: {error}", self.file.display()))?;
+        match &self.target {
+            None => wat::parse_bytes(&bytes).map(|wasm| wasm.into_owned()).map_err(|error| error.to_string()),
+            Some(name) => targets::module(name, &bytes).ok_or_else(|| format!("no module is made of an input of {name}")),
+        }
+    }
+
+    /// The status of the process that compares the tiers on a module, which is in this file meanwhile; `None` if it takes too long.
+    fn status(&self, wasm: &[u8], file: &Path) -> Result<Option<ExitStatus>, String> {
+        std::fs::write(file, wasm).map_err(|error| format!("{}: {error}", file.display()))?;
+        let program = std::env::current_exe().map_err(|error| error.to_string())?;
+        let tiers = self.tiers.iter().map(|tier| format!("--tier={tier}"));
+        let mut command = Command::new(program);
+        command.arg("differ").arg(file).args(tiers).stdout(Stdio::null()).stderr(Stdio::null());
+        command.args(self.no_fuel.then_some("--no-fuel"));
+        let mut child = command.spawn().map_err(|error| error.to_string())?;
+        let deadline = Instant::now() + Duration::from_secs(2);
+        loop {
+            match child.try_wait().map_err(|error| error.to_string())? {
+                None if Instant::now() < deadline => std::thread::sleep(Duration::from_millis(1)),
+                None => {
+                    // It may have ended since.
+                    let _ = child.kill();
+                    let _ = child.wait();
+                    return Ok(None);
+                }
+                status => return Ok(status),
+            }
+        }
+    }
+
+    /// Prints the module that remains of this one.
+    fn reduce(&self) -> Result<(), String> {
+        let wasm = self.read()?;
+        let file = std::env::temp_dir().join(format!("weir-reduce-{}.wasm", std::process::id()));
+        let wanted = self.status(&wasm, &file)?;
+        if wanted.is_none_or(|status| status.success()) {
+            return Err("the tiers agree on this module".into());
+        }
+        let reduced = reduce(&wasm, &mut |candidate| {
+            progress(&format!("{} of {} bytes", candidate.len(), wasm.len()));
+            self.status(candidate, &file) == Ok(wanted)
+        });
+        progress("");
+        // What remains in the folder for temporary files does no harm.
+        let _ = std::fs::remove_file(&file);
+        println!("{}", wasmprinter::print_bytes(reduced).map_err(|error| error.to_string())?);
+        Ok(())
+    }
+
+    /// Prints the first difference; 0 if there is none, or the module cannot be run.
+    fn differ(&self) -> Result<ExitCode, String> {
+        let tiers =
+            Tiers::new(!self.no_fuel, |name| self.tiers.is_empty() || self.tiers.iter().any(|part| name.contains(part.as_str())));
+        let Ok(Some(difference)) = tiers.difference(&self.read()?) else { return Ok(ExitCode::SUCCESS) };
+        println!("{difference}");
+        Ok(ExitCode::FAILURE)
+    }
+}
+
+/// The exit code of a task, whose error is printed.
+fn code(done: Result<ExitCode, String>) -> ExitCode {
+    done.unwrap_or_else(|error| {
+        eprintln!("{error}");
+        ExitCode::from(2)
+    })
+}
+
+/// Writes the first inputs of each target.
+fn seeds(dir: &Path) -> ExitCode {
+    for target in targets::ALL {
+        let folder = dir.join(target.name);
+        let write = |(i, bytes): (usize, Vec<u8>)| std::fs::write(folder.join(format!("seed-{i:03}")), bytes);
+        let seeds = (target.seeds)().into_iter().enumerate();
+        let written = std::fs::create_dir_all(&folder).and_then(|()| { seeds }.try_for_each(write));
+        if let Err(error) = written {
+            eprintln!("{}: {error}", folder.display());
+            return ExitCode::from(2);
+        }
+    }
+    ExitCode::SUCCESS
+}
+
 /// Compares programs with their snapshots.
 fn fuzz_snapshots(options: &Options) -> ExitCode {
     let tiers = || differential::tiers(None).into_iter().filter(|tier| tier.profile.is_none() && options.asks_for(&tier.name));
@@ -487,6 +603,9 @@ fn main() -> ExitCode {
         Some(Task::Snapshot(options)) => {
             (&options.tiers, differential::tiers(None).iter().any(|tier| options.asks_for(&tier.name)))
         }
+        Some(Task::Seeds { dir }) => return seeds(dir),
+        Some(Task::Reduce(suspect)) => return code(suspect.reduce().map(|()| ExitCode::SUCCESS)),
+        Some(Task::Differ(suspect)) => return code(suspect.differ()),
         // No tier executes the bodies.
         Some(Task::Validate(options)) => (&options.tiers, options.tiers.is_empty()),
         None => (&compare.options.tiers, !subjects(compare, 0, None).is_empty()),
@@ -501,6 +620,7 @@ fn main() -> ExitCode {
         Some(Task::Suspend(options)) => smith::with_stack(|| fuzz_suspended(options)),
         Some(Task::Snapshot(options)) => smith::with_stack(|| fuzz_snapshots(options)),
         Some(Task::Legacy(options)) => smith::with_stack(|| fuzz_legacy(options)),
+        Some(Task::Seeds { .. } | Task::Reduce(_) | Task::Differ(_)) => unreachable!("these tasks are done"),
         None if arguments.compare.smith => smith::with_stack(|| fuzz_smith(&arguments.compare)),
         None => fuzz(&arguments.compare),
     }

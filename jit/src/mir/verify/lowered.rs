@@ -6,22 +6,25 @@ use crate::mir::code::MachineCode;
 use crate::mir::isa::Inst;
 use crate::regalloc::{Operand, Position, Reg, RegSet, Role, SlotWidth};
 
-/// Where a register is defined: the block, and the index of the instruction or `None` for a parameter.
-type Definition = (u32, Option<u32>);
+/// Where a register is defined, under which name: the block, and the index of the instruction or `None` for a parameter.
+type Definition = (Reg, u32, Option<u32>);
 
 /// Checks lowered code: see [`super`].
 pub(super) fn check<I: Inst>(code: &MachineCode<I>) -> Result<(), String> {
     let mut definitions: Vec<Option<Definition>> = vec![None; code.num_regs as usize];
     each_operand(code, |operand, block, inst| match operand.role {
         Role::Use => Ok(()),
-        Role::Def => define(&mut definitions, operand.reg, (block, inst)),
+        Role::Def => define(&mut definitions, (operand.reg, block, inst)),
     })?;
     let dominators = dominators(code);
     each_operand(code, |operand, block, inst| match operand.role {
         Role::Def => Ok(()),
         Role::Use => {
             let definition = definitions.get(operand.reg.index()).copied().flatten();
-            let (at, defined) = definition.ok_or_else(|| format!("{:?} is never defined", operand.reg))?;
+            let (reg, at, defined) = definition.ok_or_else(|| format!("{:?} is never defined", operand.reg))?;
+            if reg.class() != operand.reg.class() {
+                return Err(format!("{:?} is used, and {reg:?} defined", operand.reg));
+            }
             let before = if at == block { defined < inst || inst.is_none() } else { dominators.dominates(at, block) };
             if before { Ok(()) } else { Err(format!("{:?} is used in b{block} where it may not be defined", operand.reg)) }
         }
@@ -30,7 +33,8 @@ pub(super) fn check<I: Inst>(code: &MachineCode<I>) -> Result<(), String> {
     check_physical(code)
 }
 
-fn define(definitions: &mut [Option<Definition>], reg: Reg, at: Definition) -> Result<(), String> {
+fn define(definitions: &mut [Option<Definition>], at: Definition) -> Result<(), String> {
+    let reg = at.0;
     let slot = definitions.get_mut(reg.index()).ok_or_else(|| format!("{reg:?} has too high a number"))?;
     match slot.replace(at) {
         None => Ok(()),

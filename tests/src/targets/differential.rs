@@ -1,0 +1,58 @@
+//! Bytes drive the generator of structured programs; the first of them chooses the tier that is compared with the interpreter, in
+//! results, traps, memory and fuel.
+
+use super::target::{Target, random_inputs};
+use crate::differential::{AMPLE_FUEL, Outcome, Setup, difference, tiers, weir_outcome};
+use crate::engines::engine;
+use crate::generate::{Program, generate_with};
+use crate::rng::Rng;
+use std::cell::OnceCell;
+use weir::{Engine, Module};
+
+/// The target.
+pub const TARGET: Target = Target { name: "differential", run, seeds: || random_inputs(64, 400) };
+
+/// A tier, with an engine that does not count fuel and one that does.
+struct Pair {
+    name: String,
+    engines: [Engine; 2],
+}
+
+thread_local! {
+    static TIERS: OnceCell<Vec<Pair>> = const { OnceCell::new() };
+}
+
+/// Every tier without a random profile, the interpreter first.
+fn pairs() -> Vec<Pair> {
+    let pair = |subject: crate::differential::Subject| {
+        let Setup::Weir(mut config) = subject.setup else { return None };
+        let mut make = |fuel| engine(config.consume_fuel(fuel)).expect("every tier is there under test");
+        Some(Pair { name: subject.name, engines: [make(false), make(true)] })
+    };
+    tiers(None).into_iter().filter(|subject| subject.profile.is_none()).filter_map(pair).collect()
+}
+
+fn run(data: &[u8]) {
+    let choice = usize::from(data.first().copied().unwrap_or_default());
+    let program = program(data);
+    TIERS.with(|tiers| {
+        let tiers = tiers.get_or_init(pairs);
+        let (first, others) = tiers.split_first().expect("the interpreter");
+        let (other, metered) = (&others[choice % others.len()], choice / others.len() % 2 == 1);
+        let [a, b] = [first, other].map(|tier| outcome(&program, &tier.name, &tier.engines[usize::from(metered)]));
+        if let Err(mismatch) = difference(&program, (&first.name, &a), (&other.name, &b)) {
+            panic!("{mismatch}");
+        }
+        assert_eq!(a.fuel, b.fuel, "the fuel of the calls on {} and {}", first.name, other.name);
+    });
+}
+
+/// The program of an input.
+pub(super) fn program(data: &[u8]) -> Program {
+    generate_with(&mut Rng::of_bytes(data.get(1..).unwrap_or_default()))
+}
+
+fn outcome(program: &Program, name: &str, engine: &Engine) -> Outcome {
+    let outcome = Module::new(engine, &program.wasm).and_then(|module| weir_outcome(program, &module, AMPLE_FUEL));
+    outcome.unwrap_or_else(|error| panic!("{name}: {error:?}"))
+}

@@ -1,0 +1,61 @@
+//! Bytes drive wasm-smith; the first of them chooses the kind of module, and the tier that is compared with the interpreter.
+
+use super::target::{Target, random_inputs};
+use crate::differential::{Setup, tiers};
+use crate::engines::engine;
+use crate::smith;
+use std::cell::OnceCell;
+use weir::Engine;
+
+/// The target.
+pub const TARGET: Target = Target { name: "smith", run, seeds: || random_inputs(64, 600) };
+
+/// The number of loop iterations and calls that a module may execute, and the stack that suffices for them, in bytes. A smaller one would
+/// end in some tiers only.
+const FUEL: u32 = 100;
+const STACK: usize = 4 << 20;
+
+thread_local! {
+    static ENGINES: OnceCell<Vec<Engine>> = const { OnceCell::new() };
+}
+
+/// An engine for every tier, the interpreter first.
+fn engines() -> Vec<Engine> {
+    let setups = tiers(None).into_iter().filter(|subject| subject.profile.is_none()).map(|subject| subject.setup);
+    let configs = setups.filter_map(|setup| match setup {
+        Setup::Weir(config) => Some(*config),
+        Setup::Wasmi => None,
+    });
+    configs
+        .map(|mut config| {
+            config.max_wasm_stack(STACK).value_stack_size(STACK);
+            engine(&config).expect("every tier is there under test")
+        })
+        .collect()
+}
+
+fn run(data: &[u8]) {
+    let (Some(&choice), Some(wasm)) = (data.first(), module(data)) else { return };
+    let [kind, choice] = split(choice);
+    ENGINES.with(|engines| {
+        let (first, others) = engines.get_or_init(self::engines).split_first().expect("the interpreter");
+        let tier = choice as usize % others.len();
+        if let Err(difference) = smith::compare_on(&wasm, kind, [first, &others[tier]]) {
+            panic!("the interpreter and tier {} after it: {difference}", tier + 1);
+        }
+    });
+}
+
+/// What the first byte chooses: the kind of module, and the tier.
+fn split(choice: u8) -> [u64; 2] {
+    [u64::from(choice) % KINDS, u64::from(choice) / KINDS]
+}
+
+/// Kinds of modules: see [`smith::module_of_bytes`].
+const KINDS: u64 = 12;
+
+/// The module of an input; `None` if wasm-smith makes none.
+pub(super) fn module(data: &[u8]) -> Option<Vec<u8>> {
+    let (&choice, data) = data.split_first()?;
+    smith::module_of_bytes(data, split(choice)[0], FUEL)
+}
