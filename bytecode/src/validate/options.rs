@@ -128,7 +128,8 @@ pub struct Options {
     pub costs: Option<Arc<Costs>>,
     /// What modules may use.
     pub proposals: Proposals,
-    /// The most steps that the bodies of a module may take: see [`super::bodies`].
+    /// The most steps that validating the bodies of a module may take: a step is a byte, an instruction, or a value of a type that is
+    /// compared.
     pub max_steps: u64,
 }
 
