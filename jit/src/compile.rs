@@ -32,7 +32,8 @@ pub fn compile(cx: &mut Context, request: &Request<'_>) -> Result<Compiled, Refu
     compile_until(cx, request, &|| false)
 }
 
-/// [`compile`], until `stop` returns true. It is asked about once in a tenth of a millisecond, but not while Cranelift compiles.
+/// [`compile`], until `stop` returns true. It is asked several times in a millisecond, but not within a block in some passes, nor while Cranelift
+/// compiles.
 ///
 /// # Errors
 /// # Panics

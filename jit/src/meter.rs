@@ -1,5 +1,5 @@
-//! The steps of a compilation. Every phase counts its steps here, so that a compilation ends when it has taken too many, or when it is no
-//! longer wanted.
+//! The steps of a compilation. Phases count the steps of their main loops here, so that a compilation ends when it has taken too many, or when
+//! it is no longer wanted. Not counted are the analyses, which take linear time, the order of blocks, and Cranelift.
 //!
 //! A step is the work for one instruction, block, value or edge in a loop over them: between a nanosecond and a tenth of a microsecond. How
 //! many a compilation takes does not depend on the machine. Functions whose phases take more than proportional time, because their
@@ -12,7 +12,8 @@ use std::cell::Cell;
 const STEPS: u64 = 2_000_000;
 const STEPS_PER_BYTE: u64 = 50;
 
-/// The number of steps after which [`Meter::spend`] asks whether the compilation is still wanted: fewer than there are in a millisecond.
+/// The number of steps after which [`Meter::spend`] asks whether the compilation is still wanted: about a tenth of a millisecond.
+/// Some passes count a whole block at once, and go through it before they ask again.
 const INTERVAL: u64 = 2_000;
 
 /// The reason why a compilation ends before it has a result.

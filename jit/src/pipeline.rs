@@ -95,13 +95,6 @@ impl<'r, 'a> Unit<'r, 'a> {
         self.request.expect("the phase is of a function in a module")
     }
 
-    fn ssa(&mut self) -> &mut Func<'a> {
-        match &mut self.form {
-            Form::Ssa(func) => func,
-            form => panic!("the phase is of SSA, not of {form:?}"),
-        }
-    }
-
     fn machine(&mut self) -> &mut x64::Code {
         match &mut self.form {
             Form::Machine(code) => code,
@@ -327,7 +320,7 @@ fn name(copies: &Copies, compiled: &mut Compiled) {
 fn run_cranelift(unit: &mut Unit<'_, '_>) -> Result<(), Refusal> {
     let request = unit.request();
     unit.count_ssa();
-    let func = unit.ssa();
+    let Form::Ssa(func) = &unit.form else { panic!("the phase is of SSA, not of {:?}", unit.form) };
     let mut compiled = crate::cranelift::compile(func, request)?;
     name(&func.copies, &mut compiled);
     unit.form = Form::Bytes(compiled);

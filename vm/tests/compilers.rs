@@ -8,7 +8,7 @@ use std::fmt::Write;
 use std::fs;
 use std::sync::{Arc, Mutex};
 use std::thread::sleep;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use weir::{Config, Engine, Instance, Module, Store, Tier, TierEventKind};
 
 /// A function of some hundred kilobytes, whose compilation takes seconds.
@@ -39,6 +39,15 @@ fn engine() -> (Engine, Arc<Mutex<Vec<u64>>>) {
     (engine.expect("the engine is made"), compiled)
 }
 
+/// Waits until this holds; a minute is taken for never.
+fn until(mut holds: impl FnMut() -> bool) {
+    let begun = Instant::now();
+    while !holds() {
+        assert!(begun.elapsed() < Duration::from_secs(60), "it does not happen");
+        sleep(Duration::from_millis(1));
+    }
+}
+
 /// The compiler threads of this process.
 fn threads() -> usize {
     let names = fs::read_dir("/proc/self/task").expect("Linux has it").filter_map(|task| {
@@ -61,23 +70,20 @@ fn a_long_compilation_delays_neither_other_modules_nor_the_end_of_the_engine() {
         (store, module, f)
     };
     let hostile = call(&long(), 2);
-    while threads() == 0 {
-        sleep(Duration::from_millis(1));
-    }
+    until(|| threads() > 0);
     // Its compilation begins.
     sleep(Duration::from_millis(20));
     let (mut store, module, f) = call(r#"(module (func) (func (export "f") (param i32)))"#, 2);
-    while compiled.lock().expect("no test panics").is_empty() {
+    until(|| {
         f.call(&mut store, 1).expect("it does not trap");
-        sleep(Duration::from_millis(1));
-    }
+        !compiled.lock().expect("no test panics").is_empty()
+    });
+    assert!(hostile.1.stats().functions.fallbacks.is_empty(), "its compilation is running");
     assert_eq!(*compiled.lock().expect("no test panics"), [2], "the module with two functions comes first");
     drop((hostile, store, module, f));
     let weak = engine.weak();
     drop(engine);
-    while threads() > 0 {
-        sleep(Duration::from_millis(1));
-    }
+    until(|| threads() == 0);
     assert!(weak.upgrade().is_none(), "a job has held the engine, and has ended");
     assert_eq!(*compiled.lock().expect("no test panics"), [2], "the long compilation did not end with code");
 }

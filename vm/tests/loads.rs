@@ -75,6 +75,21 @@ fn the_steps_of_validation_are_bounded() {
     let many = format!("(module {})", "(func (drop (i32.add (i32.const 1) (i32.const 2))))".repeat(1000));
     assert!(load(&many, false, 5_000).is_err());
     assert!(load(&many, false, 20_000).is_ok());
+    // Each when it is first called.
+    let engine = common::engine(Config::new().max_validation_steps(5_000).lazy_validation(true)).expect("the engine is made");
+    let calls = (0..1000).map(|i| format!("(call {i})")).collect::<String>();
+    let all = format!(r#"{} (func (export "all") {calls}))"#, &many[..many.len() - 1]);
+    let mut store = Store::new(&engine, ());
+    let instance =
+        Instance::new(&mut store, &Module::new(&engine, all).expect("nothing is validated yet"), &[]).expect("no imports");
+    let error = instance.get_typed_func::<(), ()>(&mut store, "all").expect("it is exported").call(&mut store, ());
+    let error = format!("{:?}", error.expect_err("the functions together take more"));
+    assert!(error.contains("more than the 5000 steps"), "{error}");
+    // Weir's own validation leaves to wasmparser what reads the types of many values.
+    let wide = "(br_if 0 (i32.const 0))".repeat(20_000);
+    let wide = format!("(module (func (result {results}) (block (result {results}) (unreachable) {wide})))");
+    let engine = common::engine(Config::new().max_validation_steps(1_000_000)).expect("the engine is made");
+    assert!(Module::new(&engine, wide).map(drop).is_err());
     // Its size.
     let engine = common::engine(Config::new().max_module_size(100)).expect("the engine is made");
     assert!(Module::new(&engine, "(module (func))").is_ok());

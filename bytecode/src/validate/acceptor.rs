@@ -43,7 +43,14 @@ pub(super) struct Acceptor {
     blocks: Vec<Block>,
     /// Types of the locals.
     locals: Vec<u8>,
+    /// The values that may still be popped all at once, for types with many.
+    values_left: usize,
 }
+
+/// The number of values that the instructions of any body may pop for their types, and for each of its bytes: ordinary code pops less than one
+/// for each byte. Beyond that the body is left to wasmparser, for which such steps are [counted](super::bodies) beforehand.
+const MAX_VALUES: usize = 10_000;
+const VALUES_PER_BYTE: usize = 4;
 
 /// An open block.
 struct Block {
@@ -70,7 +77,7 @@ enum BlockKind {
 
 impl Default for Acceptor {
     fn default() -> Acceptor {
-        Acceptor { operands: Box::new([BASE; CAPACITY]), len: 0, blocks: Vec::new(), locals: Vec::new() }
+        Acceptor { operands: Box::new([BASE; CAPACITY]), len: 0, blocks: Vec::new(), locals: Vec::new(), values_left: 0 }
     }
 }
 
@@ -98,6 +105,7 @@ impl Acceptor {
         let entry = at.at as u32;
         builder.begin(code, ty, locals, entry, range.end - entry);
         self.len = 0;
+        self.values_left = MAX_VALUES + VALUES_PER_BYTE * (range.end - range.start) as usize;
         self.blocks.clear();
         self.open(signatures, BlockKind::Block, signature.without_params());
         match &code.unvalidated.options.costs {
@@ -468,6 +476,7 @@ impl Acceptor {
     }
 
     fn pop_all(&mut self, types: &[u8]) -> Option<()> {
+        self.values_left = self.values_left.checked_sub(types.len())?;
         types.iter().rev().try_for_each(|&ty| self.pop(ty))
     }
 

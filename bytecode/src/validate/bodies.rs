@@ -71,6 +71,7 @@ impl Worker {
     /// Validates the body of the module's own function number `index`.
     pub fn validate(&mut self, code: &Code<'_>, index: usize, range: Range<u32>) -> Result<Placed, InvalidModule> {
         let index = code.imported_funcs + index as u32;
+        self.counted_steps = code.unvalidated.steps();
         self.spend(code, u64::from(range.end - range.start), range.start).map_err(|error| error.within(index))?;
         let entry = match self.accept(code, index, &range) {
             Some(entry) => entry,
@@ -102,11 +103,7 @@ impl Worker {
         if self.uncounted_steps >= STEPS_PER_COUNT {
             self.counted_steps = code.unvalidated.add_steps(std::mem::take(&mut self.uncounted_steps));
         }
-        let max = code.unvalidated.options.max_steps;
-        if self.counted_steps.saturating_add(self.uncounted_steps) <= max {
-            return Ok(());
-        }
-        Err(InvalidModule::new(format!("validating the module takes more than the {max} steps that are allowed"), pc.into()))
+        code.unvalidated.check_steps(self.counted_steps.saturating_add(self.uncounted_steps), pc)
     }
 
     /// The offset of the first instruction, unless the body is left to wasmparser.

@@ -1,5 +1,6 @@
 //! The data of a module that the validation of bodies needs.
 
+use super::invalid::InvalidModule;
 use super::options::Options;
 use super::signatures::Signatures;
 use crate::types::{FuncType, GlobalType, ValType};
@@ -104,6 +105,23 @@ impl Unvalidated {
     /// Adds the steps of some bodies; returns the number of steps of all bodies so far.
     pub(super) fn add_steps(&self, steps: u64) -> u64 {
         self.steps.fetch_add(steps, Ordering::Relaxed) + steps
+    }
+
+    /// The steps of all bodies so far.
+    pub(super) fn steps(&self) -> u64 {
+        self.steps.load(Ordering::Relaxed)
+    }
+
+    /// The error for more steps than are allowed, at this offset.
+    ///
+    /// # Errors
+    /// `steps` are more.
+    pub(super) fn check_steps(&self, steps: u64, at: u32) -> Result<(), InvalidModule> {
+        let max = self.options.max_steps;
+        if steps <= max {
+            return Ok(());
+        }
+        Err(InvalidModule::new(format!("validating the module takes more than the {max} steps that are allowed"), at.into()))
     }
 
     /// Bytes of instructions in the bodies that the acceptor has validated so far.

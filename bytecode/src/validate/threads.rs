@@ -155,6 +155,10 @@ impl Batches {
     /// The first body that is invalid.
     fn finish(self, validated: Vec<Validated>) -> Result<Module, InvalidModule> {
         let Unfinished { mut module, unvalidated, bodies } = self.unfinished;
+        if let Some(unvalidated) = &unvalidated {
+            // No thread has seen the last steps of the others.
+            unvalidated.check_steps(unvalidated.steps(), 0)?;
+        }
         let mut done: Vec<Option<(Batch, usize)>> = self.ends.iter().map(|_| None).collect();
         let mut threads = Vec::with_capacity(validated.len());
         for (thread, Validated { batches, bodies, worker }) in validated.into_iter().enumerate() {

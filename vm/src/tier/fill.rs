@@ -2,7 +2,7 @@
 //! function gets baseline code first, and then optimised code. Later processes install it before the function is called.
 
 use super::entry::{Key, Level};
-use super::held::{self, Held};
+use super::held::Held;
 use super::install::compile_and_install;
 use super::requests::Job;
 use super::state::{engine_of, state_of};
@@ -36,7 +36,7 @@ fn start(module: &Arc<ModuleRecord>, source: Source) {
     let keeps = module.shelf.as_ref().is_some_and(|shelf| shelf.keeps());
     if keeps && engine.policy.fills() && !state_of(module).running.set_more(true) {
         // Without a thread nothing is optimised.
-        let fill = Fill { module: Arc::downgrade(module), source, left: None, any: false };
+        let fill = Fill { module: Arc::downgrade(module), id: module.id, source, left: None, any: false };
         if engine.queue.push(0.0, Box::new(fill)).is_err() {
             state_of(module).running.set_more(false);
         }
@@ -151,6 +151,7 @@ enum Source {
 /// A request to compile one of the functions of a module after another. It does not keep the module alive.
 struct Fill {
     module: Weak<ModuleRecord>,
+    id: u64,
     source: Source,
     /// The functions that are left, the next one last. They are found when the job first runs.
     left: Option<Vec<Candidate>>,
@@ -182,8 +183,8 @@ impl Fill {
 }
 
 impl Job for Fill {
-    fn module(&self) -> usize {
-        held::identity(&self.module)
+    fn module(&self) -> u64 {
+        self.id
     }
 
     fn work(&self) -> Option<u64> {

@@ -31,7 +31,7 @@ impl Held {
     pub fn stops(&self) -> impl Fn() -> bool + '_ {
         let began = Instant::now();
         move || {
-            engine_of(self.engine.record()).queue.relieve(Arc::as_ptr(&self.0).addr(), began);
+            engine_of(self.engine.record()).queue.relieve(self.id, began);
             self.is_abandoned()
         }
     }
@@ -54,9 +54,4 @@ impl Drop for Held {
 /// Locks the number of running jobs that hold a module.
 fn holders(module: &ModuleRecord) -> MutexGuard<'_, usize> {
     state_of(module).holders.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// Returns the identity of a module as [`Job::module`](super::requests::Job::module) has it.
-pub(super) fn identity(module: &Weak<ModuleRecord>) -> usize {
-    module.as_ptr().addr()
 }

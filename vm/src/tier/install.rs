@@ -74,6 +74,8 @@ pub(super) fn compile_and_install(
     let _running = is_kept.then(|| state.running.begin(key, end()));
     let attempt = compile(module, key, back_ends(backend), options, stop);
     if attempt.stopped {
+        // Nobody is left to request it, unless a listener has kept the module.
+        state.entries().dropped(key);
         return None;
     }
     let packed = attempt.compiled.as_ref().zip(module.body(func)).map(|(compiled, body)| compiled.pack(body));
@@ -280,9 +282,12 @@ fn compile<'m>(
                 break;
             }
             Ok(Err(refusal)) => {
-                // What was refused has probably taken no more than what is compiled, unless it was refused for that.
-                let steps = if let Refusal::Budget { limit, .. } = refusal { limit } else { bytes as usize };
-                state.steps.fetch_add(steps as u64, Ordering::Relaxed);
+                // All of its budget, if that was why; otherwise about what a compilation takes.
+                let steps = match refusal {
+                    Refusal::Budget { backend: None, limit, .. } => limit as u64,
+                    _ => 8 * u64::from(bytes),
+                };
+                state.steps.fetch_add(steps, Ordering::Relaxed);
                 let by = refused_by(refusal.backend());
                 attempt.refusals.push(Fallback::new(func, by, refusal.to_string()));
                 if by == RefusedBy::Construction {

@@ -19,6 +19,9 @@ const IDLE: Duration = Duration::from_millis(100);
 /// A compilation that has taken this long lets other modules have a thread.
 const LONG: Duration = Duration::from_millis(10);
 
+/// Maximum number of threads beyond the limit.
+const MAX_RELIEFS: usize = 4;
+
 /// There is no compiler thread, and not enough stack for a job on the thread of the guest.
 #[derive(Debug)]
 pub(super) struct NoThread;
@@ -28,8 +31,8 @@ struct State {
     /// Number of jobs that are running.
     running: usize,
     threads: usize,
-    /// Whether a thread beyond the limit has been started, and runs.
-    relieved: bool,
+    /// Number of threads beyond the limit.
+    reliefs: usize,
     /// The threads that wait for a job, by identifier.
     idle: Vec<u32>,
     /// An idle thread that is to run elsewhere than the thread that woke it, and the processors that it may use after that.
@@ -68,15 +71,18 @@ impl Shared {
         self.wake.notify_one();
     }
 
-    /// Runs the best request of the module whose turn it is. The state is that of this value, unlocked meanwhile.
-    fn run_next<'s>(&'s self, mut state: MutexGuard<'s, State>) -> MutexGuard<'s, State> {
+    /// Runs the best request of the module whose turn it is, which is none of `except`'s. The state is that of this value, unlocked meanwhile.
+    fn run_next<'s>(&'s self, mut state: MutexGuard<'s, State>, except: Option<u64>) -> MutexGuard<'s, State> {
         let began = Instant::now();
-        let Some((module, candidates)) = state.requests.take(began) else { return state };
+        let Some((module, candidates)) = state.requests.take(began, except) else { return state };
         state.running += 1;
         drop(state);
-        let (job, rest) = choose(candidates, began);
-        self.put_back(rest);
-        job.into_iter().for_each(|job| self.run(job));
+        // The last reference to a module may be dropped here, too, with all that follows.
+        self.catch(|| {
+            let (job, rest) = choose(candidates, began);
+            self.put_back(rest);
+            job.into_iter().for_each(|job| job.run());
+        });
         let mut state = self.lock();
         state.running -= 1;
         state.requests.ended(module, began, Instant::now());
@@ -86,9 +92,9 @@ impl Shared {
         state
     }
 
-    /// Runs a job. A panic is caught and counted, so that it does not corrupt the queue's state.
-    fn run(&self, job: Box<dyn Job>) {
-        if std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| job.run())).is_err() {
+    /// Calls `run`. A panic is caught and counted, so that it does not corrupt the queue's state.
+    fn catch(&self, run: impl FnOnce()) {
+        if std::panic::catch_unwind(std::panic::AssertUnwindSafe(run)).is_err() {
             self.panics.fetch_add(1, Ordering::Relaxed);
         }
     }
@@ -113,7 +119,7 @@ impl Queue {
             requests: Requests::default(),
             running: 0,
             threads: 0,
-            relieved: false,
+            reliefs: 0,
             idle: Vec::new(),
             moved: None,
             closed: false,
@@ -148,7 +154,7 @@ impl Queue {
                     if last {
                         return Err(NoThread);
                     }
-                    let run = || job.into_iter().for_each(|job| self.shared.run(job));
+                    let run = || self.shared.catch(|| job.into_iter().for_each(|job| job.run()));
                     return with_room(COMPILER_STACK, run).ok_or(NoThread);
                 }
             }
@@ -174,21 +180,21 @@ impl Queue {
     }
 
     /// A job of `module`, which began then, is still running. If it has taken long, and requests of other modules wait for a thread, starts one
-    /// beyond the limit, which executes one of them. Called about ten times in a millisecond.
-    pub(super) fn relieve(&self, module: usize, began: Instant) {
+    /// beyond the limit, which executes one of them. Called several times in a millisecond.
+    pub(super) fn relieve(&self, module: u64, began: Instant) {
         if began.elapsed() < LONG {
             return;
         }
         // Whoever has the lock may be about to take the request; otherwise the next call sees it.
         let Ok(mut state) = self.shared.state.try_lock() else { return };
-        if state.relieved || state.closed || !state.idle.is_empty() || !state.requests.has_others(module) {
+        if state.reliefs == MAX_RELIEFS || state.closed || !state.idle.is_empty() || !state.requests.has_others(module) {
             return;
         }
-        let started = self.start(|shared| {
-            let mut state = shared.run_next(shared.lock());
-            state.relieved = false;
+        let started = self.start(move |shared| {
+            let mut state = shared.run_next(shared.lock(), Some(module));
+            state.reliefs -= 1;
         });
-        state.relieved = started.is_ok();
+        state.reliefs += usize::from(started.is_ok());
     }
 
     /// Returns the number of jobs that panicked. This does not count panics of the compiler, which the job itself
@@ -238,7 +244,7 @@ fn work_until_idle(shared: &Shared) {
     let mut state = shared.lock();
     loop {
         if state.requests.len() > 0 {
-            state = shared.run_next(state);
+            state = shared.run_next(state, None);
             continue;
         }
         if state.closed {
@@ -298,7 +304,7 @@ mod tests {
         /// Runs until it is told to end.
         struct Blocking(Receiver<()>, Sender<()>);
         impl Job for Blocking {
-            fn module(&self) -> usize {
+            fn module(&self) -> u64 {
                 0
             }
             fn work(&self) -> Option<u64> {
@@ -332,7 +338,7 @@ mod tests {
     fn a_long_compilation_starts_a_thread_for_another_module() {
         struct Long(Arc<Queue>, Sender<()>, Receiver<()>);
         impl Job for Long {
-            fn module(&self) -> usize {
+            fn module(&self) -> u64 {
                 7
             }
             fn work(&self) -> Option<u64> {
@@ -355,7 +361,7 @@ mod tests {
         let queue = Arc::new(Queue::new(1));
         queue.push(1.0, Box::new(Long(queue.clone(), begin, ended))).expect("there are threads");
         begun.recv().expect("it begins");
-        let of = |module: usize, number: u64| Box::new(Numbered { module, ..*job(number, &send).0 });
+        let of = |module: u64, number: u64| Box::new(Numbered { module, ..*job(number, &send).0 });
         queue.push(9.0, of(7, 1)).expect("there are threads");
         for number in [2, 3] {
             queue.push(1.0, of(8, number)).expect("there are threads");

@@ -24,7 +24,7 @@ const BEFORE: Duration = Duration::from_millis(1);
 /// A request for a compilation.
 pub(super) trait Job: Send {
     /// Returns the identity of the module whose function it is.
-    fn module(&self) -> usize;
+    fn module(&self) -> u64;
 
     /// Returns the bytes of bytecode that the function has executed so far; `None` if its module is gone.
     fn work(&self) -> Option<u64>;
@@ -112,7 +112,7 @@ pub(super) fn choose(mut waiting: Vec<Waiting>, now: Instant) -> (Option<Box<dyn
 
 /// A module with requests, or one that had some a short time ago.
 struct OfModule {
-    module: usize,
+    module: u64,
     /// In the order of the requests, after those that go first.
     waiting: VecDeque<Waiting>,
     /// The time that its compilations took, and the time of the others when it came.
@@ -154,7 +154,7 @@ impl Requests {
     }
 
     /// Returns whether there are requests of other modules than this one, except those that go last.
-    pub fn has_others(&self, module: usize) -> bool {
+    pub fn has_others(&self, module: u64) -> bool {
         self.modules.iter().any(|other| other.module != module && !other.is_last())
     }
 
@@ -177,9 +177,13 @@ impl Requests {
     }
 
     /// Takes the oldest requests of the module that has had the least time, for a thread that begins now to execute one of them. Returns the
-    /// module, too.
-    pub fn take(&mut self, now: Instant) -> Option<(usize, Vec<Waiting>)> {
-        let candidates = self.modules.iter_mut().filter(|of| !of.waiting.is_empty());
+    /// module, too. With `except`, they are neither that module's nor such that go last.
+    pub fn take(&mut self, now: Instant, except: Option<u64>) -> Option<(u64, Vec<Waiting>)> {
+        let may = |of: &&mut OfModule| match except {
+            Some(module) => of.module != module && !of.is_last(),
+            None => !of.waiting.is_empty(),
+        };
+        let candidates = self.modules.iter_mut().filter(may);
         let of = candidates.min_by_key(|of| (of.is_last(), of.used(now)))?;
         self.reached = self.reached.max(of.used(now));
         let count = of.waiting.len().min(MAX_CANDIDATES);
@@ -200,18 +204,19 @@ impl Requests {
     }
 
     /// The compilation of a function of `module` that began then has ended.
-    pub fn ended(&mut self, module: usize, began: Instant, now: Instant) {
+    pub fn ended(&mut self, module: u64, began: Instant, now: Instant) {
         let of = self.of(module);
         if let Some(at) = of.running.iter().position(|other| *other == began) {
             of.running.swap_remove(at);
             of.used += now.saturating_duration_since(began);
         }
-        // Those that had more time than the rest are remembered until the others have had it, too.
-        let reached = self.reached;
-        self.modules.retain(|of| !of.waiting.is_empty() || !of.running.is_empty() || of.used > reached);
+        // Those that had more time than the rest are remembered until the others have had it, too, or nobody waits.
+        let (reached, busy) = (self.reached, |of: &OfModule| !of.waiting.is_empty() || !of.running.is_empty());
+        let any = self.modules.iter().any(busy);
+        self.modules.retain(|of| busy(of) || any && of.used > reached);
     }
 
-    fn of(&mut self, module: usize) -> &mut OfModule {
+    fn of(&mut self, module: u64) -> &mut OfModule {
         let at = self.modules.iter().position(|of| of.module == module).unwrap_or_else(|| {
             self.modules.push(OfModule { module, waiting: VecDeque::new(), used: self.reached, running: Vec::new() });
             self.modules.len() - 1
@@ -230,7 +235,7 @@ pub(super) mod tests {
     /// A job of a function with this work, which sends its number.
     pub struct Numbered {
         pub number: u64,
-        pub module: usize,
+        pub module: u64,
         pub work: Arc<AtomicU64>,
         pub wanted: Arc<AtomicBool>,
         pub first: bool,
@@ -245,7 +250,7 @@ pub(super) mod tests {
     pub type Function = (Arc<AtomicU64>, Arc<AtomicBool>);
 
     impl Job for Numbered {
-        fn module(&self) -> usize {
+        fn module(&self) -> u64 {
             self.module
         }
 
@@ -402,13 +407,13 @@ pub(super) mod tests {
             Waiting { job: Box::new(Numbered { first: true, ..*job(7, &send).0 }), ..waiting(&[0.0], start, &send).0.remove(0) };
         all.push(first);
         all.put_back(requests);
-        let (_, order) = all.take(start).expect("there are some");
+        let (_, order) = all.take(start, None).expect("there are some");
         order.into_iter().for_each(|waiting| waiting.job.run());
         assert_eq!(numbers(&receive), [7, 0, 1]);
     }
 
     /// A request of a module.
-    fn of(module: usize, number: u64, send: &Sender<Outcome>) -> Waiting {
+    fn of(module: u64, number: u64, send: &Sender<Outcome>) -> Waiting {
         Waiting::new(1.0, Box::new(Numbered { module, ..*job(number, send).0 }))
     }
 
@@ -425,7 +430,7 @@ pub(super) mod tests {
             if turn >= 4 {
                 requests.push(of(2, 1000 + turn, &send));
             }
-            let (module, waiting) = requests.take(now).expect("there are some");
+            let (module, waiting) = requests.take(now, None).expect("there are some");
             let (job, rest) = choose(waiting, now);
             requests.put_back(rest);
             job.into_iter().for_each(|job| job.run());
@@ -447,7 +452,7 @@ pub(super) mod tests {
         let (mut requests, now) = (Requests::default(), Instant::now());
         requests.push(of(1, 0, &send));
         requests.push(of(1, 1, &send));
-        assert_eq!(requests.take(now).map(|(module, taken)| (module, taken.len())), Some((1, 2)));
+        assert_eq!(requests.take(now, None).map(|(module, taken)| (module, taken.len())), Some((1, 2)));
         assert!(!requests.has_others(1));
         requests.push(of(1, 2, &send));
         let (mut last, _) = job(3, &send);
@@ -457,7 +462,7 @@ pub(super) mod tests {
         requests.push(of(2, 4, &send));
         assert!(requests.has_others(1) && requests.has_others(2));
         let later = now + Duration::from_millis(1);
-        let turns = [(); 3].map(|()| requests.take(later).map(|(module, _)| module));
-        assert_eq!((turns, requests.take(later).is_none()), ([Some(2), Some(1), Some(3)], true));
+        let turns = [(); 3].map(|()| requests.take(later, None).map(|(module, _)| module));
+        assert_eq!((turns, requests.take(later, None).is_none()), ([Some(2), Some(1), Some(3)], true));
     }
 }

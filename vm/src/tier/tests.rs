@@ -1,10 +1,12 @@
 //! Panics in the compiler, and the compilations of the queue.
 
 use super::requests::Job;
-use super::state::engine_of;
+use super::state::{engine_of, state_of};
 use crate::records::events::{CompiledBy, TierEventKind};
 use crate::records::module::ModuleRecord;
+use crate::records::stats::RefusedBy;
 use crate::{Config, Engine, Instance, Module, Store, Tier};
+use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -113,7 +115,7 @@ fn another_back_end_compiles_what_one_panics_over() {
 struct Blocking(Sender<()>, Receiver<()>);
 
 impl Job for Blocking {
-    fn module(&self) -> usize {
+    fn module(&self) -> u64 {
         0
     }
 
@@ -177,6 +179,25 @@ fn a_compilation_that_waits_is_done_when_the_thread_is_free() {
     engine_of(engine.record()).queue.wait_idle();
     assert_eq!(module.stats().functions.native, 1);
     call(&engine, &module, 20);
+}
+
+#[test]
+fn the_functions_of_a_module_over_its_budget_stay_in_their_tiers() {
+    let mut config = Config::new();
+    config.synchronous_compilation(true).tier_up_threshold(Some(2));
+    let engine = Engine::new(&config).unwrap();
+    let load = || Module::new(&engine, r#"(module (func (export "f") (result i32) (i32.const 1)))"#).unwrap();
+    let (module, other) = (load(), load());
+    state_of(module.record()).steps.store(u64::MAX / 2, Ordering::Relaxed);
+    for module in [&module, &other] {
+        call(&engine, module, 20);
+    }
+    let functions = module.stats().functions;
+    assert_eq!((functions.native, functions.baseline), (0, 0), "{functions:?}");
+    assert!(functions.fallbacks.iter().all(|fallback| fallback.by == RefusedBy::Budget), "{functions:?}");
+    assert!(functions.fallbacks[0].reason.starts_with("the compilations of the module exceed the budget of "), "{functions:?}");
+    assert_eq!(other.stats().functions.native, 1, "another module has its own budget");
+    assert!(state_of(other.record()).steps.load(Ordering::Relaxed) > 0);
 }
 
 /// A function of 40 kB of code, and its small neighbour.

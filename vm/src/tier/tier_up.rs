@@ -1,7 +1,7 @@
 //! The slow path of the interpreter's tick counter: when a function's ticks run out, finds or requests its code.
 
 use super::entry::{Action, Code, Key, Level};
-use super::held::{self, Held};
+use super::held::Held;
 use super::install::compile_and_install;
 use super::policy::{self, Decision, Exit, NEVER};
 use super::queue::{COMPILER_STACK, NoThread};
@@ -298,7 +298,7 @@ fn find(module: &Arc<ModuleRecord>, key: Key) -> Found {
             entries.queued(key);
             drop(entries);
             let priority = module.hints.priority(&module.bytecode, func);
-            let compilation = Compilation { module: Arc::downgrade(module), key, backend, priority };
+            let compilation = Compilation { module: Arc::downgrade(module), id: module.id, key, backend, priority };
             let queued = engine.queue.push(policy::value(bytes, entry), Box::new(compilation));
             match queued {
                 Ok(()) => Found::Later(policy.next_ticks(level)),
@@ -311,6 +311,7 @@ fn find(module: &Arc<ModuleRecord>, key: Key) -> Found {
 /// A queued compilation. It does not keep its module alive.
 struct Compilation {
     module: Weak<ModuleRecord>,
+    id: u64,
     key: Key,
     backend: Backend,
     /// See [`Job::priority`].
@@ -318,8 +319,8 @@ struct Compilation {
 }
 
 impl Job for Compilation {
-    fn module(&self) -> usize {
-        held::identity(&self.module)
+    fn module(&self) -> u64 {
+        self.id
     }
 
     fn work(&self) -> Option<u64> {
@@ -352,8 +353,11 @@ impl Job for Compilation {
             if left_its_loop(&module, self.key) {
                 return self.drop_stale();
             }
-            compile_and_install(&module, self.key, self.backend, false, &module.stops());
-            fill::again(&module);
+            let stops = module.stops();
+            compile_and_install(&module, self.key, self.backend, false, &stops);
+            if !stops() {
+                fill::again(&module);
+            }
         }
     }
 }

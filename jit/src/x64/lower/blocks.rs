@@ -5,7 +5,7 @@ use super::numeric::Comparison;
 use super::selection::{Lower, width};
 use crate::ir::family::{Accounting, Call, Exception, Family, Global, Leaf, Reference, Simd, Store};
 use crate::ir::{Block, Calls, Entry, Op, Probability, Type, Value};
-use crate::meter::Meter;
+use crate::meter::{Ended, Meter};
 use crate::mir::{CodeBlock, Flow, Origin, RegList, Regs, Target, frequency};
 use crate::regalloc::{Class, RegSet};
 use crate::request::Refusal;
@@ -22,12 +22,9 @@ impl Lower<'_, '_> {
         self.code.blocks.reserve(flow.origins.len());
         for node in (0..flow.origins.len()).rev() {
             let end = self.reversed.len() as u32;
-            meter.spend(match flow.origins[node] {
-                Origin::Block(block) => self.func.block(block).insts.len(),
-                Origin::Edge(..) => 1,
-            })?;
+            meter.spend(1)?;
             let args = match flow.origins[node] {
-                Origin::Block(block) => self.lower_block(block, &flow, node),
+                Origin::Block(block) => self.lower_block(block, &flow, node, meter)?,
                 Origin::Edge(block, k) => self.lower_jump(block, k as usize),
             };
             if node == 0 {
@@ -83,11 +80,12 @@ impl Lower<'_, '_> {
     }
 
     /// Selects a block's instructions; returns its arguments for its successor.
-    fn lower_block(&mut self, block: Block, flow: &Flow, node: usize) -> Regs {
+    fn lower_block(&mut self, block: Block, flow: &Flow, node: usize, meter: &Meter<'_>) -> Result<Regs, Ended> {
         self.block = block;
         let func = self.func;
         let mut args = Regs::new();
         for (position, &value) in func.block(block).insts.iter().enumerate().rev() {
+            meter.spend(1)?;
             let inst = func.inst(value);
             self.position = position;
             self.pc = inst.pc;
@@ -106,7 +104,7 @@ impl Lower<'_, '_> {
         }
         self.load_memory_lengths();
         self.flush();
-        args
+        Ok(args)
     }
 
     /// Selects a jump along an edge that passes arguments.
