@@ -60,6 +60,9 @@ fn threads() -> usize {
 /// One test, because it counts the threads of the process.
 #[test]
 fn a_long_compilation_delays_neither_other_modules_nor_the_end_of_the_engine() {
+    if !common::is_built(Tier::Native) {
+        return;
+    }
     let (engine, compiled) = engine();
     let call = |text: &str, times: usize| {
         let module = Module::new(&engine, text).expect("it is valid");
