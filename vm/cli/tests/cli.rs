@@ -564,7 +564,7 @@ fn the_optimiser_can_be_restrained() {
 /// The names that `--stats=json` prints. Programs read them: none may change.
 const STATISTICS: &str = "wall_ms validate_ms body_bytes accepted_bytes functions stored compiler_panics no_native_code \
     osr_entries osr_exits resumed crossings interpreted_bytes tier_up compile_ms bytecode_bytes_compiled code_bytes recompiled retired \
-    retired_bytes freed_bytes opt traps peak_memory ssa gates spills reloads copies";
+    retired_bytes freed_bytes opt traps peak_memory ssa gates steps spills reloads copies";
 
 /// The names in an object, in order.
 fn names(object: &serde_json::Value) -> String {
