@@ -19,6 +19,30 @@ pub enum Form<'a> {
     Bytes(Compiled),
 }
 
+impl<'a> Form<'a> {
+    /// The SSA, for a phase that takes it.
+    ///
+    /// # Panics
+    /// It is another form.
+    pub(crate) fn ssa(&mut self) -> &mut Func<'a> {
+        match self {
+            Form::Ssa(func) => func,
+            form => panic!("the phase is of SSA, not of {form:?}"),
+        }
+    }
+
+    /// The machine code, for a phase that takes it.
+    ///
+    /// # Panics
+    /// It is another form.
+    pub(crate) fn machine(&mut self) -> &mut x64::Code {
+        match self {
+            Form::Machine(code) => code,
+            form => panic!("the phase is of machine code, not of {form:?}"),
+        }
+    }
+}
+
 /// Sees a function after each phase.
 pub trait Observer {
     /// After a phase ran, and changed the function if it is a pass. Breaking stops the compilation there.

@@ -55,7 +55,7 @@ impl<'s> Meter<'s> {
         Meter { spent: Cell::new(0), next: Cell::new(INTERVAL.min(limit)), limit, stop, ended: Cell::new(None) }
     }
 
-    /// The compilation of a function of so many bytes.
+    /// The compilation of a function with this many bytes of code, with a budget in proportion.
     pub fn of(bytes: u32, stop: &'s dyn Fn() -> bool) -> Self {
         Meter::new(STEPS + STEPS_PER_BYTE * u64::from(bytes), stop)
     }

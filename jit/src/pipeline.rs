@@ -94,13 +94,6 @@ impl<'r, 'a> Unit<'r, 'a> {
     fn request(&self) -> &'r Request<'r> {
         self.request.expect("the phase is of a function in a module")
     }
-
-    fn machine(&mut self) -> &mut x64::Code {
-        match &mut self.form {
-            Form::Machine(code) => code,
-            form => panic!("the phase is of machine code, not of {form:?}"),
-        }
-    }
 }
 
 /// A step of the compilation.
@@ -264,15 +257,12 @@ fn verify_ssa(unit: &Unit<'_, '_>) -> Result<(), String> {
 fn run_lower(unit: &mut Unit<'_, '_>) -> Result<(), Refusal> {
     let request = unit.request();
     unit.count_ssa();
-    let Form::Ssa(func) = &unit.form else { panic!("the phase is of SSA, not of {:?}", unit.form) };
-    unit.form = Form::Machine(x64::lower(func, request, &unit.passes.meter)?);
+    unit.form = Form::Machine(x64::lower(unit.form.ssa(), request, &unit.passes.meter)?);
     Ok(())
 }
 
 fn run_regalloc(unit: &mut Unit<'_, '_>) -> Result<(), Refusal> {
-    let Unit { form: Form::Machine(code), passes: opt::Context { options, meter, .. }, .. } = unit else {
-        panic!("the phase is of machine code, not of {:?}", unit.form)
-    };
+    let (code, opt::Context { options, meter, .. }) = (unit.form.machine(), &unit.passes);
     let allocated = allocate::allocate(code, options.allocator, options.verify, meter);
     meter.check()?;
     allocated.map_err(|error| Refusal::Unsupported { backend: Backend::Native, what: error.to_string() })?;
@@ -283,7 +273,7 @@ fn run_regalloc(unit: &mut Unit<'_, '_>) -> Result<(), Refusal> {
 }
 
 fn run_layout(unit: &mut Unit<'_, '_>) -> Result<(), Refusal> {
-    layout::lay_out(unit.machine());
+    layout::lay_out(unit.form.machine());
     Ok(())
 }
 
@@ -295,9 +285,7 @@ fn verify_machine(unit: &Unit<'_, '_>) -> Result<(), String> {
 }
 
 fn run_emit(unit: &mut Unit<'_, '_>) -> Result<(), Refusal> {
-    let Unit { form: Form::Machine(code), passes: opt::Context { options, meter, .. }, .. } = unit else {
-        panic!("the phase is of machine code, not of {:?}", unit.form)
-    };
+    let (code, opt::Context { options, meter, .. }) = (unit.form.machine(), &unit.passes);
     let mut compiled = x64::emit(code, options, meter)?;
     name(&code.copies, &mut compiled);
     unit.form = Form::Bytes(compiled);
@@ -320,7 +308,7 @@ fn name(copies: &Copies, compiled: &mut Compiled) {
 fn run_cranelift(unit: &mut Unit<'_, '_>) -> Result<(), Refusal> {
     let request = unit.request();
     unit.count_ssa();
-    let Form::Ssa(func) = &unit.form else { panic!("the phase is of SSA, not of {:?}", unit.form) };
+    let func = unit.form.ssa();
     let mut compiled = crate::cranelift::compile(func, request)?;
     name(&func.copies, &mut compiled);
     unit.form = Form::Bytes(compiled);

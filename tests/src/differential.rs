@@ -78,6 +78,14 @@ impl Subject {
     }
 }
 
+/// The name and the settings of each of [`tiers`] on Weir that has no random profile, the interpreter first.
+pub fn tiers_of_weir() -> impl Iterator<Item = (String, Config)> {
+    tiers(None).into_iter().filter(|subject| subject.profile.is_none()).filter_map(|subject| match subject.setup {
+        Setup::Weir(config) => Some((subject.name, *config)),
+        Setup::Wasmi => None,
+    })
+}
+
 /// Every tier, and mixtures of them in which functions and loops change tiers at once or at random. With `stress`, this
 /// seed determines the changes and the passes that run.
 pub fn tiers(stress: Option<u64>) -> Vec<Subject> {

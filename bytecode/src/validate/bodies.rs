@@ -97,7 +97,7 @@ impl Worker {
         self.counted_steps = code.unvalidated.add_steps(std::mem::take(&mut self.uncounted_steps));
     }
 
-    /// Takes steps for what begins at `pc`.
+    /// Counts the steps of the body or instruction at `pc`.
     fn spend(&mut self, code: &Code<'_>, steps: u64, pc: u32) -> Result<(), InvalidModule> {
         self.uncounted_steps = self.uncounted_steps.saturating_add(steps);
         if self.uncounted_steps >= STEPS_PER_COUNT {

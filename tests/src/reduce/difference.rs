@@ -1,11 +1,11 @@
 //! Differences between tiers on any module. If it may be one that does not end, fuel limits every call, and all tiers use the same fuel.
 
-use crate::differential::{Setup, tiers};
+use crate::differential::tiers_of_weir;
 use crate::engines::engine;
 use crate::failure::reasons;
 use crate::rng::Rng;
 use crate::smith::{limits, random_argument};
-use weir::{Engine, Extern, Instance, Linker, Module, Store, StoreLimits, Trap, Val};
+use weir::{Config, Engine, Extern, Instance, Linker, Module, Store, StoreLimits, Trap, Val};
 
 /// The interpreter and the tiers that are compared with it.
 #[derive(Debug)]
@@ -22,14 +22,11 @@ impl Tiers {
     /// # Panics
     /// If the host lacks a tier.
     pub fn new(metered: bool, asks_for: impl Fn(&str) -> bool) -> Tiers {
-        let made = tiers(None).into_iter().filter(|subject| subject.profile.is_none()).enumerate().filter_map(|(i, subject)| {
-            let Setup::Weir(mut config) = subject.setup else { return None };
-            (i == 0 || asks_for(&subject.name)).then(|| {
-                let engine = engine(config.consume_fuel(metered)).expect("every tier is there under test");
-                (subject.name, engine)
-            })
-        });
-        Tiers(made.collect())
+        let chosen = tiers_of_weir().enumerate().filter(|(i, (name, _))| *i == 0 || asks_for(name));
+        let made = |(_, (name, mut config)): (_, (String, Config))| {
+            (name, engine(config.consume_fuel(metered)).expect("every tier is there under test"))
+        };
+        Tiers(chosen.map(made).collect())
     }
 
     /// Describes the first difference between the interpreter and another tier; `None` if there is none. A function that is exported as

@@ -6,7 +6,7 @@ use std::ops::Range;
 use weir_bytecode::validate::{Options, Proposals, parse_with};
 use weir_bytecode::{Instrs, Module, Opcode};
 
-/// What may stand in the place of instructions, the shortest first: nothing, drops, `unreachable`, a number, or a drop and a number.
+/// The replacements of instructions, the shortest first: nothing, drops, `unreachable`, a number, or a drop and a number.
 const SIMPLER: [&[u8]; 12] = [
     &[],
     &[0x1A],
@@ -133,7 +133,7 @@ fn sequences(reduction: &mut Reduction<'_>, index: usize, len: usize) {
     }
 }
 
-/// Removes the beginning and the end of blocks, and keeps what is inside.
+/// Removes the delimiters of blocks, and keeps their instructions.
 fn blocks(reduction: &mut Reduction<'_>, index: usize) {
     let mut start = 0;
     while let Some(found) = body(&reduction.wasm, index).filter(|found| start < found.instrs.len()) {

@@ -1,8 +1,8 @@
 //! Makes a module small that has a property, such as a difference between tiers: items and instructions are taken away, or replaced by
 //! simpler ones, as long as the module stays valid and keeps the property.
 //!
-//! wasm-shrink was considered. It mutates at random, with a library of rewriting that brings second versions of several packages; what it
-//! leaves of a body would have to be reduced by what is here.
+//! wasm-shrink was considered. It mutates at random, with a library of rewriting that brings second versions of several packages. Its
+//! results would have to be reduced further by this module.
 
 mod difference;
 mod instructions;

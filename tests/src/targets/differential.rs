@@ -2,12 +2,12 @@
 //! results, traps, memory and fuel.
 
 use super::target::{Target, random_inputs};
-use crate::differential::{AMPLE_FUEL, Outcome, Setup, difference, tiers, weir_outcome};
+use crate::differential::{AMPLE_FUEL, Outcome, difference, tiers_of_weir, weir_outcome};
 use crate::engines::engine;
 use crate::generate::{Program, generate_with};
 use crate::rng::Rng;
 use std::cell::OnceCell;
-use weir::{Engine, Module};
+use weir::{Config, Engine, Module};
 
 /// The target.
 pub const TARGET: Target = Target { name: "differential", run, seeds: || random_inputs(64, 400) };
@@ -24,12 +24,11 @@ thread_local! {
 
 /// Every tier without a random profile, the interpreter first.
 fn pairs() -> Vec<Pair> {
-    let pair = |subject: crate::differential::Subject| {
-        let Setup::Weir(mut config) = subject.setup else { return None };
+    let pair = |(name, mut config): (String, Config)| {
         let mut make = |fuel| engine(config.consume_fuel(fuel)).expect("every tier is there under test");
-        Some(Pair { name: subject.name, engines: [make(false), make(true)] })
+        Pair { name, engines: [make(false), make(true)] }
     };
-    tiers(None).into_iter().filter(|subject| subject.profile.is_none()).filter_map(pair).collect()
+    tiers_of_weir().map(pair).collect()
 }
 
 fn run(data: &[u8]) {

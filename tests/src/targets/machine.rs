@@ -32,7 +32,7 @@ fn run(data: &[u8]) {
     let printed = code.to_string();
     match parse::<x64::Inst>(&printed) {
         Ok(again) => assert!(again == code, "this text is not parsed to the code that it prints:\n{printed}"),
-        Err(error) => panic!("{error} in what was printed:\n{printed}"),
+        Err(error) => panic!("{error} in the printed text:\n{printed}"),
     }
     if code.stage() != Stage::Allocated {
         return;

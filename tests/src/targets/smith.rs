@@ -1,11 +1,11 @@
 //! Bytes drive wasm-smith; the first of them chooses the kind of module, and the tier that is compared with the interpreter.
 
 use super::target::{Target, random_inputs};
-use crate::differential::{Setup, tiers};
+use crate::differential::tiers_of_weir;
 use crate::engines::engine;
 use crate::smith;
 use std::cell::OnceCell;
-use weir::Engine;
+use weir::{Config, Engine};
 
 /// The target.
 pub const TARGET: Target = Target { name: "smith", run, seeds: || random_inputs(64, 600) };
@@ -21,17 +21,11 @@ thread_local! {
 
 /// An engine for every tier, the interpreter first.
 fn engines() -> Vec<Engine> {
-    let setups = tiers(None).into_iter().filter(|subject| subject.profile.is_none()).map(|subject| subject.setup);
-    let configs = setups.filter_map(|setup| match setup {
-        Setup::Weir(config) => Some(*config),
-        Setup::Wasmi => None,
-    });
-    configs
-        .map(|mut config| {
-            config.max_wasm_stack(STACK).value_stack_size(STACK);
-            engine(&config).expect("every tier is there under test")
-        })
-        .collect()
+    let made = |(_, mut config): (_, Config)| {
+        config.max_wasm_stack(STACK).value_stack_size(STACK);
+        engine(&config).expect("every tier is there under test")
+    };
+    tiers_of_weir().map(made).collect()
 }
 
 fn run(data: &[u8]) {

@@ -21,7 +21,7 @@ fn run(data: &[u8]) {
     let printed = print(&func);
     match parse(&arena, &printed) {
         Ok(again) => assert!(again == func, "this text is not parsed to the function that it prints:\n{printed}"),
-        Err(error) => panic!("{error} in what was printed:\n{printed}"),
+        Err(error) => panic!("{error} in the printed text:\n{printed}"),
     }
     keep_meaning(&printed, &mut Rng::new(data.len() as u64));
 }

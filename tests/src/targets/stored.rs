@@ -1,4 +1,4 @@
-//! Bytes as a precompiled module. Checksums are made to fit, so that what is behind them is read: an index that leads anywhere, a module,
+//! Bytes as a precompiled module. The target corrects checksums, so that the reader gets past them: to an index that leads anywhere, a module,
 //! results of validation, and code with its tables. Who can write such a file can run code, so nothing of it is executed: only reading it
 //! must end without a panic, and in bounded memory.
 

@@ -243,7 +243,7 @@ pub(crate) fn is_long(bytes: u32, level: Level) -> bool {
 /// takes some 50 ms for these.
 pub(crate) const CRANELIFT_BYTES: u32 = 32 << 10;
 
-/// Returns the steps that all compilations of a module with so many bytes may take: each of its functions can be compiled some
+/// Returns the budget of steps for all compilations of a module with this many bytes. It suffices to compile each of its functions some
 /// hundred times.
 pub(crate) fn module_steps(bytes: usize) -> u64 {
     const STEPS: u64 = 100_000_000;

@@ -270,7 +270,7 @@ mod tests {
     use super::super::requests::MAX_CANDIDATES;
     use super::super::requests::tests::{Numbered, job, numbers};
     use super::*;
-    use std::sync::mpsc::{Receiver, Sender, channel};
+    use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 
     #[test]
     fn every_job_runs_and_a_panic_stops_nothing() {
@@ -298,30 +298,46 @@ mod tests {
         assert!(receive.iter().count() <= 1000);
     }
 
+    /// The module of [`Blocking`].
+    const BLOCKING: u64 = 7;
+
+    /// Runs until it is told to end, and relieves the queue meanwhile, if there is one.
+    struct Blocking {
+        queue: Option<Arc<Queue>>,
+        begin: Sender<()>,
+        ended: Receiver<()>,
+    }
+
+    impl Job for Blocking {
+        fn module(&self) -> u64 {
+            BLOCKING
+        }
+
+        fn work(&self) -> Option<u64> {
+            Some(0)
+        }
+
+        fn drop_stale(&self) {
+            unreachable!("it runs at once");
+        }
+
+        fn run(self: Box<Self>) {
+            let began = Instant::now();
+            self.begin.send(()).expect("the test listens");
+            while let Err(waited) = self.ended.recv_timeout(Duration::from_micros(100)) {
+                assert_eq!(waited, RecvTimeoutError::Timeout, "the test goes on");
+                self.queue.iter().for_each(|queue| queue.relieve(BLOCKING, began));
+            }
+        }
+    }
+
     /// More requests than a thread looks at wait while the only thread is busy.
     #[test]
     fn a_request_that_goes_first_does_not_wait_for_a_long_queue() {
-        /// Runs until it is told to end.
-        struct Blocking(Receiver<()>, Sender<()>);
-        impl Job for Blocking {
-            fn module(&self) -> u64 {
-                0
-            }
-            fn work(&self) -> Option<u64> {
-                Some(0)
-            }
-            fn drop_stale(&self) {
-                unreachable!("it runs at once");
-            }
-            fn run(self: Box<Self>) {
-                self.1.send(()).expect("the test listens");
-                self.0.recv().expect("the test goes on");
-            }
-        }
         let (send, receive) = channel();
         let ((end, ended), (begin, begun)) = (channel(), channel());
         let queue = Queue::new(1);
-        queue.push(1.0, Box::new(Blocking(ended, begin))).expect("there are threads");
+        queue.push(1.0, Box::new(Blocking { queue: None, begin, ended })).expect("there are threads");
         begun.recv().expect("the job begins");
         for number in 100..100 + 2 * MAX_CANDIDATES as u64 {
             queue.push(1.0, job(number, &send).0).expect("there are threads");
@@ -336,33 +352,13 @@ mod tests {
     /// The only thread runs a compilation that would not end before another module's function is compiled.
     #[test]
     fn a_long_compilation_starts_a_thread_for_another_module() {
-        struct Long(Arc<Queue>, Sender<()>, Receiver<()>);
-        impl Job for Long {
-            fn module(&self) -> u64 {
-                7
-            }
-            fn work(&self) -> Option<u64> {
-                Some(0)
-            }
-            fn drop_stale(&self) {
-                unreachable!("it runs at once");
-            }
-            fn run(self: Box<Self>) {
-                let began = Instant::now();
-                self.1.send(()).expect("the test listens");
-                while self.2.try_recv().is_err() {
-                    self.0.relieve(7, began);
-                    std::thread::sleep(Duration::from_micros(100));
-                }
-            }
-        }
         let (send, receive) = channel();
         let ((begin, begun), (end, ended)) = (channel(), channel());
         let queue = Arc::new(Queue::new(1));
-        queue.push(1.0, Box::new(Long(queue.clone(), begin, ended))).expect("there are threads");
+        queue.push(1.0, Box::new(Blocking { queue: Some(queue.clone()), begin, ended })).expect("there are threads");
         begun.recv().expect("it begins");
         let of = |module: u64, number: u64| Box::new(Numbered { module, ..*job(number, &send).0 });
-        queue.push(9.0, of(7, 1)).expect("there are threads");
+        queue.push(9.0, of(BLOCKING, 1)).expect("there are threads");
         for number in [2, 3] {
             queue.push(1.0, of(8, number)).expect("there are threads");
         }

@@ -30,7 +30,7 @@ mod numeric;
 
 use super::Put;
 use super::rig::World;
-use super::{RETURN, SCRIPT, Script, no_entry, on_unwind, throw, to_rust};
+use super::{RETURN, SCRIPT, Script};
 use crate::code::{CodeSpace, Grown, Hooks, ModuleCode};
 use bumpalo::Bump;
 use std::cell::{Cell, RefCell};
@@ -293,29 +293,10 @@ const HOOKS: Hooks = {
         grow(Helper::TableGrow, table, &[reference, delta])
     }
 
-    unsafe extern "sysv64" fn tick(_: *mut InstanceCtx, _: u64, _: *const *mut u64) -> *const u8 {
-        std::ptr::null()
-    }
     unsafe extern "sysv64" fn resume(_: *mut InstanceCtx, _: u64, _: *mut u64) -> weir_contract::Outcome {
         unreachable!()
     }
-    unsafe extern "sysv64" fn osr_target(_: *mut InstanceCtx, _: u64, _: *const usize) -> *const u8 {
-        std::ptr::null()
-    }
-    Hooks {
-        to_rust,
-        resume,
-        on_unwind,
-        poll,
-        tick,
-        osr_target,
-        memory_grow,
-        table_grow,
-        throw,
-        throw_ref: throw,
-        no_entry,
-        assembly: None,
-    }
+    Hooks { resume, poll, memory_grow, table_grow, ..super::HOOKS }
 };
 
 /// Helpers that only note that they were called.
