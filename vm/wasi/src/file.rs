@@ -155,7 +155,7 @@ pub(crate) async fn fd_write(
     } else {
         let handle = descriptor.object.handle().ok_or(Errno::Badf)?;
         let bytes = match blocking {
-            Blocking::Here => file::write(&handle, &slices),
+            Blocking::Here => handle.write(&slices),
             Blocking::Elsewhere => offload::write(&descriptor.source(handle), &slices).await,
         };
         bytes.map_err(Failure::from)

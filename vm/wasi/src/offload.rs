@@ -94,7 +94,7 @@ pub(crate) async fn write(to: &Source, slices: &[IoSlice<'_>]) -> io::Result<usi
     let mut limit = COPIED;
     if to.waits {
         loop {
-            match file::write_now(&to.handle, slices) {
+            match to.handle.write_now(slices) {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock && !to.nonblocking => {
                     Wait::new(&[(to.handle.as_fd(), Interest::Write)], None)?.await;
                 }
@@ -109,7 +109,7 @@ pub(crate) async fn write(to: &Source, slices: &[IoSlice<'_>]) -> io::Result<usi
     }
     write_copied(slices, limit, to.waits, |bytes, _| {
         let handle = to.handle.clone();
-        pool::call(move || file::write(&handle, &[IoSlice::new(&bytes)]))
+        pool::call(move || handle.write(&[IoSlice::new(&bytes)]))
     })
     .await
 }

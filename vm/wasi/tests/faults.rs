@@ -177,11 +177,10 @@ fn every_function_may_fail() {
 
 #[test]
 fn interrupted_calls_begin_again() {
-    for name in ["read", "read_at", "write", "write_at"]
-        .map(|name| format!("weir_wasi::file::{name}"))
-        .into_iter()
-        .chain(["socket::accept", "socket::receive", "random::fill", "poll::wait"].map(|name| format!("weir_wasi::{name}")))
-    {
+    for name in ["read", "read_at", "write", "write_at"].map(|name| format!("weir_wasi::file::{name}")).into_iter().chain(
+        ["socket::accept", "socket::receive", "socket::send", "random::fill", "poll::wait"]
+            .map(|name| format!("weir_wasi::{name}")),
+    ) {
         let function = functions().iter().find(|function| function.name() == name).unwrap();
         let (result, failed) = run(function, 1, EINTR, false);
         assert_eq!((result, failed), (Ok(()), true), "{name}");

@@ -135,6 +135,26 @@ fn a_connected_socket_can_be_handed_over() {
     assert_eq!(guest.wait(&[(1, fd)], 1000), [(0, NOTCAPABLE as u16, 0, 0)]);
 }
 
+/// A host that does not ignore SIGPIPE would be ended by it. Where the signal is blocked, one that is sent stays pending.
+#[test]
+fn a_closed_connection_sends_the_host_no_signal() {
+    let (ours, theirs) = UnixStream::pair().unwrap();
+    let mut guest = Guest::new(WasiCtx::builder().preopened_socket(theirs));
+    drop(ours);
+    // SAFETY: the sets are filled in before they are used, and the mask is that of this thread only.
+    let is_pending = unsafe {
+        let (mut set, mut pending) = (std::mem::zeroed(), std::mem::zeroed());
+        libc::sigemptyset(&mut set);
+        libc::sigaddset(&mut set, libc::SIGPIPE);
+        assert_eq!(libc::pthread_sigmask(libc::SIG_BLOCK, &set, std::ptr::null_mut()), 0);
+        assert_eq!(guest.put(3, b"x", None), Err(PIPE));
+        assert_eq!(guest.send(3, b"x", 0), Err(PIPE));
+        assert_eq!(libc::sigpending(&mut pending), 0);
+        libc::sigismember(&pending, libc::SIGPIPE)
+    };
+    assert_eq!(is_pending, 0);
+}
+
 /// While a guest waits, its thread takes hardly any processor time. The time of other threads does not count.
 #[test]
 fn waiting_sleeps() {

@@ -24,5 +24,6 @@ weir::__call_table! {
     Random = "random::fill",
     SocketAccept = "socket::accept",
     SocketReceive = "socket::receive",
+    SocketSend = "socket::send",
     SocketShutdown = "socket::shutdown",
 }

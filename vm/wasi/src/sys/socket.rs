@@ -1,9 +1,9 @@
-//! Sockets. They are read and written like files.
+//! Sockets. They are read like files.
 
 use super::calls::Call;
 use super::retry::retry;
-use rustix::net::{RecvFlags, SocketFlags, accept_with, recv};
-use std::io;
+use rustix::net::{RecvFlags, SendAncillaryBuffer, SendFlags, SocketFlags, accept_with, recv, sendmsg};
+use std::io::{self, IoSlice};
 use std::net::Shutdown;
 use std::os::fd::{AsFd, OwnedFd};
 
@@ -42,6 +42,20 @@ pub(crate) fn receive(socket: impl AsFd, into: &mut [u8], how: Receive) -> io::R
     retry(|| {
         Call::SocketReceive.enter()?;
         Ok(recv(&socket, &mut *into, flags)?.0)
+    })
+}
+
+/// Sends some of the bytes on a connection and returns the number. If it does not `wait`, nothing is sent where it would have to. A write to
+/// a socket whose other end is closed would send the process SIGPIPE, which ends a host that does not ignore it; this does not.
+///
+/// # Errors
+/// The host's error.
+pub(crate) fn send(socket: impl AsFd, bytes: &[IoSlice<'_>], wait: bool) -> io::Result<usize> {
+    let mut flags = SendFlags::NOSIGNAL;
+    flags.set(SendFlags::DONTWAIT, !wait);
+    retry(|| {
+        Call::SocketSend.enter()?;
+        Ok(sendmsg(&socket, bytes, &mut SendAncillaryBuffer::default(), flags)?)
     })
 }
 

@@ -36,6 +36,7 @@ pub const NOSPC: i32 = 51;
 pub const NOTDIR: i32 = 54;
 pub const NOTSOCK: i32 = 57;
 pub const NOTSUP: i32 = 58;
+pub const PIPE: i32 = 64;
 pub const SPIPE: i32 = 70;
 pub const NOTCAPABLE: i32 = 76;
 
