@@ -281,6 +281,16 @@ impl Module {
         }))
     }
 
+    /// The body of function `func` for a compiler that may copy it into others: validated now if it has not been, so that what is copied does
+    /// not depend on what was called. Where the steps of validation are limited, only those of functions that are called may count, and this
+    /// does not validate it. `None` if it is not validated, or the function is imported.
+    pub fn body_to_copy(&self, func: u32) -> Option<&FuncBody> {
+        match self.unvalidated.as_ref().is_some_and(Unvalidated::has_max_steps) {
+            true => self.body(func),
+            false => self.validated_body(func)?.ok(),
+        }
+    }
+
     /// Returns the name and the contents of each custom section, in order. Sections with debugging
     /// information have zeros as contents if only the [needed](crate::file::needed) bytes of the module's file were read.
     pub fn custom_sections(&self) -> impl Iterator<Item = (&str, &[u8])> {

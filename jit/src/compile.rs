@@ -18,6 +18,14 @@ pub struct Context {
     arena: Bump,
     scratch: Bump,
     stencils: Stencils,
+    steps: u64,
+}
+
+impl Context {
+    /// Returns the [steps](crate::meter) of the last compilation, which may have been refused.
+    pub fn steps(&self) -> u64 {
+        self.steps
+    }
 }
 
 /// Compiles one function: bytecode → SSA → optimised SSA → machine code. A text in [`Options::texts`] replaces the
@@ -40,6 +48,7 @@ pub fn compile(cx: &mut Context, request: &Request<'_>) -> Result<Compiled, Refu
 /// As [`compile`]; and [`Refusal::Stopped`].
 pub fn compile_until(cx: &mut Context, request: &Request<'_>, stop: &dyn Fn() -> bool) -> Result<Compiled, Refusal> {
     cx.arena.reset();
+    cx.steps = 0;
     let text = match request.backend {
         Backend::Native => text_of(request, &[TextForm::Ssa, TextForm::Machine]),
         Backend::Cranelift => text_of(request, &[TextForm::Ssa]),
@@ -47,9 +56,9 @@ pub fn compile_until(cx: &mut Context, request: &Request<'_>, stop: &dyn Fn() ->
     };
     let form = text.map_or(Ok(Form::Bytecode(&cx.arena)), |text| read(&cx.arena, text, request))?;
     let (scratch, stencils) = (std::mem::take(&mut cx.scratch), std::mem::take(&mut cx.stencils));
-    let (compiled, scratch, stencils) = run_rest(form, request, (scratch, stencils), stop);
-    (cx.scratch, cx.stencils) = (scratch, stencils);
-    compiled
+    let (compiled, stats, scratch, stencils) = run_rest(form, request, (scratch, stencils), stop);
+    (cx.scratch, cx.stencils, cx.steps) = (scratch, stencils, stats.counters.steps);
+    compiled.map(|compiled| Compiled { stats, ..compiled })
 }
 
 /// Runs the phases before the back end, which are the same for each: bytecode → SSA → optimised SSA. `scratch` is
@@ -88,7 +97,7 @@ pub fn translate<'a>(
 /// # Panics
 /// As [`compile`].
 pub fn compile_ssa(func: Func<'_>, request: &Request<'_>) -> Result<Compiled, Refusal> {
-    run_rest(Form::Ssa(func), request, Default::default(), &|| false).0
+    compile_rest(Form::Ssa(func), request)
 }
 
 /// Compiles machine code; the first phase is the one after the last phase that it went through.
@@ -97,7 +106,13 @@ pub fn compile_ssa(func: Func<'_>, request: &Request<'_>) -> Result<Compiled, Re
 /// # Panics
 /// As [`compile`].
 pub fn compile_machine(code: MachineCode<x64::Inst>, request: &Request<'_>) -> Result<Compiled, Refusal> {
-    run_rest(Form::Machine(code), request, Default::default(), &|| false).0
+    compile_rest(Form::Machine(code), request)
+}
+
+/// Runs the remaining phases in memory of their own.
+fn compile_rest(form: Form<'_>, request: &Request<'_>) -> Result<Compiled, Refusal> {
+    let (compiled, stats, ..) = run_rest(form, request, Default::default(), &|| false);
+    compiled.map(|compiled| Compiled { stats, ..compiled })
 }
 
 /// The text that replaces the requested function, if there is one in one of these forms.
@@ -131,21 +146,21 @@ fn meter_of<'s>(request: &Request<'_>, stop: &'s dyn Fn() -> bool) -> Meter<'s> 
     Meter::of(request.module.body(request.func).map_or(0, |body| body.len()), stop)
 }
 
-/// Runs the remaining phases, and returns the code, the scratch memory and the stencils.
+/// Runs the remaining phases, and returns the code, its statistics, the scratch memory and the stencils.
 fn run_rest<'a>(
     form: Form<'a>,
     request: &Request<'_>,
     (scratch, stencils): (Bump, Stencils),
     stop: &dyn Fn() -> bool,
-) -> (Result<Compiled, Refusal>, Bump, Stencils) {
+) -> (Result<Compiled, Refusal>, CompileStats, Bump, Stencils) {
     let phases = pipeline::rest(&form, request.backend);
     let mut unit = Unit::metered(request, form, scratch, meter_of(request, stop));
     unit.stencils = stencils;
     let done = pipeline::run(&mut unit, phases, &mut ());
     let Finished { form, stats, scratch, stencils, .. } = unit.finish();
     let compiled = done.map(|_| match form {
-        Form::Bytes(compiled) => Compiled { stats, ..compiled },
+        Form::Bytes(compiled) => compiled,
         form => unreachable!("a back end ends with bytes, not with {form:?}"),
     });
-    (compiled, scratch, stencils)
+    (compiled, stats, scratch, stencils)
 }

@@ -12,6 +12,11 @@ use std::cell::Cell;
 const STEPS: u64 = 2_000_000;
 const STEPS_PER_BYTE: u64 = 50;
 
+/// The number of steps that the compilation of a function with this many bytes of code may take.
+pub fn budget(bytes: u32) -> u64 {
+    STEPS + STEPS_PER_BYTE * u64::from(bytes)
+}
+
 /// The number of steps after which [`Meter::spend`] asks whether the compilation is still wanted: about a tenth of a millisecond.
 /// Some passes count a whole block at once, and go through it before they ask again.
 const INTERVAL: u64 = 2_000;
@@ -57,7 +62,7 @@ impl<'s> Meter<'s> {
 
     /// The compilation of a function with this many bytes of code, with a budget in proportion.
     pub fn of(bytes: u32, stop: &'s dyn Fn() -> bool) -> Self {
-        Meter::new(STEPS + STEPS_PER_BYTE * u64::from(bytes), stop)
+        Meter::new(budget(bytes), stop)
     }
 
     /// Counts steps.

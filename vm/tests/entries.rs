@@ -3,7 +3,7 @@
 mod common;
 
 use std::ops::Range;
-use weir::{Config, Func, Instance, Module, Ref, Store, Tier};
+use weir::{Config, Func, Instance, Module, Ref, Store, Tier, Val};
 
 /// A function of each of these shapes of signatures, and one that returns 3.
 fn shapes(numbers: Range<usize>) -> String {
@@ -87,4 +87,53 @@ fn a_host_function_without_an_entry_is_not_entered_by_native_code() {
     };
     assert_eq!(run(false).expect("it has an entry"), 10);
     assert_eq!(run(true).expect_err("there is no room").root_cause().to_string(), NO_ROOM);
+}
+
+/// Code gives way to the stubs of a module, and of a host function, that are made when code memory is full of functions' code.
+#[test]
+fn code_gives_way_to_entries() {
+    if !common::is_built(Tier::Native) {
+        return;
+    }
+    const FUNCTIONS: i32 = 1000;
+    let engine = common::engine(compiling_at_once().max_code_size(64 << 10)).expect("the engine is made");
+    let mut store = Store::new(&engine, ());
+    let work: String =
+        (1..10).map(|i| format!("(local.set 0 (i32.xor (i32.mul (local.get 0) (i32.const 7)) (i32.const {i})))")).collect();
+    let functions = (0..FUNCTIONS)
+        .map(|i| format!(r#"(func (export "{i}") (param i32) (result i32) {work} (i32.add (local.get 0) (i32.const {i})))"#));
+    let first = Module::new(&engine, format!("(module {})", functions.collect::<String>())).expect("it is valid");
+    let instance = Instance::new(&mut store, &first, &[]).expect("no imports");
+    for i in 0..FUNCTIONS {
+        let function = instance.get_typed_func::<i32, i32>(&mut store, &i.to_string()).expect("it is exported");
+        for _ in 0..3 {
+            function.call(&mut store, i).expect("it does not trap");
+        }
+    }
+    let retired = first.stats().retired_bytes;
+    assert!(retired > 0, "code memory is full");
+
+    // Each of these has stubs of two kilobytes, for which the gaps between functions have no place.
+    for i in 0..10 {
+        let params: String = (0..6).map(|bit| if i >> bit & 1 == 0 { "i64 " } else { "f64 " }).collect();
+        let text = format!(
+            r#"(module (import "" "" (func $host (param f32 {params}))) (func (export "f") (param f64 {params}) (result i32)
+            (call $host (f32.const 1) {}) (i32.const 3)))"#,
+            (1..7).map(|local| format!("(local.get {local})")).collect::<String>()
+        );
+        let second = Module::new(&engine, text).expect("it is valid");
+        let ty = second.imports().next().and_then(|import| import.ty().func().cloned()).expect("it imports a function");
+        let host = Func::new(&mut store, ty, |_, _, _| Ok(()));
+        let instance = Instance::new(&mut store, &second, &[host.into()]).expect("the import matches");
+        let f = instance.get_func(&mut store, "f").expect("it is exported");
+        let arguments: Vec<Val> = f.ty(&store).params().map(|ty| Val::default_for_ty(&ty).expect("numbers have one")).collect();
+        // Its own code may have to wait for a second sweep.
+        for _ in 0..100 {
+            let mut results = [Val::I32(0)];
+            f.call(&mut store, &arguments, &mut results).expect("both have entries");
+            assert_eq!(results[0].unwrap_i32(), 3);
+        }
+        assert_eq!((second.stats().functions.native, second.stats().no_native_code), (1, None), "module {i}");
+    }
+    assert!(first.stats().retired_bytes > retired);
 }

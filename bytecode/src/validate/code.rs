@@ -124,6 +124,11 @@ impl Unvalidated {
         Err(InvalidModule::new(format!("validating the module takes more than the {max} steps that are allowed"), at.into()))
     }
 
+    /// Returns whether there is a maximum number of steps.
+    pub(crate) fn has_max_steps(&self) -> bool {
+        self.options.max_steps != u64::MAX
+    }
+
     /// Bytes of instructions in the bodies that the acceptor has validated so far.
     pub(crate) fn accepted(&self) -> u64 {
         self.accepted.load(Ordering::Relaxed)

@@ -31,6 +31,8 @@ pub const ALL: &[(&str, Shape)] = &[
     ("regions in a row", |size| (0, fill(size, &[&REGION[..], &GET_0, &CALL, &DROP, &END, &END].concat()))),
     ("many clauses", many_clauses),
     ("br_table", br_table),
+    ("branches to a loop with phis", branches_to_a_loop),
+    ("a table of a loop with phis", table_of_a_loop),
     ("br_table, phis", |size| (0, fill(size, &table_with_phi()))),
 ];
 
@@ -129,6 +131,29 @@ fn br_table(size: usize) -> (usize, Vec<u8>) {
     let labels: Vec<u8> = (0..size).map(|i| (i % 3) as u8).collect();
     let table = [&[0x0E][..], &leb(size - 1), &labels].concat();
     (0, [&BLOCK[..], &BLOCK, &BLOCK, &GET_0, &table, &END, &INCREMENT, &END, &INCREMENT, &END].concat())
+}
+
+/// Conditional branches to a loop with phis that constant propagation takes for constants until a branch is seen to be possible.
+fn branches_to_a_loop(size: usize) -> (usize, Vec<u8>) {
+    const LOCALS: u8 = 5;
+    let masked: Vec<u8> = (1..=LOCALS).flat_map(|local| [0x20, local, 0x20, 0, 0x71, 0x21, local]).collect();
+    let branches = fill(size, &[&LOAD[..], &BR_IF_0].concat());
+    (LOCALS.into(), [&LOOP[..], &masked, &branches, &END].concat())
+}
+
+/// A table with as many labels as fit, all but the last of a loop whose phis begin alike and have alike next values, but for the last phi.
+fn table_of_a_loop(size: usize) -> (usize, Vec<u8>) {
+    const LOCALS: u8 = 32;
+    let tree = |local: u8, next: u8| {
+        let sum = [0x20, local, 0x20, next, 0x6A];
+        let product = [&sum[..], &sum, &[0x6C]].concat();
+        [&product[..], &product, &[0x73]].concat()
+    };
+    let step = |local: u8| [&tree(local, local % LOCALS + 1)[..], &[0x21, local]].concat();
+    let body: Vec<u8> = (1..LOCALS).flat_map(step).chain([0x41, 3, 0x21, LOCALS]).collect();
+    let labels = vec![0; size.saturating_sub(body.len())];
+    let table = [&[0x0E][..], &leb(labels.len()), &labels, &[1]].concat();
+    (LOCALS.into(), [&BLOCK[..], &LOOP, &body, &GET_0, &table, &END, &END].concat())
 }
 
 /// Four arms of a table that change a local, and their joins.

@@ -94,12 +94,13 @@ fn congruent_phis(func: &mut Func<'_>, cx: &Context<'_>, block: Block) -> u32 {
     let back: Vec<bool> = preds.iter().map(is_back).collect();
     let phis: Vec<Value> = func.phis(block).take(MAX_PHIS).collect();
     // For each phi, the first with the same initial value, or the phi itself.
-    let mut leaders: Vec<usize> =
-        (0..phis.len()).map(|i| (0..i).find(|&j| start_alike(func, &back, phis[i], phis[j])).unwrap_or(i)).collect();
+    let mut leaders: Vec<usize> = (0..phis.len())
+        .map(|i| (0..i).find(|&j| cx.goes_on(back.len()) && start_alike(func, &back, phis[i], phis[j])).unwrap_or(i))
+        .collect();
     // Assume that those are equal. Where that does not follow for the next iteration, the assumption is withdrawn, and
     // conclusions from it are checked again.
     let follows = |func: &mut Func<'_>, leaders: &[usize], i: usize| {
-        let assumption = Assumption { phis: &phis, leaders };
+        let assumption = Assumption { phis: &phis, leaders, cx };
         (0..back.len()).filter(|&k| back[k]).all(|k| {
             let (a, b) = (func.args(phis[i])[k], func.args(phis[leaders[i]])[k]);
             assumption.equal(func, a, b, DEPTH)
@@ -129,17 +130,18 @@ fn start_alike(func: &mut Func<'_>, back: &[bool], a: Value, b: Value) -> bool {
 }
 
 /// The assumption that each phi `i` equals phi `like[i]`.
-struct Assumption<'s> {
+struct Assumption<'s, 'c> {
     phis: &'s [Value],
     leaders: &'s [usize],
+    cx: &'s Context<'c>,
 }
 
-impl Assumption<'_> {
-    /// Whether `a` and `b` are equal under the assumption.
+impl Assumption<'_, '_> {
+    /// Whether `a` and `b` are equal under the assumption. Also false if the pass is to end.
     fn equal(&self, func: &mut Func<'_>, a: Value, b: Value, depth: u32) -> bool {
         let (a, b) = (func.find(a), func.find(b));
-        if a == b {
-            return true;
+        if a == b || !self.cx.goes_on(1) {
+            return a == b;
         }
         let place = |value: Value| self.phis.iter().position(|&phi| phi == value);
         if let (Some(i), Some(j)) = (place(a), place(b)) {

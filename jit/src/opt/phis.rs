@@ -63,6 +63,10 @@ fn candidates(func: &Func<'_>) -> Vec<Value> {
 /// Removes the redundant components of `phis`. Returns the number of removed phis, and the phis of the other components
 /// that refer only to their own component.
 fn round(func: &mut Func<'_>, cx: &Context<'_>, graph: &mut Graph<'_>, phis: &[Value]) -> (u32, Vec<Value>) {
+    let edges: usize = phis.iter().map(|&phi| func.args(phi).len()).sum();
+    if !cx.goes_on(edges) {
+        return (0, Vec::new());
+    }
     let components = graph.components(func, phis);
     let (mut removed, mut inner) = (0, Vec::new());
     let mut start = 0;

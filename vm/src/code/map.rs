@@ -48,9 +48,12 @@ pub enum CodeError {
     /// The system denies executable memory, or any memory.
     #[error("the system refuses executable memory: {0}")]
     Refused(io::Error),
-    /// The engine's budget is used up.
+    /// The engine's budget is used up: there is no place for this many bytes.
     #[error("the engine's code memory is full")]
-    Full,
+    Full(usize),
+    /// The engine's modules have as many functions as there are cells and counters for.
+    #[error("the engine has no place for the cells of more functions")]
+    Cells,
     /// The module's functions have too many different signatures.
     #[error("its functions have signatures of too many shapes")]
     Shapes,
@@ -163,9 +166,9 @@ impl CodeArena {
     /// Allocates `count` adjacent cells.
     ///
     /// # Errors
-    /// [`CodeError::Full`].
+    /// [`CodeError::Cells`].
     pub fn alloc_cells(&self, count: usize) -> Result<NonNull<Cell>, CodeError> {
-        let index = self.lock().cells.alloc(count.max(1)).ok_or(CodeError::Full)?;
+        let index = self.lock().cells.alloc(count.max(1)).ok_or(CodeError::Cells)?;
         // SAFETY: the cell lies within the view, which is not at address 0.
         Ok(unsafe { NonNull::new_unchecked(self.view.as_mut_ptr().cast::<Cell>().add(index)) })
     }
@@ -241,7 +244,7 @@ impl CodeArena {
         let all = regions.iter().map(|&(len, _)| units_of(len)).sum();
         let (first, used_before) = {
             let mut free = self.lock();
-            let unit = free.code.alloc(all).ok_or(CodeError::Full)?;
+            let unit = free.code.alloc(all).ok_or(CodeError::Full(all * UNIT))?;
             let used_before = unit < free.untouched;
             free.untouched = free.untouched.max(unit + all);
             (unit, used_before)
@@ -510,7 +513,7 @@ mod tests {
     #[test]
     fn exhaustion_is_an_error() {
         let arena = CodeArena::new(usize::MAX).unwrap();
-        assert!(matches!(arena.publish(CODE_LEN + 1, 1, |_, _| ()), Err(CodeError::Full)));
-        assert!(matches!(arena.alloc_cells(CELLS_LEN), Err(CodeError::Full)));
+        assert!(matches!(arena.publish(CODE_LEN + 1, 1, |_, _| ()), Err(CodeError::Full(_))));
+        assert!(matches!(arena.alloc_cells(CELLS_LEN), Err(CodeError::Cells)));
     }
 }

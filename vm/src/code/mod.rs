@@ -290,7 +290,7 @@ impl CodeSpace {
     /// functions, mostly for first touches of pages.
     ///
     /// # Errors
-    /// [`CodeError::Full`], [`CodeError::Shapes`].
+    /// [`CodeError::Full`], [`CodeError::Cells`], [`CodeError::Shapes`].
     pub fn add_module(self: &Arc<Self>, key: ModuleKey, module: &Module, sig_ids: &[u32]) -> Result<ModuleCode, CodeError> {
         let by_shape = self.acquire(module)?;
         let (cells, ticks, stubs) = match self.add_functions(module, &by_shape) {
@@ -332,7 +332,7 @@ impl CodeSpace {
         let Some(ticks) = self.arena.alloc_counters(TICKS * count) else {
             // SAFETY: nothing refers to them.
             unsafe { self.arena.free_cells(cells, count) };
-            return Err(CodeError::Full);
+            return Err(CodeError::Cells);
         };
         let of_type = |func: u32| by_shape.by_type[module.funcs[func as usize] as usize].expect("made above");
         let scale = self.hooks.assembly.map_or(1, |assembly| assembly.scale);

@@ -4,7 +4,7 @@ use super::publish::enter;
 use super::state::{EngineState, ModuleState, NativeModule, state_of};
 use super::tier_up::tier_up;
 use super::unwind::{native_site, search_segment, visit_functions};
-use super::{earlier, fill};
+use super::{earlier, evict, fill};
 use crate::code::Crossings;
 use crate::records::engines::{Engines, NativeSite, Next};
 use crate::records::error::{Error, Result};
@@ -40,6 +40,8 @@ impl Engines for EngineState {
         // SAFETY: the caller's promise.
         let module = unsafe { instance_of(instance) }.module.record();
         let state = state_of(module);
+        // Without room after all, this fails again, and the reason is kept.
+        let _ = evict::with_room(self, || state.prepare(module));
         let Err(reason) = state.native(module) else {
             return Ok(module.shelf.is_some() && !state.prepared.swap(true, Ordering::Relaxed));
         };
@@ -76,7 +78,7 @@ impl Engines for EngineState {
     }
 
     fn host_stub(&self, ty: &FuncType) -> *const u8 {
-        let stubs = self.space().ok().and_then(|space| space.stubs(ty).ok());
+        let stubs = self.space().ok().and_then(|space| evict::with_room(self, || space.stubs(ty)).ok());
         stubs.map_or_else(|| self.no_entry(), |stubs| stubs.host.as_ptr())
     }
 

@@ -176,6 +176,12 @@ impl Slot {
         self.state = State::BackingOff { requests: 1 };
     }
 
+    /// Its compilation was stopped, because nobody was left to request it.
+    fn stopped(&mut self) {
+        debug_assert!(matches!(self.state, State::Queued), "{self:?}");
+        self.state = State::Cold;
+    }
+
     /// Counts that the ticks of an OSR body have run out. Returns true once: when they have run out `limit` times, and the body must
     /// be replaced.
     fn expired(&mut self, limit: u32) -> bool {
@@ -210,8 +216,17 @@ impl Slot {
 #[derive(Debug, Default)]
 pub(super) struct Entries {
     slots: HashMap<Key, Slot>,
-    /// Number of OSR bodies that each function has or waits for.
-    osr_bodies: HashMap<u32, u32>,
+    /// The loops of each function with one that is not cold.
+    loops: HashMap<u32, Loops>,
+}
+
+/// The entries of a function's loops.
+#[derive(Debug, Default)]
+struct Loops {
+    /// Those that are not cold.
+    keys: Vec<Key>,
+    /// Number of OSR bodies that the function has or waits for.
+    bodies: u32,
 }
 
 impl Entries {
@@ -250,7 +265,7 @@ impl Entries {
 
     /// Returns the number of OSR bodies that a function has or waits for.
     pub fn osr_bodies(&self, func: u32) -> u32 {
-        self.osr_bodies.get(&func).copied().unwrap_or_default()
+        self.loops.get(&func).map_or(0, |loops| loops.bodies)
     }
 
     /// See [`Slot::expired`].
@@ -259,7 +274,12 @@ impl Entries {
     }
 
     fn slot(&mut self, key: Key) -> &mut Slot {
-        self.slots.entry(key).or_default()
+        self.slots.entry(key).or_insert_with(|| {
+            if key.entry != Entry::Call {
+                self.loops.entry(key.func).or_default().keys.push(key);
+            }
+            Slot::default()
+        })
     }
 
     /// See [`Slot::queued`].
@@ -279,7 +299,7 @@ impl Entries {
     /// Counts an OSR body. A refused one counts too, because compiling it again would be refused again.
     fn count_body(&mut self, key: Key) {
         if key.entry != Entry::Call {
-            *self.osr_bodies.entry(key.func).or_default() += 1;
+            self.loops.entry(key.func).or_default().bodies += 1;
         }
     }
 
@@ -304,6 +324,12 @@ impl Entries {
         self.uncount_body(key);
     }
 
+    /// The compilation of an entry was stopped: see [`Slot::stopped`].
+    pub fn stopped(&mut self, key: Key) {
+        self.slot(key).stopped();
+        self.uncount_body(key);
+    }
+
     /// An entry's code is retired.
     pub fn retired(&mut self, key: Key, backoff: impl FnOnce(u32) -> u32) {
         self.back_off(key, 0, backoff);
@@ -316,8 +342,8 @@ impl Entries {
 
     /// Takes back [`Entries::count_body`].
     fn uncount_body(&mut self, key: Key) {
-        if let Some(bodies) = self.osr_bodies.get_mut(&key.func).filter(|_| key.entry != Entry::Call) {
-            *bodies -= 1;
+        if let Some(loops) = self.loops.get_mut(&key.func).filter(|_| key.entry != Entry::Call) {
+            loops.bodies -= 1;
         }
     }
 
@@ -330,17 +356,22 @@ impl Entries {
 
     /// Returns the entries of `func` that have code, each with whether the code was requested since the last sweep.
     pub fn ready(&self, func: u32) -> Vec<(Key, Code, bool)> {
-        let ready = |(&key, slot): (&Key, &Slot)| match slot.state {
-            State::Ready { code, used } if key.func == func => Some((key, code, used)),
-            _ => None,
+        let ready = |key: Key| match self.get(key).state {
+            State::Ready { code, used } => Some((key, code, used)),
+            State::Cold | State::Queued | State::Refused | State::BackingOff { .. } => None,
         };
-        self.slots.iter().filter_map(ready).collect()
+        self.keys(func).filter_map(ready).collect()
+    }
+
+    /// Returns the entries of `func` that may not be cold.
+    fn keys(&self, func: u32) -> impl Iterator<Item = Key> {
+        let loops = self.loops.get(&func).map_or(&[][..], |loops| &loops.keys);
+        [Key::top(func, Entry::Call), Key::baseline(func)].into_iter().chain(loops.iter().copied())
     }
 
     /// Under stress: lets refused entries be compiled again.
     pub fn retry_refused(&mut self, func: u32, backoff: impl Fn(u32) -> u32) {
-        let refused = |(&key, slot): (&Key, &Slot)| (key.func == func && matches!(slot.state, State::Refused)).then_some(key);
-        let refused: Vec<Key> = self.slots.iter().filter_map(refused).collect();
+        let refused: Vec<Key> = self.keys(func).filter(|&key| matches!(self.get(key).state, State::Refused)).collect();
         refused.into_iter().for_each(|key| self.back_off(key, 0, &backoff));
     }
 }

@@ -14,7 +14,7 @@ use super::entry::{Code, Entries, Key, Level, Swept as State};
 use super::policy;
 use super::publish::withdraw;
 use super::state::{Body, EngineState, engine_of, state_of};
-use crate::code::RetiredCode;
+use crate::code::{CodeError, RetiredCode};
 use crate::records::module::ModuleRecord;
 use crate::records::quiescence::Suspended;
 use crate::sys::barrier;
@@ -131,8 +131,7 @@ fn retire_all(module: &Arc<ModuleRecord>, func: u32, which: impl Fn(Key, bool) -
 
 /// Tries to free `bytes` of code memory: reclaims retired code and, if that is not enough, retires code that was not
 /// used since the sweep last reached it. Returns whether anything was freed.
-pub(super) fn make_room(module: &ModuleRecord, bytes: usize) -> bool {
-    let engine = engine_of(module.engine.record());
+pub(super) fn make_room(engine: &EngineState, bytes: usize) -> bool {
     let freed = reclaim(engine);
     // Code that is retired but not reclaimed yet will be freed later.
     let mut missing = bytes.saturating_sub(freed + engine.reclaimer.sum(RetiredCode::len));
@@ -164,6 +163,27 @@ pub(super) fn make_room(module: &ModuleRecord, bytes: usize) -> bool {
     }
     freed + reclaim(engine) > 0
 }
+
+/// Calls `make`, which places stubs in code memory, until there is room for them: code gives way as for other code. That may take several
+/// calls, because code that was used has a second chance, and what is freed may not be in one piece.
+///
+/// # Errors
+/// Those of `make`; [`CodeError::Full`] if nothing more gives way.
+pub(super) fn with_room<R>(engine: &EngineState, make: impl Fn() -> Result<R, CodeError>) -> Result<R, CodeError> {
+    let (mut failures, mut chances) = (0, 2);
+    loop {
+        let made = make();
+        let Err(CodeError::Full(bytes)) = made else { return made };
+        chances = if make_room(engine, policy::wanted(bytes, failures)) { 2 } else { chances - 1 };
+        failures += 1;
+        if chances == 0 || failures == MAX_FAILURES {
+            return made;
+        }
+    }
+}
+
+/// After as many failures, a thousand times as much has been wanted as is needed.
+const MAX_FAILURES: u32 = 16;
 
 /// The result of sweeping an entry, with the number of bytes of its code.
 enum Swept {

@@ -31,7 +31,7 @@ impl Held {
     pub fn stops(&self) -> impl Fn() -> bool + '_ {
         let began = Instant::now();
         move || {
-            engine_of(self.engine.record()).queue.relieve(self.id, began);
+            engine_of(self.engine.record()).queue.relieve(began);
             self.is_abandoned()
         }
     }

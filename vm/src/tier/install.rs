@@ -1,6 +1,7 @@
 //! Compiles an entry, places its code in memory and publishes it.
 
 use super::entry::{Code, Key, Level};
+use super::running::Compiling;
 use super::state::{NativeModule, begin_profile, engine_of, state_of};
 use super::{evict, policy};
 use super::{publish, stored};
@@ -71,11 +72,12 @@ pub(super) fn compile_and_install(
     }
     let is_kept = entry == Entry::Call && module.shelf.as_ref().is_some_and(|shelf| shelf.keeps());
     let end = || policy::end_of(module.body_range(func).len() as u32, key.level, Instant::now());
-    let _running = is_kept.then(|| state.running.begin(key, end()));
+    let running = is_kept.then(|| state.running.begin(key, end()));
     let attempt = compile(module, key, back_ends(backend), options, stop);
     if attempt.stopped {
-        // Nobody is left to request it, unless a listener has kept the module.
-        state.entries().dropped(key);
+        // Later processes will compile it. A listener may have kept the module, and request it again.
+        state.entries().stopped(key);
+        running.into_iter().for_each(Compiling::cut_off);
         return None;
     }
     let packed = attempt.compiled.as_ref().zip(module.body(func)).map(|(compiled, body)| compiled.pack(body));
@@ -219,7 +221,7 @@ fn place<'b>(
     failures: u32,
 ) -> Result<Code, CodeError> {
     let mut placed = native.code.install(unplaced());
-    if placed.is_err() && evict::make_room(module, policy::wanted(len, failures)) {
+    if placed.is_err() && evict::make_room(engine_of(module.engine.record()), policy::wanted(len, failures)) {
         placed = native.code.install(unplaced());
     }
     Ok(Code(placed?[0]))
@@ -269,11 +271,14 @@ fn compile<'m>(
         let result = catch_unwind(AssertUnwindSafe(|| {
             #[cfg(test)]
             super::tests::fault(module, func, backend);
-            CONTEXT.with_borrow_mut(|context| weir_jit::compile::compile_until(context, &request, stop))
+            CONTEXT.with_borrow_mut(|context| {
+                let compiled = weir_jit::compile::compile_until(context, &request, stop);
+                state.steps.fetch_add(context.steps(), Ordering::Relaxed);
+                compiled
+            })
         }));
         match result {
             Ok(Ok(compiled)) => {
-                state.steps.fetch_add(compiled.stats.counters.steps, Ordering::Relaxed);
                 attempt.compiled = Some(compiled);
                 break;
             }
@@ -282,12 +287,6 @@ fn compile<'m>(
                 break;
             }
             Ok(Err(refusal)) => {
-                // All of its budget, if that was why; otherwise about what a compilation takes.
-                let steps = match refusal {
-                    Refusal::Budget { backend: None, limit, .. } => limit as u64,
-                    _ => 8 * u64::from(bytes),
-                };
-                state.steps.fetch_add(steps, Ordering::Relaxed);
                 let by = refused_by(refusal.backend());
                 attempt.refusals.push(Fallback::new(func, by, refusal.to_string()));
                 if by == RefusedBy::Construction {
@@ -297,6 +296,8 @@ fn compile<'m>(
             }
             Err(payload) => {
                 CONTEXT.set(Context::default());
+                // It may have taken all that a compilation may take.
+                state.steps.fetch_add(weir_jit::meter::budget(bytes), Ordering::Relaxed);
                 let message = message_of(&*payload);
                 let reason = format!("the compiler panicked: {message}");
                 attempt.refusals.push(Fallback::new(func, refused_by(Some(backend)), reason));

@@ -33,6 +33,8 @@ struct State {
     threads: usize,
     /// Number of threads beyond the limit.
     reliefs: usize,
+    /// When one of those may be started again, after the system has refused one.
+    refused_until: Option<Instant>,
     /// The threads that wait for a job, by identifier.
     idle: Vec<u32>,
     /// An idle thread that is to run elsewhere than the thread that woke it, and the processors that it may use after that.
@@ -71,10 +73,10 @@ impl Shared {
         self.wake.notify_one();
     }
 
-    /// Runs the best request of the module whose turn it is, which is none of `except`'s. The state is that of this value, unlocked meanwhile.
-    fn run_next<'s>(&'s self, mut state: MutexGuard<'s, State>, except: Option<u64>) -> MutexGuard<'s, State> {
+    /// Runs the best request of the module whose turn it is: see [`Requests::take`]. The state is that of this value, unlocked meanwhile.
+    fn run_next<'s>(&'s self, mut state: MutexGuard<'s, State>, relief: bool) -> MutexGuard<'s, State> {
         let began = Instant::now();
-        let Some((module, candidates)) = state.requests.take(began, except) else { return state };
+        let Some((module, candidates)) = state.requests.take(began, relief) else { return state };
         state.running += 1;
         drop(state);
         // The last reference to a module may be dropped here, too, with all that follows.
@@ -120,6 +122,7 @@ impl Queue {
             running: 0,
             threads: 0,
             reliefs: 0,
+            refused_until: None,
             idle: Vec::new(),
             moved: None,
             closed: false,
@@ -135,7 +138,8 @@ impl Queue {
     /// # Errors
     /// [`NoThread`]: the job is dropped.
     pub(super) fn push(&self, value: f64, job: Box<dyn Job>) -> Result<(), NoThread> {
-        let (last, request) = (job.goes_last(), Waiting::new(value, job));
+        let (module, first, last) = (job.module(), job.goes_first(), job.goes_last());
+        let request = Waiting::new(value, job);
         let mut state = self.shared.lock();
         state.requests.push(request);
         let here = affinity::current();
@@ -148,8 +152,7 @@ impl Queue {
             if started.is_err() {
                 state.threads -= 1;
                 if state.threads == 0 {
-                    // This is the job just pushed: without threads no other job stays in the queue.
-                    let job = state.requests.pop_only();
+                    let job = state.requests.take_back(module, first);
                     drop(state);
                     if last {
                         return Err(NoThread);
@@ -179,22 +182,37 @@ impl Queue {
         Ok(())
     }
 
-    /// A job of `module`, which began then, is still running. If it has taken long, and requests of other modules wait for a thread, starts one
-    /// beyond the limit, which executes one of them. Called several times in a millisecond.
-    pub(super) fn relieve(&self, module: u64, began: Instant) {
-        if began.elapsed() < LONG {
+    /// A job that began then is still running. If it has taken long, and modules wait for a thread that have none, starts one beyond the limit,
+    /// which executes a request of one of them. Called several times in a millisecond.
+    pub(super) fn relieve(&self, began: Instant) {
+        let now = Instant::now();
+        if now.duration_since(began) < LONG {
             return;
         }
         // Whoever has the lock may be about to take the request; otherwise the next call sees it.
         let Ok(mut state) = self.shared.state.try_lock() else { return };
-        if state.reliefs == MAX_RELIEFS || state.closed || !state.idle.is_empty() || !state.requests.has_others(module) {
+        if state.reliefs == MAX_RELIEFS
+            || state.closed
+            || !state.idle.is_empty()
+            || state.refused_until.is_some_and(|until| now < until)
+            || !state.requests.has_kept_waiting()
+        {
             return;
         }
         let started = self.start(move |shared| {
-            let mut state = shared.run_next(shared.lock(), Some(module));
+            let mut state = shared.run_next(shared.lock(), true);
             state.reliefs -= 1;
+            // The threads may have ended while it had requests that it has put back.
+            if state.threads == 0 && state.requests.len() > 0 && !state.closed {
+                state.threads += 1;
+                drop(state);
+                work_until_idle(shared);
+            }
         });
-        state.reliefs += usize::from(started.is_ok());
+        match started {
+            Ok(()) => state.reliefs += 1,
+            Err(_) => state.refused_until = Some(now + LONG),
+        }
     }
 
     /// Returns the number of jobs that panicked. This does not count panics of the compiler, which the job itself
@@ -244,7 +262,7 @@ fn work_until_idle(shared: &Shared) {
     let mut state = shared.lock();
     loop {
         if state.requests.len() > 0 {
-            state = shared.run_next(state, None);
+            state = shared.run_next(state, false);
             continue;
         }
         if state.closed {
@@ -326,7 +344,7 @@ mod tests {
             self.begin.send(()).expect("the test listens");
             while let Err(waited) = self.ended.recv_timeout(Duration::from_micros(100)) {
                 assert_eq!(waited, RecvTimeoutError::Timeout, "the test goes on");
-                self.queue.iter().for_each(|queue| queue.relieve(BLOCKING, began));
+                self.queue.iter().for_each(|queue| queue.relieve(began));
             }
         }
     }

@@ -21,6 +21,10 @@ const STALE: Duration = Duration::from_millis(50);
 /// microseconds would decide.
 const BEFORE: Duration = Duration::from_millis(1);
 
+/// The time that a module counts as having had when its first request comes, more than the one that was chosen last. Without that, ever new
+/// modules would keep all others waiting.
+const NEW: Duration = Duration::from_micros(100);
+
 /// A request for a compilation.
 pub(super) trait Job: Send {
     /// Returns the identity of the module whose function it is.
@@ -136,6 +140,16 @@ impl OfModule {
     fn is_last(&self) -> bool {
         self.waiting.iter().all(|waiting| waiting.job.goes_last())
     }
+
+    /// Returns whether it waits for a thread because of other modules.
+    fn is_kept_waiting(&self) -> bool {
+        self.running.is_empty() && !self.is_last()
+    }
+
+    /// Returns whether it has requests or running compilations.
+    fn is_busy(&self) -> bool {
+        !self.waiting.is_empty() || !self.running.is_empty()
+    }
 }
 
 /// All requests that wait.
@@ -143,7 +157,7 @@ impl OfModule {
 pub(super) struct Requests {
     modules: Vec<OfModule>,
     len: usize,
-    /// The time of the module that was chosen last. One that comes later has had as much, as it were.
+    /// The time of the module that was chosen last. One that comes later counts as having had [a little](NEW) more.
     reached: Duration,
 }
 
@@ -153,9 +167,9 @@ impl Requests {
         self.len
     }
 
-    /// Returns whether there are requests of other modules than this one, except those that go last.
-    pub fn has_others(&self, module: u64) -> bool {
-        self.modules.iter().any(|other| other.module != module && !other.is_last())
+    /// Returns whether there are requests, other than such that go last, of modules none of whose compilations is running.
+    pub fn has_kept_waiting(&self) -> bool {
+        self.modules.iter().any(OfModule::is_kept_waiting)
     }
 
     /// Adds a request.
@@ -169,27 +183,28 @@ impl Requests {
         self.len += 1;
     }
 
-    /// Removes the request that was pushed last, if there are no others.
-    pub fn pop_only(&mut self) -> Option<Box<dyn Job>> {
-        let only = self.modules.iter_mut().find_map(|of| of.waiting.pop_back())?;
+    /// Removes the request of this module that was pushed last, given whether it goes first.
+    pub fn take_back(&mut self, module: u64, first: bool) -> Option<Box<dyn Job>> {
+        let of = self.of(module);
+        let request = if first { of.waiting.pop_front() } else { of.waiting.pop_back() }?;
         self.len -= 1;
-        Some(only.job)
+        self.modules.retain(|of| of.module != module || of.is_busy());
+        Some(request.job)
     }
 
     /// Takes the oldest requests of the module that has had the least time, for a thread that begins now to execute one of them. Returns the
-    /// module, too. With `except`, they are neither that module's nor such that go last.
-    pub fn take(&mut self, now: Instant, except: Option<u64>) -> Option<(u64, Vec<Waiting>)> {
-        let may = |of: &&mut OfModule| match except {
-            Some(module) => of.module != module && !of.is_last(),
-            None => !of.waiting.is_empty(),
-        };
+    /// module, too. With `relief`, they are of a module that is [kept waiting](Requests::has_kept_waiting), and none goes last.
+    pub fn take(&mut self, now: Instant, relief: bool) -> Option<(u64, Vec<Waiting>)> {
+        let may = |of: &&mut OfModule| if relief { of.is_kept_waiting() } else { !of.waiting.is_empty() };
         let candidates = self.modules.iter_mut().filter(may);
         let of = candidates.min_by_key(|of| (of.is_last(), of.used(now)))?;
         self.reached = self.reached.max(of.used(now));
         let count = of.waiting.len().min(MAX_CANDIDATES);
+        let (taken, left): (Vec<_>, Vec<_>) = of.waiting.drain(..count).partition(|waiting| !relief || !waiting.job.goes_last());
+        left.into_iter().rev().for_each(|waiting| of.waiting.push_front(waiting));
         of.running.push(now);
-        self.len -= count;
-        Some((of.module, of.waiting.drain(..count).collect()))
+        self.len -= taken.len();
+        Some((of.module, taken))
     }
 
     /// Puts back to the front, after those that go first, what [`Requests::take`] took and was not chosen.
@@ -211,14 +226,13 @@ impl Requests {
             of.used += now.saturating_duration_since(began);
         }
         // Those that had more time than the rest are remembered until the others have had it, too, or nobody waits.
-        let (reached, busy) = (self.reached, |of: &OfModule| !of.waiting.is_empty() || !of.running.is_empty());
-        let any = self.modules.iter().any(busy);
-        self.modules.retain(|of| busy(of) || any && of.used > reached);
+        let (reached, any) = (self.reached, self.modules.iter().any(OfModule::is_busy));
+        self.modules.retain(|of| of.is_busy() || any && of.used > reached);
     }
 
     fn of(&mut self, module: u64) -> &mut OfModule {
         let at = self.modules.iter().position(|of| of.module == module).unwrap_or_else(|| {
-            self.modules.push(OfModule { module, waiting: VecDeque::new(), used: self.reached, running: Vec::new() });
+            self.modules.push(OfModule { module, waiting: VecDeque::new(), used: self.reached + NEW, running: Vec::new() });
             self.modules.len() - 1
         });
         &mut self.modules[at]
@@ -407,7 +421,7 @@ pub(super) mod tests {
             Waiting { job: Box::new(Numbered { first: true, ..*job(7, &send).0 }), ..waiting(&[0.0], start, &send).0.remove(0) };
         all.push(first);
         all.put_back(requests);
-        let (_, order) = all.take(start, None).expect("there are some");
+        let (_, order) = all.take(start, false).expect("there are some");
         order.into_iter().for_each(|waiting| waiting.job.run());
         assert_eq!(numbers(&receive), [7, 0, 1]);
     }
@@ -430,7 +444,7 @@ pub(super) mod tests {
             if turn >= 4 {
                 requests.push(of(2, 1000 + turn, &send));
             }
-            let (module, waiting) = requests.take(now, None).expect("there are some");
+            let (module, waiting) = requests.take(now, false).expect("there are some");
             let (job, rest) = choose(waiting, now);
             requests.put_back(rest);
             job.into_iter().for_each(|job| job.run());
@@ -452,17 +466,37 @@ pub(super) mod tests {
         let (mut requests, now) = (Requests::default(), Instant::now());
         requests.push(of(1, 0, &send));
         requests.push(of(1, 1, &send));
-        assert_eq!(requests.take(now, None).map(|(module, taken)| (module, taken.len())), Some((1, 2)));
-        assert!(!requests.has_others(1));
+        assert_eq!(requests.take(now, false).map(|(module, taken)| (module, taken.len())), Some((1, 2)));
+        assert!(!requests.has_kept_waiting());
         requests.push(of(1, 2, &send));
         let (mut last, _) = job(3, &send);
         (last.last, last.module) = (true, 3);
         requests.push(Waiting::new(1.0, last));
-        assert!(!requests.has_others(1), "what goes last can wait");
+        assert!(!requests.has_kept_waiting(), "what goes last can wait");
         requests.push(of(2, 4, &send));
-        assert!(requests.has_others(1) && requests.has_others(2));
+        assert!(requests.has_kept_waiting());
         let later = now + Duration::from_millis(1);
-        let turns = [(); 3].map(|()| requests.take(later, None).map(|(module, _)| module));
-        assert_eq!((turns, requests.take(later, None).is_none()), ([Some(2), Some(1), Some(3)], true));
+        let turns = [(); 3].map(|()| requests.take(later, false).map(|(module, _)| module));
+        assert_eq!((turns, requests.take(later, false).is_none()), ([Some(2), Some(1), Some(3)], true));
+    }
+
+    /// A module that makes others wait does not get more threads because one of those takes long, too.
+    #[test]
+    fn threads_beyond_the_limit_are_for_modules_that_have_none() {
+        let (send, _receive) = channel();
+        let (mut requests, now) = (Requests::default(), Instant::now());
+        requests.push(of(1, 0, &send));
+        assert_eq!(requests.take(now, false).map(|(module, _)| module), Some(1));
+        let (mut last, _) = job(3, &send);
+        (last.last, last.module) = (true, 2);
+        requests.push(Waiting::new(1.0, last));
+        requests.push(of(1, 1, &send));
+        requests.push(of(2, 2, &send));
+        assert_eq!(requests.take(now, true).map(|(module, taken)| (module, taken.len())), Some((2, 1)), "not what goes last");
+        assert!(!requests.has_kept_waiting() && requests.take(now, true).is_none());
+        requests.ended(2, now, now);
+        assert!(!requests.has_kept_waiting(), "what goes last");
+        requests.ended(1, now, now);
+        assert!(requests.has_kept_waiting());
     }
 }

@@ -21,7 +21,9 @@ struct State {
     more: bool,
     /// Until when the end of the process waits, while it does.
     limit: Option<Instant>,
-    /// Those that the last such wait did not see end.
+    /// Those that were stopped.
+    stopped: Vec<Key>,
+    /// Those that the last such wait did not see end, or that were stopped.
     cut_off: Vec<Key>,
 }
 
@@ -56,7 +58,7 @@ impl Running {
             state = self.ended.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0;
         }
         state.limit = None;
-        state.cut_off = state.ends.keys().copied().collect();
+        state.cut_off = state.ends.keys().chain(&state.stopped).copied().collect();
         !state.cut_off.is_empty()
     }
 
@@ -65,13 +67,20 @@ impl Running {
         Some(self.lock().limit?.saturating_duration_since(Instant::now()))
     }
 
-    /// Returns whether the last wait did not see the end of this compilation.
+    /// Returns whether the last wait did not see the end of this compilation, or it was stopped.
     pub fn has_cut_off(&self, key: Key) -> bool {
         self.lock().cut_off.contains(&key)
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Compiling<'_> {
+    /// Ends it without its result.
+    pub fn cut_off(self) {
+        self.running.lock().stopped.push(self.key);
     }
 }
 
@@ -108,6 +117,9 @@ mod tests {
         // It takes longer than expected.
         let _slow = running.begin(soon, now);
         assert!(running.wait_until(Instant::now()) && running.has_cut_off(soon));
+        let stopped = Key::top(3, Entry::Call);
+        running.begin(stopped, now).cut_off();
+        assert!(running.wait_until(Instant::now()) && running.has_cut_off(stopped));
         assert_eq!(running.left(), None);
     }
 

@@ -6,7 +6,7 @@ use super::policy::{self, Policy};
 use super::queue::Queue;
 use super::reclaim::Reclaimer;
 use super::running::Running;
-use crate::code::{CodeSpace, CounterMemory, Hooks, ModuleCode, RetiredCode, Stubs};
+use crate::code::{CodeError, CodeSpace, CounterMemory, Hooks, ModuleCode, RetiredCode, Stubs};
 use crate::compilation::options::options;
 use crate::compilation::record::Record;
 use crate::records::config::Config;
@@ -204,6 +204,14 @@ pub(super) fn begin_profile(module: &ModuleRecord, func: u32, counts: CounterCou
     module.func_code(func).begin_profile(counts, |count| native?.code.alloc_counters(count).map(Reached));
 }
 
+/// Makes cells and code of a module. The outer error is the reason why the engine has no native code.
+fn add_module(module: &ModuleRecord) -> Result<Result<NativeModule, CodeError>, String> {
+    let engine = engine_of(module.engine.record());
+    let space = engine.space().map_err(String::clone)?;
+    let code = space.add_module(ptr::from_ref(module).addr(), &module.bytecode, &module.sig_ids);
+    Ok(code.map(|code| NativeModule { code, reclaimer: engine.reclaimer.clone() }))
+}
+
 impl Default for ModuleState {
     fn default() -> ModuleState {
         ModuleState {
@@ -236,13 +244,27 @@ impl ModuleState {
         self.code.get_or_init(|| self.make_native(module)).as_ref()
     }
 
+    /// Makes cells and code of the module before [`ModuleState::native`] does, if there is room. Without it, the caller can make some.
+    ///
+    /// # Errors
+    /// [`CodeError::Full`]
+    pub fn prepare(&self, module: &ModuleRecord) -> Result<(), CodeError> {
+        if self.code.get().is_some() {
+            return Ok(());
+        }
+        match add_module(module) {
+            Ok(Err(error @ CodeError::Full(_))) => return Err(error),
+            // Another thread may have been faster.
+            Ok(Ok(native)) => drop(self.code.set(Ok(native))),
+            Ok(Err(_)) | Err(_) => {}
+        }
+        Ok(())
+    }
+
     #[cold]
     fn make_native(&self, module: &ModuleRecord) -> Result<NativeModule, String> {
         let engine = engine_of(module.engine.record());
-        let made = engine.space().map_err(String::clone).and_then(|space| {
-            let code = space.add_module(ptr::from_ref(module).addr(), &module.bytecode, &module.sig_ids);
-            Ok(NativeModule { code: code.map_err(|error| error.to_string())?, reclaimer: engine.reclaimer.clone() })
-        });
+        let made = add_module(module).and_then(|made| made.map_err(|error| error.to_string()));
         if let Err(reason) = &made {
             for record in [&self.record, &engine.record] {
                 record.lock().unwrap_or_else(PoisonError::into_inner).no_native(reason);

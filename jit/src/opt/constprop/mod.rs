@@ -98,6 +98,9 @@ fn has_select(func: &Func<'_>) -> bool {
     func.block(Block::ENTRY).insts.iter().any(|&value| func.op(value) == Op::Select)
 }
 
+/// The values that compute a predicate among which an equal one is searched for. The first ones dominate the most blocks.
+const MAX_COMPUTERS: usize = 32;
+
 struct Rewriter<'r, 's, 'a, 'c> {
     func: &'r mut Func<'a>,
     cx: &'r Context<'c>,
@@ -195,9 +198,9 @@ impl Rewriter<'_, '_, '_, '_> {
             .map(|(other, _)| other)
     }
 
-    /// Other values that compute predicate `var`, or its inverse, before `value`.
+    /// Other values that compute predicate `var`, or its inverse, before `value`, among the first that do.
     fn earlier_computers(&self, value: Value, var: u32) -> impl Iterator<Item = (Value, bool)> {
-        let all = self.known.predicates.computed_by(var);
+        let all = self.known.predicates.computed_by(var).take(MAX_COMPUTERS);
         all.filter(move |&(other, _)| other != value && self.known.layout.comes_before(self.dom, other, value))
     }
 

@@ -261,10 +261,12 @@ impl<'f, 's, 'a> Solver<'f, 's, 'a> {
                 self.first_visit(block, self.known.layout.row[position]);
                 while self.known.forest.steps <= budget {
                     let Some(position) = self.queue.take() else { break };
-                    if meter.spend(1).is_err() {
+                    let value = self.known.layout.row[position];
+                    // A phi is visited again for each of its edges that opens.
+                    let arguments = if self.func.op(value) == Op::Phi { self.func.args(value).len() } else { 0 };
+                    if meter.spend(1 + arguments).is_err() {
                         return true;
                     }
-                    let value = self.known.layout.row[position];
                     self.visit(self.known.layout.def_blocks.of(value), value);
                 }
                 if meter.spend(1 + (self.known.forest.steps - before) as usize).is_err() {

@@ -98,12 +98,11 @@ impl Budget {
     }
 }
 
-/// The body of a function that may be inlined: one that is defined in the module, valid, and not large. It is validated if it has not
-/// been, so that the choice does not depend on what has been called.
+/// The body of a function that may be inlined: one that is defined in the module, valid, and not large.
 fn body(module: &Module, func: u32) -> Option<&FuncBody> {
     let index = func.checked_sub(module.imported_funcs)?;
     let range = module.bodies[index as usize].range();
-    (range.len() <= 2 * LARGE as usize).then(|| module.validated_body(func)?.ok()).flatten()
+    (range.len() <= 2 * LARGE as usize).then(|| module.body_to_copy(func)).flatten()
 }
 
 fn len(module: &Module, func: u32) -> u32 {

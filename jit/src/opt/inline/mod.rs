@@ -98,6 +98,9 @@ impl Inliner<'_> {
         let mut constants = Constants::of(func);
         let mut changed = 0;
         while let Some(Candidate { call, block, callee, guard, frequency }) = self.candidates.pop() {
+            if !self.cx.goes_on(1) {
+                break;
+            }
             if !self.budget.allows(module, callee, frequency) {
                 continue;
             }
