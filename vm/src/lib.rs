@@ -55,6 +55,12 @@
 //! [`Config::consume_fuel`] limits the work, exactly and equally in every tier; [`Config::epoch_interruption`] limits
 //! the time, [`Store::limiter`] the memory, and [`Config::max_wasm_stack`] the depth of recursion.
 //!
+//! # Forked processes
+//!
+//! Threads and code of an engine do not exist in a forked child process. There, what loads, instantiates, makes or calls something with an
+//! engine of the parent returns the error [`ForkedEngine`], and dropping it frees nothing; a new engine works as in any process. A host
+//! function may fork, but its child process must not return to the guest.
+//!
 //! # Asynchronous calls
 //!
 //! [`Func::call_async`] and [`TypedFunc::call_async`] run the guest on a stack of its own. A host function that was made with
@@ -91,6 +97,8 @@ mod tier;
 
 #[cfg(feature = "fault-injection")]
 pub use sys::fault_injection;
+#[doc(hidden)]
+pub use sys::fork::PerProcess as __PerProcess;
 
 #[cfg(feature = "anyhow")]
 pub use anyhow;
@@ -138,7 +146,7 @@ pub use api::value::{ExnRef, ExternRef, Ref, V128, Val};
 pub use records::backtrace::{FrameInfo, WasmBacktrace};
 pub use records::call_hook::CallHook;
 pub use records::config::{Allocator, Config, ModuleVersionStrategy, RoundTrip, Tier, Unavailable, WasmBacktraceDetails};
-pub use records::engine::{Engine, EngineWeak};
+pub use records::engine::{Engine, EngineWeak, ForkedEngine};
 pub use records::error::{Error, Result, ToWasmtimeResult};
 pub use records::events::{CompiledBy, ProfilingStrategy, TierEventKind};
 pub use records::fault::MemoryFault;

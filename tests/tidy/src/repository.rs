@@ -115,9 +115,11 @@ pub const LAYERS: &[Layer] = &[
     // The checker of machine code, which shares nothing with the compiler.
     Layer { name: "check", places: &["tests/check/src/"], uses: &["bytecode", "contract"] },
     // The virtual machine.
-    Layer { name: "vm::sys", places: &["vm/src/sys/", "vm/src/sys.rs"], uses: &[] },
-    Layer { name: "vm::records", places: &["vm/src/records/"], uses: &["bytecode", "contract", "vm::sys"] },
-    Layer { name: "vm::code", places: &["vm/src/code/"], uses: &["bytecode", "contract", "vm::sys"] },
+    Layer { name: "vm::sys", places: &["vm/src/sys/", "vm/src/sys.rs"], uses: &["vm::fork"] },
+    // Which process it is; all layers that keep something of a process ask.
+    Layer { name: "vm::fork", places: &["vm/src/sys/fork.rs"], uses: &["vm::sys"] },
+    Layer { name: "vm::records", places: &["vm/src/records/"], uses: &["bytecode", "contract", "vm::sys", "vm::fork"] },
+    Layer { name: "vm::code", places: &["vm/src/code/"], uses: &["bytecode", "contract", "vm::sys", "vm::fork"] },
     Layer {
         name: "vm::interp",
         places: &["vm/src/interp/"],
@@ -153,6 +155,7 @@ pub const LAYERS: &[Layer] = &[
             "contract",
             "jit",
             "vm::sys",
+            "vm::fork",
             "vm::records",
             "vm::code",
             "vm::interp",
@@ -163,7 +166,7 @@ pub const LAYERS: &[Layer] = &[
     },
     // Clients, which see only the public interfaces. In the layer of records these are the handles, settings and errors that
     // the crate's root exports; all modules of weir-vm are private.
-    Layer { name: "wasi", places: &["vm/wasi/src/"], uses: &["bytecode", "vm::records", "vm::api"] },
+    Layer { name: "wasi", places: &["vm/wasi/src/"], uses: &["bytecode", "vm::fork", "vm::records", "vm::api"] },
     Layer { name: "runtime layer", places: &["vm/runtime_layer/src/"], uses: &["bytecode", "vm::records", "vm::api"] },
     Layer { name: "wast", places: &["vm/wast/src/"], uses: &["bytecode", "vm::records", "vm::api"] },
     Layer {

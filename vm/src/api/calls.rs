@@ -68,7 +68,7 @@ impl Func {
     /// # Errors
     /// It does not.
     pub(super) fn checked_type<T>(&self, store: &StoreContext<'_, T>, params: &[Val], results: &[Val]) -> Result<Arc<PlainType>> {
-        let ty = self.plain_type(store);
+        let ty = self.plain_type(store)?;
         check_count("arguments", ty.params.len(), params.len())?;
         check_count("results", ty.results.len(), results.len())?;
         Ok(ty)
@@ -126,7 +126,7 @@ impl Func {
     /// # Errors
     /// The function has another type.
     pub fn typed<P: WasmParams, R: WasmResults>(&self, store: impl AsContext) -> Result<TypedFunc<P, R>> {
-        let ty = self.plain_type(&store.as_context());
+        let ty = self.plain_type(&store.as_context())?;
         check_types(&P::types(), &ty.params, |asked, actual| (asked, actual)).context("type mismatch with parameters")?;
         check_types(&R::types(), &ty.results, |asked, actual| (actual, asked)).context("type mismatch with results")?;
         Ok(TypedFunc::new(*self))

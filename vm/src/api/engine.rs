@@ -10,6 +10,7 @@ use crate::records::pooling::Quota;
 use crate::records::quiescence::Domain;
 use crate::records::stack::Stacks;
 use crate::records::stats::Stats;
+use crate::sys::fork::Process;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -32,6 +33,7 @@ impl Engine {
         let quiescence = Arc::new(Domain::default());
         let engines = engines(config, &quiescence)?;
         Ok(Engine::of(EngineRecord {
+            process: Process::current(),
             config: config.clone(),
             loop_kind: config.loop_kind(),
             signatures: Arc::default(),
@@ -76,9 +78,13 @@ impl Engine {
         self.record().epoch.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Returns the statistics of all modules of this engine, including dropped ones.
+    /// Returns the statistics of all modules of this engine, including dropped ones; nothing of one that was [made before a
+    /// fork](crate::ForkedEngine).
     pub fn stats(&self) -> Stats {
         let mut stats = Stats::default();
+        if self.record().is_inherited() {
+            return stats;
+        }
         self.record().census.count(&mut stats);
         self.record().engines.report(None, &mut stats);
         stats

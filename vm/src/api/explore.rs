@@ -56,6 +56,7 @@ impl Module {
     /// Compiles with the first of `back_ends` that does not refuse; with none, to SSA.
     fn explore_with(&self, func: u32, osr: Option<u32>, back_ends: &[Backend]) -> Result<Vec<Section>> {
         let (record, config) = (self.record(), self.engine().config());
+        record.engine.record().check_process()?;
         let body = match func < record.bytecode.funcs.len() as u32 {
             true => record.bytecode.validated_body(func),
             false => None,

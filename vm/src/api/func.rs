@@ -1,10 +1,10 @@
 //! Handles of guest and host functions. [`super::calls`] makes and calls them.
 
-use crate::FuncType;
 use crate::api::store::{AsContext, StoreContext, StoreContextMut};
 use crate::exec::host::{self, EngineFunc};
 use crate::records::host::HostFunc;
 use crate::records::instance::{Owner, owner_of};
+use crate::{FuncType, Result};
 use std::ptr::NonNull;
 use std::sync::Arc;
 use weir_bytecode::FuncType as PlainType;
@@ -34,7 +34,11 @@ unsafe impl Sync for Func {}
 
 impl Func {
     /// Adds a host function to a store.
+    ///
+    /// # Panics
+    /// If the engine was made before this process was forked.
     pub(crate) fn from_host<T>(store: StoreContextMut<'_, T>, func: Arc<HostFunc>) -> Func {
+        store.engine().record().check_process().expect("a function is made in the engine's process");
         let func = EngineFunc::new(store.engine(), func);
         // SAFETY: the store is borrowed, and no reference into it is held.
         let func = unsafe { host::add(store.record(), func, std::ptr::null_mut()) };
@@ -42,12 +46,22 @@ impl Func {
     }
 
     /// Returns the type of the function.
+    ///
+    /// # Panics
+    /// If the engine was made before this process was forked.
     pub fn ty(&self, store: impl AsContext) -> FuncType {
-        FuncType(self.plain_type(&store.as_context()).as_ref().clone())
+        let ty = self.plain_type(&store.as_context()).expect("a function's type is in its engine's process");
+        FuncType(ty.as_ref().clone())
     }
 
-    pub(super) fn plain_type<T>(&self, store: &StoreContext<'_, T>) -> Arc<PlainType> {
-        store.engine().record().signatures.get(self.sig(store.id()))
+    /// Returns the type of the function.
+    ///
+    /// # Errors
+    /// [`ForkedEngine`](crate::ForkedEngine)
+    pub(super) fn plain_type<T>(&self, store: &StoreContext<'_, T>) -> Result<Arc<PlainType>> {
+        let engine = store.engine().record();
+        engine.check_process()?;
+        Ok(engine.signatures.get(self.sig(store.id())))
     }
 
     /// Returns whether both handles refer to the same function.

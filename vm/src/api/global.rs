@@ -37,6 +37,7 @@ impl Global {
     /// The value is not of the global's type.
     pub fn new(mut store: impl AsContextMut, ty: GlobalType, value: Val) -> Result<Global> {
         let store = store.as_context_mut();
+        store.engine().record().check_process()?;
         // SAFETY: the store is borrowed.
         let bits = unsafe { value.to_bits(store.record(), ty.value) };
         let bits = bits.context("type mismatch: initial value provided does not match the type of this global")?;

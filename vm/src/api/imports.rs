@@ -40,8 +40,9 @@ fn expected_type(module: &Module, import: &ModuleImport) -> ExternType {
 /// Checks that a module, and a store or a linker, belong to one engine.
 ///
 /// # Errors
-/// They belong to different engines.
+/// They belong to different engines; or to one that was made before this process was forked.
 pub(crate) fn check_engine(engine: &Engine, module: &Module) -> Result<()> {
+    engine.record().check_process()?;
     match Engine::same(engine, module.engine()) {
         true => Ok(()),
         false => Err(Error::msg("cross-`Engine` instantiation is not currently supported")),

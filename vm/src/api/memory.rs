@@ -52,6 +52,7 @@ impl Memory {
     /// The host lacks the memory or address space, or the store's limits forbid it.
     pub fn new(mut store: impl AsContextMut, ty: MemoryType) -> Result<Memory> {
         let store = store.as_context_mut();
+        store.engine().record().check_process()?;
         // SAFETY: the store is borrowed, and no reference into it is held.
         let record = unsafe { StoreRecord::add_memory(store.record(), ty, usize::MAX, ptr::null_mut())? };
         // SAFETY: the memory has just been made there.
@@ -169,7 +170,10 @@ impl Memory {
     /// The store is live, and nothing else uses it. If there is a fiber, the current code is on it.
     pub(super) unsafe fn grow_on(&self, record: *mut StoreRecord, delta: u64, fiber: *mut Fiber) -> Result<u64> {
         // SAFETY: the caller's promise; `in_store` proves that the memory exists.
-        let grown = unsafe { (*self.in_store((*record).id)).grow(delta, StoreRecord::asked(record, fiber))? };
+        let grown = unsafe {
+            (*record).engine.record().check_process()?;
+            (*self.in_store((*record).id)).grow(delta, StoreRecord::asked(record, fiber))?
+        };
         grown.ok_or_else(|| Error::msg(format!("failed to grow memory by `{delta}`")))
     }
 

@@ -153,6 +153,7 @@ impl Module {
         started: Instant,
     ) -> Result<Module> {
         static NEXT_ID: AtomicU64 = AtomicU64::new(1);
+        engine.record().check_process()?;
         let config = engine.config();
         let validate_ns = started.elapsed().as_nanos() as u64;
         let kept_profile = config.keep_profiles.then(|| KeptProfile::new(&bytecode.bytes));
@@ -269,6 +270,9 @@ impl Module {
     /// Returns the statistics of this module.
     pub fn stats(&self) -> Stats {
         let mut stats = Stats::default();
+        if self.engine().record().is_inherited() {
+            return stats;
+        }
         let record = self.record();
         record.count(&mut stats);
         record.engine.record().engines.report(Some(&*record.tier), &mut stats);

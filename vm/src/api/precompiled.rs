@@ -105,6 +105,7 @@ impl Module {
     /// The same, without the module's own bytes unless they are wanted.
     fn store(&self, wants_bytes: bool) -> Result<Vec<u8>> {
         let record = self.record();
+        record.engine.record().check_process()?;
         let identity = identity_of(self.engine())?;
         for func in record.bytecode.imported_funcs..record.bytecode.funcs.len() as u32 {
             if let Some(Err(error)) = record.bytecode.validated_body(func) {

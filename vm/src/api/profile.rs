@@ -25,6 +25,9 @@ impl Module {
     /// # Ok::<(), weir::Error>(())
     /// ```
     pub fn profile(&self, func: u32) -> Option<Profile> {
+        if self.engine().record().is_inherited() {
+            return None;
+        }
         let index = func.checked_sub(self.bytecode().imported_funcs)? as usize;
         self.record().code.get(index)?.profile(self.bytecode(), self.record().body(func)?)
     }
@@ -56,6 +59,7 @@ impl Module {
     /// ```
     pub fn saved_profile(&self) -> Result<ModuleProfile> {
         let record = self.record();
+        record.engine.record().check_process()?;
         let ModuleRecord { bytecode, code, kept_profile, .. } = &**record;
         let kept = kept_profile.as_ref().ok_or_else(not_kept)?;
         let funcs = (bytecode.imported_funcs..).zip(code);
@@ -69,6 +73,7 @@ impl Module {
     /// [`ProfileError`](crate::ProfileError), with the number of the line, if the text is malformed, of another version, or of another
     /// module. The engine was made without [`Config::keep_profiles`](crate::Config::keep_profiles); the module uses a profile already.
     pub fn use_profile(&self, text: &str) -> Result<()> {
+        self.engine().record().check_process()?;
         let kept = self.record().kept_profile.as_ref().ok_or_else(not_kept)?;
         let profile = ModuleProfile::read(text, kept.hash(), self.bytecode()).map_err(Error::new)?;
         kept.use_profile(profile).map_err(|_| Error::msg("the module uses a profile already"))

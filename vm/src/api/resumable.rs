@@ -225,7 +225,7 @@ impl ResumableCallHostTrap {
     pub fn resume(self, mut store: impl AsContextMut, inputs: &[Val], outputs: &mut [Val]) -> Result<ResumableCall> {
         let store = store.as_context_mut();
         let record = store.record();
-        let ty = self.call.func.plain_type(&store.as_context());
+        let ty = self.call.func.plain_type(&store.as_context())?;
         check_count("results", ty.results.len(), outputs.len())?;
         // SAFETY: the store is borrowed.
         let mut read = |slots: *mut u64| unsafe { read_results(record, &ty, slots, outputs) };
@@ -284,7 +284,7 @@ impl ResumableCallOutOfFuel {
     pub fn resume(self, mut store: impl AsContextMut, outputs: &mut [Val]) -> Result<ResumableCall> {
         let store = store.as_context_mut();
         let record = store.record();
-        let ty = self.call.func.plain_type(&store.as_context());
+        let ty = self.call.func.plain_type(&store.as_context())?;
         check_count("results", ty.results.len(), outputs.len())?;
         // SAFETY: the store is borrowed.
         let mut read = |slots: *mut u64| unsafe { read_results(record, &ty, slots, outputs) };

@@ -440,11 +440,12 @@ impl<T: 'static> StoreContextMut<'_, T> {
     /// See [`Store::gc`].
     ///
     /// # Errors
-    /// None at present.
+    /// [`ForkedEngine`](crate::ForkedEngine).
     ///
     /// # Panics
     /// As [`Store::gc`].
     pub fn gc(&mut self, _why: Option<&GcHeapOutOfMemory<()>>) -> Result<()> {
+        self.engine().record().check_process()?;
         let store = self.record();
         // SAFETY: the store is borrowed by the embedder's code.
         unsafe {

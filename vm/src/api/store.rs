@@ -81,7 +81,7 @@ impl<T: 'static> Store<T> {
     /// Creates an empty store.
     ///
     /// # Panics
-    /// If there is no address space for the value stack: see [`Store::try_new`].
+    /// If there is no address space for the value stack, or the engine was made before this process was forked: see [`Store::try_new`].
     pub fn new(engine: &Engine, data: T) -> Store<T> {
         Store::try_new(engine, data).expect("a store needs address space for its value stack")
     }
@@ -89,9 +89,10 @@ impl<T: 'static> Store<T> {
     /// Creates an empty store.
     ///
     /// # Errors
-    /// There is no address space for the value stack.
+    /// There is no address space for the value stack; or [`ForkedEngine`](crate::ForkedEngine).
     pub fn try_new(engine: &Engine, data: T) -> Result<Store<T>> {
         static NEXT_ID: AtomicU64 = AtomicU64::new(1);
+        engine.record().check_process()?;
         let stack = Box::new(StackRecord::new(engine.config().value_stack_size, &engine.record().stacks)?);
         // Engines without deadlines may poll for fuel.
         let deadline = if engine.config().epoch_interruption { 0 } else { u64::MAX };
@@ -271,6 +272,10 @@ impl<T: 'static> Drop for Store<T> {
         // SAFETY: the pointers came from boxes, are freed once, and no handle dereferences them without a borrow of
         // this store.
         unsafe {
+            let StoreRecord { engine, data, drop_data, .. } = self.record.as_ref();
+            if engine.record().is_inherited() {
+                return drop_data(*data);
+            }
             #[cfg(feature = "async")]
             end_all(self.record.as_ptr());
             let record = Box::from_raw(self.record.as_ptr());

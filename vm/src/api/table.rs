@@ -42,6 +42,7 @@ impl Table {
     /// The table is too large, the store's limits forbid it, or `init` is not of its element type.
     pub fn new(mut store: impl AsContextMut, ty: TableType, init: Ref) -> Result<Table> {
         let store = store.as_context_mut();
+        store.engine().record().check_process()?;
         // SAFETY: the store is borrowed, and no reference into it is held.
         let record = unsafe {
             let init = init.to_slot(store.record(), ty.element).context(OTHER_ELEMENT)?;
@@ -144,6 +145,7 @@ impl Table {
     pub(super) unsafe fn grow_on(&self, record: *mut StoreRecord, delta: u64, init: Ref, fiber: *mut Fiber) -> Result<u64> {
         // SAFETY: the caller's promise; `in_store` proves that the table exists.
         let grown = unsafe {
+            (*record).engine.record().check_process()?;
             let table = &mut *self.in_store((*record).id);
             let init = init.to_slot(record, table.ty.element).context(OTHER_ELEMENT)?;
             table.grow(delta, init, StoreRecord::asked(record, fiber))?

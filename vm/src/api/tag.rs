@@ -36,6 +36,7 @@ impl Tag {
     /// The type has results.
     pub fn new(mut store: impl AsContextMut, ty: &TagType) -> Result<Tag> {
         let store = store.as_context_mut();
+        store.engine().record().check_process()?;
         if ty.ty().results().next().is_some() {
             return Err(Error::msg("the type of a tag has no results"));
         }

@@ -174,7 +174,7 @@ impl Func {
     /// The first raw values are of the types of the parameters; a reference among them belongs to the store.
     pub unsafe fn call_unchecked(&self, mut store: impl AsContextMut, values: *mut [ValRaw]) -> Result<()> {
         let store = store.as_context_mut();
-        let ty = self.plain_type(&store.as_context());
+        let ty = self.plain_type(&store.as_context())?;
         let needed = ty.params.len().max(ty.results.len());
         check_count("raw values", needed, needed.min(values.len()))?;
         // SAFETY: the caller's promise: they are valid, and initialised values of another type are values, too.

@@ -11,6 +11,7 @@
 use super::info::CodeInfo;
 use super::map::{CODE_LEN, CodeArena};
 use super::stubs;
+use crate::sys::fork::{AtomicProcess, PerProcess};
 use crate::sys::signals::{self, Fault, Register};
 use std::io;
 use std::ptr::{NonNull, null_mut};
@@ -18,7 +19,7 @@ use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use weir_contract::InstanceCtx;
 
-/// An entry of the list of arenas; unused while `base` is 0. Never freed.
+/// An entry of the list of arenas; unused while `base` is 0, and in forked children of the process that used it. Never freed.
 #[derive(Debug)]
 struct Entry {
     /// Address of the arena's code. Written last and cleared first.
@@ -26,12 +27,14 @@ struct Entry {
     arena: AtomicPtr<CodeArena>,
     /// [`stubs::Common::trap`].
     pad: AtomicPtr<u8>,
+    /// The process that has the arena. A child has no code there, and may have an arena of its own at the same address.
+    process: AtomicProcess,
     next: *const Entry,
 }
 
 static ENTRIES: AtomicPtr<Entry> = AtomicPtr::new(null_mut());
 /// Held while the list is changed.
-static WRITER: Mutex<()> = Mutex::new(());
+static WRITER: PerProcess<Mutex<()>> = PerProcess::new();
 
 /// The registration of an arena with the handler, until it is dropped.
 #[derive(Debug)]
@@ -52,13 +55,14 @@ unsafe impl Sync for Registration {}
 /// The system does not allow the handlers.
 pub(super) fn register(arena: &Arc<CodeArena>, pad: NonNull<u8>) -> io::Result<Registration> {
     signals::install_fault_handlers(resume_in_pad)?;
-    let _writer = WRITER.lock().unwrap_or_else(PoisonError::into_inner);
+    let _writer = WRITER.get().lock().unwrap_or_else(PoisonError::into_inner);
     let head = ENTRIES.load(Ordering::Relaxed);
-    let entry = entries().find(|entry| entry.base.load(Ordering::Relaxed) == 0).unwrap_or_else(|| {
+    let entry = entries().find(|entry| !entry.is_used()).unwrap_or_else(|| {
         let entry = Box::leak(Box::new(Entry {
             base: AtomicUsize::new(0),
             arena: AtomicPtr::new(null_mut()),
             pad: AtomicPtr::new(null_mut()),
+            process: AtomicProcess::current(),
             next: head,
         }));
         ENTRIES.store(entry, Ordering::Release);
@@ -66,13 +70,20 @@ pub(super) fn register(arena: &Arc<CodeArena>, pad: NonNull<u8>) -> io::Result<R
     });
     entry.arena.store(Arc::as_ptr(arena).cast_mut(), Ordering::Relaxed);
     entry.pad.store(pad.as_ptr(), Ordering::Relaxed);
+    entry.process.set_current();
     entry.base.store(arena.base(), Ordering::Release);
     Ok(Registration { entry, _arena: arena.clone() })
 }
 
+impl Entry {
+    fn is_used(&self) -> bool {
+        self.base.load(Ordering::Acquire) != 0 && self.process.is_current()
+    }
+}
+
 impl Drop for Registration {
     fn drop(&mut self) {
-        let _writer = WRITER.lock().unwrap_or_else(PoisonError::into_inner);
+        let _writer = WRITER.get().lock().unwrap_or_else(PoisonError::into_inner);
         self.entry.base.store(0, Ordering::Release);
     }
 }
@@ -90,7 +101,8 @@ fn entries() -> impl Iterator<Item = &'static Entry> {
 /// If the interrupted instruction is a trap site, records the trap and resumes in the stub that unwinds.
 fn resume_in_pad(fault: &mut Fault<'_>) -> bool {
     let (pc, fp) = (fault.get(Register::Rip), fault.get(Register::Rbp));
-    let arena_of_pc = |entry: &&Entry| pc.wrapping_sub(entry.base.load(Ordering::Acquire)) < CODE_LEN;
+    let arena_of_pc =
+        |entry: &&Entry| pc.wrapping_sub(entry.base.load(Ordering::Acquire)) < CODE_LEN && entry.process.is_current();
     let Some(entry) = entries().find(arena_of_pc) else { return false };
     // SAFETY: this thread is running in the arena, so the arena lives.
     let arena = unsafe { &*entry.arena.load(Ordering::Relaxed) };

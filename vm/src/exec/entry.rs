@@ -162,12 +162,17 @@ fn stack_overflow() -> Error {
     Error::new(Trap::StackOverflow)
 }
 
-/// Returns the error of a synchronous invocation where it is refused.
+/// Returns the error of a synchronous invocation where it is refused: in a store that needs asynchronous ones or is in one, and in a forked
+/// child of the engine's process.
 ///
 /// # Safety
 /// The store is live.
 #[cold]
 pub(super) unsafe fn refused(store: *mut StoreRecord) -> Error {
+    // SAFETY: the caller's promise.
+    if let Err(error) = unsafe { (*store).engine.record().check_process() } {
+        return error;
+    }
     #[cfg(feature = "async")]
     // SAFETY: the caller's promise.
     unsafe {
@@ -300,7 +305,7 @@ impl Invocation {
     /// Begins an invocation. The outermost one sets the native stack's limit from the current stack pointer.
     ///
     /// # Errors
-    /// [`Trap::StackOverflow`] if a nested one finds less native stack than the guest may use.
+    /// [`Trap::StackOverflow`] if a nested one finds less native stack than the guest may use; or that of [`refused`].
     // Inlined: a result returned in memory would be copied with accesses of other sizes than it was written with, which
     // defeats store-to-load forwarding.
     #[inline(always)]
@@ -310,9 +315,11 @@ impl Invocation {
             let here = approximate_stack_pointer();
             let StackCtx { native_limit, value_sp, boundary, .. } = (*(*store).stack).ctx;
             let mut outer_frames = ALL_FRAMES;
+            if (*store).invocations < 0 || (*store).engine.record().is_inherited() {
+                return Err(refused(store));
+            }
             match (*store).invocations {
-                0 => enter_guest(store, here)?,
-                ..0 => return Err(refused(store)),
+                ..=0 => enter_guest(store, here)?,
                 1.. if here < native_limit => return Err(stack_overflow()),
                 1.. => outer_frames = std::mem::replace(&mut (*store).outer_frames, innermost_link(store)),
             }

@@ -25,6 +25,9 @@
 //! fiber is resumed: the wait returns an error of the host, which no guest catches. Its frames are left as after any trap; they are
 //! never unwound by force. This holds during a panic, too.
 //!
+//! In a forked child of the engine's process, the code to which the guest's frames return is not there, and a future that is dropped leaves its
+//! fiber as it is, with all that its frames own.
+//!
 //! A future that is leaked leaves its fiber suspended for ever. Its store may be used, and dropped, nevertheless.
 
 use super::native;
@@ -37,6 +40,7 @@ use crate::records::store::{ASYNC_ONLY, StoreRecord};
 use crate::records::walk::ALL_FRAMES;
 use crate::sys::coroutine::{Coroutine, Resumed, Suspender};
 use crate::sys::thread::is_panicking;
+use std::mem;
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::pin::Pin;
@@ -107,7 +111,7 @@ impl<F: FnOnce(*mut StoreRecord) -> Result<R>, R> Future for Run<F, R> {
         let store = this.store;
         // SAFETY: the promise to `Run::new`.
         let prepared = unsafe { prepare(store) };
-        let live = match std::mem::replace(&mut this.state, State::Done) {
+        let live = match mem::replace(&mut this.state, State::Done) {
             State::Live(live) => live,
             State::Done => panic!("a future is not polled after it has completed"),
             // SAFETY: as above.
@@ -124,6 +128,10 @@ impl<F: FnOnce(*mut StoreRecord) -> Result<R>, R> Future for Run<F, R> {
         // SAFETY: as above.
         unsafe {
             if let Err(error) = prepared {
+                if (*store).engine.record().is_inherited() {
+                    mem::forget(live);
+                    return Poll::Ready(Err(error));
+                }
                 return Poll::Ready(Live::cancel(live.0).map_or_else(|payload| resume_unwind(payload), |()| Err(error)));
             }
             match Live::run(live.0, cx) {
@@ -140,7 +148,11 @@ impl<F: FnOnce(*mut StoreRecord) -> Result<R>, R> Future for Run<F, R> {
 
 impl<F, R> Drop for Run<F, R> {
     fn drop(&mut self) {
-        if let State::Live(live) = std::mem::replace(&mut self.state, State::Done) {
+        if let State::Live(live) = mem::replace(&mut self.state, State::Done) {
+            // SAFETY: the promise to `Run::new`.
+            if unsafe { (*self.store).engine.record().is_inherited() } {
+                return mem::forget(live);
+            }
             // SAFETY: the promise to `Run::new`.
             let ended = unsafe { Live::cancel(live.0) };
             if let Err(payload) = ended
@@ -155,13 +167,14 @@ impl<F, R> Drop for Run<F, R> {
 /// Prepares the thread to take a trap.
 ///
 /// # Errors
-/// There is no alternate signal stack.
+/// There is no alternate signal stack; or this is a forked child of the engine's process.
 ///
 /// # Safety
 /// The store is live.
 pub(super) unsafe fn prepare(store: *mut StoreRecord) -> Result<()> {
     // SAFETY: the caller's promise.
     let engine = unsafe { (*store).engine.record() };
+    engine.check_process()?;
     match engine.prepares_threads && !native::thread_is_prepared() {
         true => engine.engines.prepare_thread(),
         false => Ok(()),

@@ -62,7 +62,7 @@ pub(crate) unsafe fn instantiate(
             if imports.iter().any(|import| matches!(import, Import::Host(host) if host.is_async())) {
                 (*store).require_async();
             }
-            if (*store).invocations < 0 {
+            if (*store).invocations < 0 || (*store).engine.record().is_inherited() {
                 return Err(entry::refused(store));
             }
         }

@@ -80,8 +80,8 @@ pub(crate) unsafe fn begin(
     };
     // SAFETY: the caller's promise. The arguments are written before the guest runs, and so before this returns.
     unsafe {
-        sweep(store);
         check(store)?;
+        sweep(store);
         let outer = (*store).invocations;
         let depth = (*store).fiber.as_ref().and_then(|fiber| fiber.resumable.as_ref()).map_or(0, |resumable| resumable.depth + 1);
         if depth > MAX_DEPTH {
@@ -130,8 +130,8 @@ pub(crate) unsafe fn resume(
 ) -> Result<Step> {
     // SAFETY: the caller's promise. A guest whose handle exists is in its store's list.
     unsafe {
-        sweep(store);
         check(store)?;
+        sweep(store);
         if let Stop::Fuel { overdrawn } = *stop {
             let fuel = (*store).fuel().max(0).saturating_sub_unsigned(overdrawn);
             (*store).set_fuel(fuel.max(0));
@@ -195,7 +195,7 @@ unsafe fn sweep(store: *mut StoreRecord) {
 unsafe fn check(store: *mut StoreRecord) -> Result<()> {
     // SAFETY: the caller's promise.
     unsafe {
-        if (*store).invocations < 0 {
+        if (*store).invocations < 0 || (*store).engine.record().is_inherited() {
             return Err(refused(store));
         }
         let config = (*store).engine.config();

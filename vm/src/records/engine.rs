@@ -3,6 +3,7 @@
 use crate::records::census::Census;
 use crate::records::config::{Config, LoopKind};
 use crate::records::engines::Engines;
+use crate::records::error::{Error, Result};
 use crate::records::memory::Reservations;
 use crate::records::pooling::Quota;
 use crate::records::quiescence::Domain;
@@ -11,6 +12,8 @@ use crate::records::signatures::Signatures;
 use crate::records::stack::FiberStacks;
 use crate::records::stack::Stacks;
 use crate::records::stripes::Stripes;
+use crate::sys::fork::Process;
+use std::mem;
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Weak};
 
@@ -22,9 +25,19 @@ pub struct Engine(Arc<EngineRecord>);
 #[derive(Clone, Default, Debug)]
 pub struct EngineWeak(Weak<EngineRecord>);
 
+/// The engine belongs to a process that this one was forked from.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("the engine was made before this process was forked: it needs an engine of its own")]
+pub struct ForkedEngine;
+
 /// The record of an [`Engine`].
+///
+/// In a forked child process its locks may be held by threads that do not exist there, and its code memory is not mapped. So the handles of an
+/// engine, of its modules and of its stores [ask](EngineRecord::is_inherited) before they use it, and what belongs to it is not freed.
 #[derive(Debug)]
 pub(crate) struct EngineRecord {
+    /// The process that made it.
+    pub process: Process,
     pub config: Config,
     /// The variant of the interpreter's loop, which each activation of the interpreter reads.
     pub loop_kind: LoopKind,
@@ -49,6 +62,32 @@ pub(crate) struct EngineRecord {
     pub prepares_threads: bool,
     /// The statistics of its modules.
     pub census: Census,
+}
+
+impl EngineRecord {
+    /// Returns whether it was made by a process that this one was forked from.
+    #[inline(always)]
+    pub fn is_inherited(&self) -> bool {
+        !self.process.is_current()
+    }
+
+    /// Checks that this process has made it.
+    ///
+    /// # Errors
+    /// [`ForkedEngine`]
+    #[inline]
+    pub fn check_process(&self) -> Result<()> {
+        if self.is_inherited() { Err(Error::of_forked(ForkedEngine)) } else { Ok(()) }
+    }
+}
+
+impl Drop for Engine {
+    fn drop(&mut self) {
+        if self.0.is_inherited() {
+            // It is never the last handle.
+            mem::forget(self.0.clone());
+        }
+    }
 }
 
 impl EngineWeak {

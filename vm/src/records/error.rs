@@ -353,6 +353,17 @@ impl Error {
         }))
     }
 
+    /// Creates an error of a forked process. Capturing its stack would take a lock that another thread may have held in the parent.
+    #[cold]
+    pub(crate) fn of_forked(cause: impl StdError + Send + Sync + 'static) -> Error {
+        Error(Box::new(Inner {
+            cause: Box::new(Cause(cause)),
+            contexts: Vec::new(),
+            #[cfg(feature = "backtrace")]
+            backtrace: Backtrace::disabled(),
+        }))
+    }
+
     /// Returns the stack of the embedder where the error was made. It is captured if the environment variables of
     /// [`Backtrace::capture`] ask for it; unlike wasmtime's, `{:?}` does not show it. The guest's frames are in
     /// [`WasmBacktrace`](crate::WasmBacktrace).

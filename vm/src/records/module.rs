@@ -15,6 +15,7 @@ use crate::records::signatures::Interned;
 use crate::records::stats::{Fallback, Stats};
 use crate::records::symbols::{FrameSymbol, Symbols};
 use std::any::Any;
+use std::mem;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 use weir_bytecode::module::ExternIndex;
@@ -33,6 +34,15 @@ use weir_contract::{Layout, call_words};
 /// ```
 #[derive(Clone, Debug)]
 pub struct Module(Arc<ModuleRecord>);
+
+impl Drop for Module {
+    fn drop(&mut self) {
+        if self.0.engine.record().is_inherited() {
+            // It is never the last handle.
+            mem::forget(self.0.clone());
+        }
+    }
+}
 
 impl Module {
     /// Creates the handle of a record.

@@ -13,6 +13,7 @@ crate::__call_table! {
     Discard = "mapping::discard",
     Populate = "mapping::populate",
     KeepFromForks = "mapping::keep_from_forks",
+    WipeInForks = "mapping::wipe_in_forks",
     Unmap = "mapping::unmap",
     FileInMemory = "file::in_memory",
     FileSetLen = "file::set_len",

@@ -19,6 +19,7 @@ pub mod fault_injection;
 #[cfg(feature = "fault-injection")]
 mod faults;
 pub(crate) mod file;
+pub(crate) mod fork;
 pub(crate) mod lock;
 pub(crate) mod mapping;
 pub(crate) mod memory_file;

@@ -1,11 +1,13 @@
 //! Synchronous signals: the process's fault handler, and the alternate stack on which a thread handles them.
 
 use super::calls::Call;
+use super::fork::PerProcess;
 use super::mapping::{Access, Mapping, page_size};
 use std::cell::{Cell, OnceCell};
 use std::io;
 use std::mem::MaybeUninit;
 use std::ptr::{null, null_mut};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
 
 /// A register, as an index into the general registers of a [`Fault`].
@@ -64,9 +66,10 @@ static PREVIOUS: OnceLock<[libc::sigaction; SIGNALS.len()]> = OnceLock::new();
 /// # Errors
 /// The system's error. Some handlers may be installed; the next call installs the rest.
 pub(crate) fn install_fault_handlers(claim: Claim) -> io::Result<()> {
-    static INSTALLED: Mutex<bool> = Mutex::new(false);
-    let mut installed = INSTALLED.lock().unwrap_or_else(PoisonError::into_inner);
-    if *installed {
+    static INSTALLED: AtomicBool = AtomicBool::new(false);
+    static WRITER: PerProcess<Mutex<()>> = PerProcess::new();
+    let _writer = WRITER.get().lock().unwrap_or_else(PoisonError::into_inner);
+    if INSTALLED.load(Ordering::Relaxed) {
         return Ok(());
     }
     let mut previous = [empty_action(); SIGNALS.len()];
@@ -87,7 +90,7 @@ pub(crate) fn install_fault_handlers(claim: Claim) -> io::Result<()> {
         // SAFETY: `handle` is async-signal-safe and forwards other faults.
         check(unsafe { libc::sigaction(signal, &action, null_mut()) })?;
     }
-    *installed = true;
+    INSTALLED.store(true, Ordering::Relaxed);
     Ok(())
 }
 

@@ -7,19 +7,26 @@ use std::pin::Pin;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
+use weir::__PerProcess as PerProcess;
 
 /// Maximum number of threads. Further calls wait for one of them to end, so it is large: opening a pipe waits for its other end.
 const MAX_THREADS: usize = 512;
 /// The time after which a thread without work ends.
 const IDLE: Duration = Duration::from_secs(10);
 
-static POOL: Mutex<Pool> = Mutex::new(Pool { queue: VecDeque::new(), threads: 0, idle: 0 });
-/// Signalled for each call that is queued.
-static QUEUED: Condvar = Condvar::new();
+static POOL: PerProcess<Pool> = PerProcess::new();
 
+#[derive(Default)]
 struct Pool {
+    state: Mutex<Threads>,
+    /// Signalled for each call that is queued.
+    queued: Condvar,
+}
+
+#[derive(Default)]
+struct Threads {
     queue: VecDeque<Box<dyn FnOnce() + Send>>,
-    threads: usize,
+    count: usize,
     /// The threads that wait for work.
     idle: usize,
 }
@@ -70,47 +77,48 @@ impl<R> Future for Call<R> {
 }
 
 fn submit(work: Box<dyn FnOnce() + Send>) {
-    let mut pool = lock(&POOL);
-    pool.queue.push_back(work);
+    let pool = POOL.get();
+    let mut threads = lock(&pool.state);
+    threads.queue.push_back(work);
     // Those that were woken for an earlier call still count as idle.
-    if pool.idle >= pool.queue.len() {
-        return QUEUED.notify_one();
+    if threads.idle >= threads.queue.len() {
+        return pool.queued.notify_one();
     }
-    if pool.threads == MAX_THREADS {
+    if threads.count == MAX_THREADS {
         return;
     }
-    pool.threads += 1;
-    drop(pool);
-    if std::thread::Builder::new().name("weir-wasi-pool".into()).spawn(serve).is_err() {
-        let mut pool = lock(&POOL);
-        pool.threads -= 1;
+    threads.count += 1;
+    drop(threads);
+    if std::thread::Builder::new().name("weir-wasi-pool".into()).spawn(|| serve(pool)).is_err() {
+        let mut threads = lock(&pool.state);
+        threads.count -= 1;
         // Other threads will come to it.
-        if pool.threads > 0 {
+        if threads.count > 0 {
             return;
         }
-        while let Some(work) = pool.queue.pop_front() {
-            drop(pool);
+        while let Some(work) = threads.queue.pop_front() {
+            drop(threads);
             work();
-            pool = lock(&POOL);
+            threads = lock(&pool.state);
         }
     }
 }
 
 /// What a thread of the pool does.
-fn serve() {
-    let mut pool = lock(&POOL);
+fn serve(pool: &Pool) {
+    let mut threads = lock(&pool.state);
     loop {
-        while let Some(work) = pool.queue.pop_front() {
-            drop(pool);
+        while let Some(work) = threads.queue.pop_front() {
+            drop(threads);
             work();
-            pool = lock(&POOL);
+            threads = lock(&pool.state);
         }
-        pool.idle += 1;
-        let (woken, waited) = QUEUED.wait_timeout(pool, IDLE).unwrap_or_else(PoisonError::into_inner);
-        pool = woken;
-        pool.idle -= 1;
-        if waited.timed_out() && pool.queue.is_empty() {
-            pool.threads -= 1;
+        threads.idle += 1;
+        let (woken, waited) = pool.queued.wait_timeout(threads, IDLE).unwrap_or_else(PoisonError::into_inner);
+        threads = woken;
+        threads.idle -= 1;
+        if waited.timed_out() && threads.queue.is_empty() {
+            threads.count -= 1;
             return;
         }
     }

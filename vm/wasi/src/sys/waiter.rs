@@ -12,6 +12,7 @@ use std::pin::Pin;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
+use weir::__PerProcess as PerProcess;
 
 /// Completes when there is an event on one of the descriptors, or the time is over; sometimes earlier.
 #[derive(Debug)]
@@ -37,9 +38,14 @@ struct Waiter {
     bell: UnixStream,
 }
 
-static WAITER: OnceLock<Waiter> = OnceLock::new();
-/// Held while the thread is started.
-static START: Mutex<()> = Mutex::new(());
+static WAITER: PerProcess<Place> = PerProcess::new();
+
+#[derive(Default)]
+struct Place {
+    waiter: OnceLock<Waiter>,
+    /// Held while the thread is started.
+    starting: Mutex<()>,
+}
 
 impl Wait {
     /// Begins to wait. A timeout that cannot be represented is treated as none.
@@ -85,7 +91,7 @@ impl Drop for Wait {
             drop(state);
             self.0 = Arc::default();
             // The thread closes its descriptors.
-            if let Some(waiter) = WAITER.get() {
+            if let Some(waiter) = WAITER.get().waiter.get() {
                 waiter.ring();
             }
         }
@@ -94,14 +100,15 @@ impl Drop for Wait {
 
 /// Returns the thread's end, and starts the thread if it does not run.
 fn waiter() -> io::Result<&'static Waiter> {
-    let _starting = START.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Some(waiter) = WAITER.get() {
+    let place = WAITER.get();
+    let _starting = place.starting.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(waiter) = place.waiter.get() {
         return Ok(waiter);
     }
     let (bell, ringing) = UnixStream::pair()?;
     bell.set_nonblocking(true)?;
     ringing.set_nonblocking(true)?;
-    let waiter = WAITER.get_or_init(|| Waiter { inbox: Mutex::default(), bell });
+    let waiter = place.waiter.get_or_init(|| Waiter { inbox: Mutex::default(), bell });
     std::thread::Builder::new().name("weir-wasi-waiter".into()).spawn(move || waiter.run(ringing))?;
     Ok(waiter)
 }
