@@ -32,7 +32,7 @@ pub const ALL: &[(&str, Shape)] = &[
     ("many clauses", many_clauses),
     ("br_table", br_table),
     ("branches to a loop with phis", branches_to_a_loop),
-    ("a table of a loop with phis", table_of_a_loop),
+    ("a table of a loop with locals", table_of_a_loop),
     ("br_table, phis", |size| (0, fill(size, &table_with_phi()))),
 ];
 
@@ -143,7 +143,7 @@ fn branches_to_a_loop(size: usize) -> (usize, Vec<u8>) {
 
 /// A table with as many labels as fit, all but the last of a loop whose phis begin alike and have alike next values, but for the last phi.
 fn table_of_a_loop(size: usize) -> (usize, Vec<u8>) {
-    const LOCALS: u8 = 32;
+    const LOCALS: u8 = 12;
     let tree = |local: u8, next: u8| {
         let sum = [0x20, local, 0x20, next, 0x6A];
         let product = [&sum[..], &sum, &[0x6C]].concat();

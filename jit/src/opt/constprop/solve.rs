@@ -63,13 +63,27 @@ pub fn solve<'s>(
     if limits.predicates > 0 {
         solver.known.predicates.find_facts(func, cfg, dom, solver.known.layout.def_blocks);
     }
-    if solver.run(meter) {
-        return solver.known;
+    match solver.run(meter) {
+        Ok(()) => solver.known,
+        Err(over) => {
+            let sweep = if over == Over::Arguments { 0 } else { limits.sweep };
+            let cheaper = PropagationLimits { predicates: 0, sweep, ..limits };
+            solve(scratch, func, cfg, dom, def_blocks, cheaper, meter)
+        }
     }
-    let mut plain = Solver::new(scratch, func, cfg, dom, def_blocks, PropagationLimits { predicates: 0, ..limits });
-    plain.run(meter);
-    plain.known
 }
+
+/// What takes too long. The analysis starts again without it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Over {
+    /// Steps over trees of predicates.
+    Predicates,
+    /// Visits of phis with many arguments, one for each edge that opens.
+    Arguments,
+}
+
+/// The number of arguments per instruction of phis that are visited again after which there is only one sweep.
+const ARGUMENTS: u64 = 64;
 
 impl Solution<'_> {
     /// The fact that holds for `value` at all its uses. An unknown comparison has no tree here: see
@@ -241,12 +255,16 @@ impl<'f, 's, 'a> Solver<'f, 's, 'a> {
         }
     }
 
-    /// Solves, as far as the compilation's steps go; returns whether the budget of predicates sufficed.
-    fn run(&mut self, meter: &Meter<'_>) -> bool {
+    /// Solves, as far as the compilation's steps go.
+    ///
+    /// # Errors
+    /// Nothing is solved.
+    fn run(&mut self, meter: &Meter<'_>) -> Result<(), Over> {
         if self.known.layout.row.len() > self.known.limits.sweep {
             self.sweep(meter);
-            return true;
+            return Ok(());
         }
+        let mut arguments_left = ARGUMENTS * self.known.layout.row.len() as u64;
         let PropagationLimits { predicates, steps, .. } = self.known.limits;
         let budget = if predicates > 0 { steps * self.known.layout.row.len() as u64 + 1000 } else { u64::MAX };
         self.known.reached[Block::ENTRY.index()] = true;
@@ -262,22 +280,22 @@ impl<'f, 's, 'a> Solver<'f, 's, 'a> {
                 while self.known.forest.steps <= budget {
                     let Some(position) = self.queue.take() else { break };
                     let value = self.known.layout.row[position];
-                    // A phi is visited again for each of its edges that opens.
                     let arguments = if self.func.op(value) == Op::Phi { self.func.args(value).len() } else { 0 };
                     if meter.spend(1 + arguments).is_err() {
-                        return true;
+                        return Ok(());
                     }
+                    arguments_left = arguments_left.checked_sub(arguments as u64).ok_or(Over::Arguments)?;
                     self.visit(self.known.layout.def_blocks.of(value), value);
                 }
                 if meter.spend(1 + (self.known.forest.steps - before) as usize).is_err() {
-                    return true;
+                    return Ok(());
                 }
                 if self.known.forest.steps > budget {
-                    return false;
+                    return Err(Over::Predicates);
                 }
             }
         }
-        true
+        Ok(())
     }
 
     /// Visits every block once, in reverse postorder.
