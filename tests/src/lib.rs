@@ -16,6 +16,7 @@ pub mod failure;
 pub mod filetest;
 pub mod generate;
 pub mod host;
+pub mod hostile;
 pub mod legacy;
 pub mod machine_check;
 pub mod pass_sets;

@@ -163,20 +163,22 @@ fn table_with_phi() -> Vec<u8> {
     [&BLOCK.repeat(4)[..], &GET_0, &table, &arm, &arm, &arm, &END].concat()
 }
 
-/// A module whose last function is `shape`.
+/// A module whose last function is `shape`. The function before it, which is exported as `_start`, calls it without end.
 pub fn module(shape: Shape, size: usize) -> Vec<u8> {
     let (locals, code) = shape(size);
     let callee = [&[0][..], &GET_0, &END].concat();
+    let start = [&[0][..], &LOOP, &[0x41, 0, 0x10, 2], &DROP, &[0x0C, 0], &END, &END].concat();
     let body = [&[1][..], &leb(locals), &[0x7F], &code, &GET_0, &END].concat();
     let section = |id: u8, content: &[u8]| [&[id][..], &sized(content)].concat();
     [
         &b"\0asm\x01\0\0\0"[..],
-        // Both functions are i32 → i32; the second type is that of the tags.
+        // The callee and the shape are i32 → i32; the second type is that of `_start` and of the tags.
         &section(1, &[2, 0x60, 1, 0x7F, 1, 0x7F, 0x60, 0, 0]),
-        &section(3, &[2, 0, 0]),
+        &section(3, &[3, 0, 1, 0]),
         &section(5, &[1, 0, 1]),
         &section(13, &[leb(TAGS), [0, 1].repeat(TAGS)].concat()),
-        &section(10, &[&[2][..], &sized(&callee), &sized(&body)].concat()),
+        &section(7, &[&[1][..], &sized(b"_start"), &[0, 1]].concat()),
+        &section(10, &[&[3][..], &sized(&callee), &sized(&start), &sized(&body)].concat()),
     ]
     .concat()
 }

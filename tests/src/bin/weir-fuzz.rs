@@ -13,6 +13,7 @@ use weir_tests::damaged::{self, ModuleOutcome};
 use weir_tests::differential::{self, Agreement, Setup, Subject};
 use weir_tests::elsewhere::Elsewhere;
 use weir_tests::generate::{generate, switching, throwing};
+use weir_tests::hostile::bounds;
 use weir_tests::legacy;
 use weir_tests::reduce::{Tiers, reduce};
 use weir_tests::rng::Rng;
@@ -28,6 +29,7 @@ Examples:
   weir-fuzz --count 1000 --stress            programs that always terminate, all tiers, switching at random
   weir-fuzz --count 1000 --smith --tier nat  modules of wasm-smith, native code only
   weir-fuzz damage --count 10000             malformed and hostile modules
+  weir-fuzz hostile                          the time and memory that hostile modules cost the command and an embedder
   weir-fuzz validate --count 10000           bodies, valid and ill-typed
   weir-fuzz snapshot --count 4000            programs of each kind, before and after a snapshot
   weir-fuzz reduce --tier nat FILE           a minimal module on which the tiers differ as on this one
@@ -62,6 +64,15 @@ enum Task {
     Seeds {
         /// The folder
         dir: PathBuf,
+    },
+    /// Run hostile modules of full size with the command, which must be built beside this one, and in an embedder, and print what each costs
+    /// of time and memory, and which bounds it breaks
+    Hostile(bounds::Options),
+    /// Be the embedder that runs this module
+    #[command(hide = true, name = bounds::EMBEDDER)]
+    HostileEmbedder {
+        /// The module
+        file: PathBuf,
     },
     /// Reduce a module, on which tiers differ or a tier panics or crashes, to a minimal one, and print it as text
     Reduce(Suspect),
@@ -604,6 +615,8 @@ fn main() -> ExitCode {
             (&options.tiers, differential::tiers(None).iter().any(|tier| options.asks_for(&tier.name)))
         }
         Some(Task::Seeds { dir }) => return seeds(dir),
+        Some(Task::Hostile(options)) => return code(options.run()),
+        Some(Task::HostileEmbedder { file }) => return code(bounds::embed(file)),
         Some(Task::Reduce(suspect)) => return code(suspect.reduce().map(|()| ExitCode::SUCCESS)),
         Some(Task::Differ(suspect)) => return code(suspect.differ()),
         // No tier executes the bodies.
@@ -620,7 +633,9 @@ fn main() -> ExitCode {
         Some(Task::Suspend(options)) => smith::with_stack(|| fuzz_suspended(options)),
         Some(Task::Snapshot(options)) => smith::with_stack(|| fuzz_snapshots(options)),
         Some(Task::Legacy(options)) => smith::with_stack(|| fuzz_legacy(options)),
-        Some(Task::Seeds { .. } | Task::Reduce(_) | Task::Differ(_)) => unreachable!("these tasks are done"),
+        Some(Task::Seeds { .. } | Task::Hostile(_) | Task::HostileEmbedder { .. } | Task::Reduce(_) | Task::Differ(_)) => {
+            unreachable!("these tasks are done")
+        }
         None if arguments.compare.smith => smith::with_stack(|| fuzz_smith(&arguments.compare)),
         None => fuzz(&arguments.compare),
     }

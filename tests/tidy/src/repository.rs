@@ -184,7 +184,8 @@ pub const LAYERS: &[Layer] = &[
     Layer {
         name: "tests",
         places: &["tests/src/"],
-        uses: &["bytecode", "contract", "jit", "check", "vm::records", "vm::api", "wasi", "cli", "spec"],
+        // Of the examples the shapes of functions, which the compiler's own tests use too.
+        uses: &["bytecode", "contract", "jit", "check", "vm::records", "vm::api", "wasi", "cli", "spec", "examples"],
     },
     Layer { name: "tidy", places: &["tests/tidy/src/"], uses: &[] },
     Layer { name: "build script", places: &["vm/build.rs", "vm/cli/build.rs"], uses: &[] },

@@ -2,7 +2,7 @@
 
 use crate::records::error::Error;
 use crate::records::module::Module;
-use crate::records::symbols::FrameSymbol;
+use crate::records::symbols::{FrameSymbol, shown};
 use std::error::Error as StdError;
 use std::fmt;
 use std::sync::OnceLock;
@@ -89,7 +89,7 @@ impl fmt::Display for WasmBacktrace {
             write!(f, "\n  {i:>3}: {:#8x} - ", frame.pc)?;
             let symbols = frame.symbols();
             if symbols.is_empty() {
-                write!(f, "{}!{}", Plain(frame.module.name().unwrap_or("<unknown>")), frame.raw_name())?;
+                write!(f, "{}!{}", Plain(shown(frame.module.name().unwrap_or("<unknown>"))), frame.raw_name())?;
             }
             for (i, symbol) in symbols.iter().enumerate() {
                 if i > 0 {
@@ -145,9 +145,14 @@ impl FrameInfo {
         self.module.bytecode().func_name(self.func)
     }
 
+    /// The name from the name section, as far as it is shown.
+    fn shown_name(&self) -> Option<&str> {
+        self.func_name().map(shown)
+    }
+
     /// The name from the name section, as the source has it with feature `demangle`, or else the index.
     fn raw_name(&self) -> String {
-        match self.func_name() {
+        match self.shown_name() {
             Some(name) => Demangled(name).to_string(),
             None => format!("<wasm function {}>", self.func),
         }
@@ -165,7 +170,8 @@ impl FrameInfo {
     }
 
     /// Returns the places in the source: that in the innermost of the functions that the module's producer has inlined here first. None
-    /// without [`Config::wasm_backtrace_details`](crate::Config::wasm_backtrace_details), or without debugging information.
+    /// without [`Config::wasm_backtrace_details`](crate::Config::wasm_backtrace_details), or without debugging information, or if that is made to
+    /// take much more time or memory than its size justifies.
     pub fn symbols(&self) -> &[FrameSymbol] {
         self.symbols.get_or_init(|| self.module.record().symbols_at(self.func, self.pc))
     }
@@ -175,8 +181,8 @@ impl FrameInfo {
 /// export, or else the index.
 impl fmt::Display for FrameInfo {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let module = Plain(self.module.name().unwrap_or("<unknown>"));
-        match self.func_name().or_else(|| self.module.bytecode().export_of(self.func)) {
+        let module = Plain(shown(self.module.name().unwrap_or("<unknown>")));
+        match self.shown_name().or_else(|| self.module.bytecode().export_of(self.func).map(shown)) {
             Some(name) => write!(f, "{module}!{:#}", Demangled(name))?,
             None => write!(f, "{module}!<wasm function {}>", self.func)?,
         }

@@ -4,6 +4,9 @@
 //! Bounds are checked first, then fuel is charged, then the instruction has its effect: a trap changes nothing. Without a
 //! [table of costs](crate::Config::operator_cost), length / 64 units are charged, and nothing for growing.
 //!
+//! A deadline that has been reached ends the guest before the effect, too: a function may have a million of these instructions in a row, each
+//! for gigabytes, and polls in loops and at calls only.
+//!
 //! # Safety
 //! All functions are unsafe for one reason: the instance must belong to a live store that no other thread uses, and no
 //! reference into its memories and tables may be held. Indices are those of validated code.
@@ -231,12 +234,16 @@ fn sub_slice<T>(slice: &[T], from: u32, len: u32) -> Option<&[T]> {
     slice.get(from as usize..(from as usize).checked_add(len as usize)?)
 }
 
-/// Charges for an operation on `len` bytes or elements, of which each costs what the embedder's table has for it. Such an operation
+/// Ends the guest at its deadline, and charges for an operation on `len` bytes or elements, of which each costs what the embedder's table has for it. Such an operation
 /// may take long, so a guest on credit may overdraw only a little for it.
 unsafe fn charge(instance: &InstanceRecord, len: u64, each: fn(&VariableOperatorCost) -> u8) -> Result<(), Trap> {
     // SAFETY: see the head of this file.
     let record = unsafe { &mut *store_of(instance.ctx) };
     let config = record.engine.config();
+    // A callback is asked at the next poll: it may suspend the guest, which is not possible here.
+    if config.polls() && record.on_deadline.is_none() && record.is_due() {
+        return Err(Trap::Interrupt);
+    }
     if !config.consume_fuel {
         return Ok(());
     }

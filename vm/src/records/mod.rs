@@ -15,6 +15,8 @@ pub(crate) mod collect;
 pub(crate) mod config;
 pub(crate) mod credit;
 pub(crate) mod deadline;
+#[cfg(feature = "addr2line")]
+mod dwarf_cost;
 pub(crate) mod engine;
 pub(crate) mod engines;
 pub(crate) mod error;

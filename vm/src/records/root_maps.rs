@@ -9,26 +9,34 @@ use crate::records::module::ModuleRecord;
 use std::collections::HashMap;
 use weir_bytecode::walk::Walk;
 
-/// The number of maps that are kept.
+/// The number of maps that are kept, and of roots in all of them: a function may have fifty thousand locals.
 const KEPT: usize = 1024;
+const KEPT_ROOTS: usize = 1 << 18;
 
 /// The maps of a store.
 #[derive(Default)]
 pub(crate) struct RootMaps {
     /// By module, and the end of the call or an offset within it.
     maps: HashMap<(u64, u32), Box<[u32]>>,
+    /// The number of roots in them.
+    roots: usize,
 }
 
 impl RootMaps {
     /// Returns the numbers of the locals and, after them, operands of `func` that are roots at the call or throw that ends at `end`; or at
     /// an offset within it.
     pub fn at(&mut self, module: &ModuleRecord, func: u32, end: u32) -> &[u32] {
-        if self.maps.len() >= KEPT && !self.maps.contains_key(&(module.id, end)) {
+        let is_full = self.maps.len() >= KEPT || self.roots >= KEPT_ROOTS;
+        if is_full && !self.maps.contains_key(&(module.id, end)) {
             self.maps.clear();
+            self.roots = 0;
         }
+        let roots = &mut self.roots;
         self.maps.entry((module.id, end)).or_insert_with(|| {
             let body = module.body(func).expect("a function with a frame has a body");
-            Walk::roots(&module.bytecode, body, end).into()
+            let map = Walk::roots(&module.bytecode, body, end);
+            *roots += map.len();
+            map.into()
         })
     }
 }

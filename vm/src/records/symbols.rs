@@ -48,6 +48,14 @@ impl FrameSymbol {
     }
 }
 
+/// Bytes of a name that are shown. One of a megabyte, of which each byte is escaped, would be there for every frame.
+const SHOWN: usize = 4096;
+
+/// Returns the beginning of a name, if it is longer than anybody reads.
+pub(crate) fn shown(name: &str) -> &str {
+    &name[..name.floor_char_boundary(SHOWN)]
+}
+
 /// The source lines of a module.
 #[derive(Default, Debug)]
 pub(crate) struct Symbols {
@@ -76,7 +84,8 @@ impl Symbols {
 
 #[cfg(feature = "addr2line")]
 mod dwarf {
-    use super::FrameSymbol;
+    use super::{FrameSymbol, shown};
+    use crate::records::dwarf_cost::is_bounded;
     use crate::sys;
     use addr2line::{Context, Frame};
     use gimli::{Dwarf, EndianArcSlice, LittleEndian, SectionId};
@@ -105,7 +114,7 @@ mod dwarf {
     }
 
     impl Lines {
-        /// Reads the debugging information of a module, from its file if it has one.
+        /// Reads the debugging information of a module, from its file if it has one. `None` if it would take more than it is worth.
         pub fn of(file: Option<&Path>, module: &Module) -> Option<Lines> {
             let file = file.and_then(|path| {
                 let all = |len, read_at: &sys::file::ReadAt<'_>| {
@@ -123,7 +132,8 @@ mod dwarf {
                 let section = found.sections.iter().find(|section| section.0 == id.name());
                 Ok(Bytes::new(Arc::from(section.map_or(&[][..], |section| section.1)), LittleEndian))
             };
-            let dwarf = Dwarf::load(section).ok()?;
+            let mut dwarf = Dwarf::load(section).ok()?;
+            is_bounded(&mut dwarf).then_some(())?;
             let (code, context) = (found.code as u32, Mutex::new(Context::from_dwarf(dwarf).ok()?));
             Some(Lines { code, file, context })
         }
@@ -143,8 +153,8 @@ mod dwarf {
             let Ok(mut frames) = context.find_frames(address.into()).skip_all_loads() else { return symbols };
             while let Ok(Some(Frame { function, location, .. })) = frames.next() {
                 symbols.push(FrameSymbol {
-                    name: function.and_then(|function| Some(function.raw_name().ok()?.into_owned())),
-                    file: location.as_ref().and_then(|location| Some(location.file?.into())),
+                    name: function.and_then(|function| Some(shown(&function.raw_name().ok()?).into())),
+                    file: location.as_ref().and_then(|location| Some(shown(location.file?).into())),
                     line: location.as_ref().and_then(|location| location.line),
                     column: location.as_ref().and_then(|location| location.column).filter(|&column| column > 0),
                 });

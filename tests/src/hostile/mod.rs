@@ -1,0 +1,29 @@
+//! Hostile modules: each tries to cost its host more than its size and its own memories and tables justify, to run past every limit,
+//! or to keep the compiler from other modules.
+//!
+//! `attack` is what one is, and the files beside it have them: of [`shapes`], which the compiler's own tests use too, of `compilers`,
+//! `items`, `names`, `endless` and `state`. [`ends`] runs one with fuel, for comparison of the tiers. [`bounds`] measures one in
+//! processes of its own, the command and an [`embedder`].
+
+mod attack;
+pub mod bounds;
+mod compilers;
+pub mod embedder;
+mod endless;
+pub mod ends;
+mod items;
+mod names;
+#[expect(dead_code, reason = "the example of the compiler has sizes of its own")]
+#[path = "../../../jit/examples/ssa/shapes.rs"]
+mod shapes;
+mod state;
+mod wasm;
+
+pub use attack::Attack;
+
+/// Every attack.
+pub fn attacks() -> Vec<Attack> {
+    let shapes = shapes::ALL.iter().map(|(name, shape)| Attack::of_shape(name, *shape));
+    let others = [compilers::ALL, items::ALL, names::ALL, endless::ALL, state::ALL].into_iter().flatten().copied();
+    shapes.chain(others).collect()
+}

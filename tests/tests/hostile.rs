@@ -1,0 +1,74 @@
+//! Small hostile modules on every tier; `weir-fuzz hostile` measures large ones.
+
+use std::collections::HashSet;
+use weir::{Caller, Linker, Module, Store, Trap};
+use weir_tests::differential::tiers_of_weir;
+use weir_tests::engines::engine;
+use weir_tests::hostile::attacks;
+use weir_tests::hostile::ends::{Ends, ends, metered};
+
+const SIZE: usize = 2 << 10;
+
+#[test]
+fn hostile_modules_end_in_the_same_way_on_every_tier() {
+    let attacks = attacks();
+    let names: HashSet<&str> = attacks.iter().map(|attack| attack.name).collect();
+    assert!(attacks.len() >= 50 && names.len() == attacks.len(), "{} modules, {} names", attacks.len(), names.len());
+    let modules: Vec<_> = attacks.iter().map(|attack| (attack.name, attack.module(SIZE))).collect();
+    let mut expected: Vec<(String, Ends)> = Vec::new();
+    let (mut different, mut ran) = (Vec::new(), 0);
+    for (tier, config) in tiers_of_weir() {
+        let metered = metered(&config).expect("every tier is there under test");
+        for (i, (name, wasm)) in modules.iter().enumerate() {
+            let found = ends(&metered, wasm).unwrap_or_else(|error| panic!("{name}, {tier}: {error}"));
+            match expected.get(i) {
+                None => {
+                    ran += usize::from(matches!(found, Ends::Ran(_)));
+                    expected.push((tier.clone(), found));
+                }
+                Some((_, other)) if found.exhausts_stack() || other.exhausts_stack() || found == *other => {}
+                Some((first, other)) => different.push(format!("{name}, {first}: {other:?}\n  {tier}: {found:?}")),
+            }
+        }
+    }
+    assert!(different.is_empty(), "{}", different.join("\n"));
+    assert!(ran * 10 > modules.len() * 9, "most are valid, so that they run: {ran} of {}", modules.len());
+}
+
+/// A function has no other poll between them.
+#[test]
+fn each_bulk_instruction_ends_at_the_deadline() {
+    let instructions = [
+        "(memory.fill (i32.const 0) (i32.const 1) (i32.const 9))",
+        "(memory.copy (i32.const 0) (i32.const 1) (i32.const 9))",
+        "(memory.init $data (i32.const 0) (i32.const 0) (i32.const 1))",
+        "(table.fill (i32.const 0) (ref.null func) (i32.const 2))",
+        "(table.copy (i32.const 0) (i32.const 1) (i32.const 1))",
+        "(table.init $elems (i32.const 0) (i32.const 0) (i32.const 1))",
+    ];
+    let exports = instructions.iter().enumerate().map(|(i, instruction)| {
+        format!(r#"(func (export "{i}") (call $late) {instruction} (global.set $passed (i32.const 1)))"#)
+    });
+    let text = format!(
+        r#"(module (import "host" "late" (func $late)) (global $passed (export "passed") (mut i32) (i32.const 0))
+            (memory 1) (data $data "x") (table 3 funcref) (elem $elems func $late) {})"#,
+        exports.collect::<String>()
+    );
+    for (tier, mut config) in tiers_of_weir() {
+        let engine = engine(config.epoch_interruption(true)).expect("every tier is there under test");
+        let module = Module::new(&engine, &text).expect("it is valid");
+        let mut linker = Linker::new(&engine);
+        linker.func_wrap("host", "late", |caller: Caller<'_, ()>| caller.engine().increment_epoch()).expect("it has one name");
+        let mut store = Store::new(&engine, ());
+        store.set_epoch_deadline(1);
+        let instance = linker.instantiate(&mut store, &module).expect("its imports are there");
+        for (i, instruction) in instructions.iter().enumerate() {
+            store.set_epoch_deadline(1);
+            let call = instance.get_typed_func::<(), ()>(&mut store, &i.to_string()).expect("it is exported");
+            let error = call.call(&mut store, ()).expect_err("the deadline is over");
+            assert_eq!(error.downcast_ref(), Some(&Trap::Interrupt), "{tier}: {instruction}: {error:?}");
+            let passed = instance.get_global(&mut store, "passed").expect("it is exported").get(&mut store);
+            assert_eq!(passed.i32(), Some(0), "{tier}: {instruction}");
+        }
+    }
+}
