@@ -234,8 +234,8 @@ fn sub_slice<T>(slice: &[T], from: u32, len: u32) -> Option<&[T]> {
     slice.get(from as usize..(from as usize).checked_add(len as usize)?)
 }
 
-/// Ends the guest at its deadline, and charges for an operation on `len` bytes or elements, of which each costs what the embedder's table has for it. Such an operation
-/// may take long, so a guest on credit may overdraw only a little for it.
+/// Ends the guest at its deadline, and charges for an operation on `len` bytes or elements, of which each costs what the embedder's table
+/// has for it. Such an operation may take long, so a guest on credit may overdraw only a little for it.
 unsafe fn charge(instance: &InstanceRecord, len: u64, each: fn(&VariableOperatorCost) -> u8) -> Result<(), Trap> {
     // SAFETY: see the head of this file.
     let record = unsafe { &mut *store_of(instance.ctx) };
