@@ -1,7 +1,7 @@
 //! Hostile modules: each tries to cost its host more than its size and its own memories and tables justify, to run past every limit,
 //! or to keep the compiler from other modules.
 //!
-//! `attack` is what one is, and the files beside it have them: of [`shapes`], which the compiler's own tests use too, of `compilers`,
+//! `attack` is what one is, and the files beside it have them: of `shapes`, which the compiler's own tests use too, of `compilers`,
 //! `items`, `names`, `endless` and `state`. [`ends`] runs one with fuel, for comparison of the tiers. [`bounds`] measures one in
 //! processes of its own, the command and an [`embedder`].
 

@@ -5,7 +5,6 @@
 
 use crate::ir::{Block, Func, Op, Probability, Value};
 use crate::request::Options;
-use rustc_hash::FxHashMap;
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 use weir_bytecode::{FuncBody, Module};
@@ -148,27 +147,33 @@ pub(super) struct Candidate {
 #[derive(Default)]
 pub(super) struct Candidates {
     order: BinaryHeap<Ranked>,
-    by_call: FxHashMap<Value, Candidate>,
+    all: Vec<Candidate>,
+    /// By value, the number in `all` of a call, plus 1. The values of calls are regular, and a hash of them clusters.
+    numbers: Vec<u32>,
 }
 
 impl Candidates {
     pub fn push(&mut self, module: &Module, candidate: Candidate) {
         let gain = candidate.frequency / len(module, candidate.callee).max(1) as f32;
         self.order.push(Ranked { gain, call: candidate.call });
-        self.by_call.insert(candidate.call, candidate);
+        let at = candidate.call.index();
+        self.numbers.resize(self.numbers.len().max(at + 1), 0);
+        self.all.push(candidate);
+        self.numbers[at] = self.all.len() as u32;
     }
 
     /// The best candidate.
     pub fn pop(&mut self) -> Option<Candidate> {
         let best = self.order.pop()?;
-        self.by_call.remove(&best.call)
+        let number = std::mem::take(&mut self.numbers[best.call.index()]);
+        Some(self.all[number.checked_sub(1)? as usize])
     }
 
     /// Says that the contents of `block` were in another one before.
     pub fn moved(&mut self, func: &Func<'_>, block: Block) {
         for value in &func.block(block).insts {
-            if let Some(candidate) = self.by_call.get_mut(value) {
-                candidate.block = block;
+            if let Some(number) = self.numbers.get(value.index()).and_then(|number| number.checked_sub(1)) {
+                self.all[number as usize].block = block;
             }
         }
     }

@@ -123,6 +123,9 @@ impl Inliner<'_> {
             let spliced = splice::splice(func, &mut constants, site, &built.func, copy);
             self.budget.spend(module, callee);
             self.candidates.moved(func, spliced.rest);
+            if !self.cx.goes_on(func.block(spliced.rest).insts.len()) {
+                break;
+            }
             for CopiedCall { call, block, from } in spliced.calls {
                 if func.op(call) != Op::Call && func.exceptional_edges(block) > 0 {
                     continue;
