@@ -15,8 +15,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 #[cfg(feature = "async")]
 use weir::Error;
 use weir::{
-    Caller, Config, Engine, ForkedEngine, Func, Global, GlobalType, Instance, Linker, Memory, MemoryType, Module, Mutability,
-    Ref, RefType, Result, Store, Table, TableType, Tier, Trap, Val, ValType,
+    Caller, Config, Engine, ForkedEngine, Func, Global, GlobalType, Instance, InstancePre, Linker, Memory, MemoryType, Module,
+    Mutability, Ref, RefType, Result, Store, Table, TableType, Tier, Trap, Val, ValType,
 };
 
 const PROGRAM: &str = r#"(module
@@ -89,6 +89,7 @@ struct Parent {
     engine: Engine,
     module: Module,
     linker: Linker<Data>,
+    pre: InstancePre<Data>,
     store: Store<Data>,
     instance: Instance,
 }
@@ -110,7 +111,8 @@ impl Parent {
         let linker = linker(engine);
         let mut store = Store::new(engine, Data);
         let instance = linker.instantiate(&mut store, &module).unwrap();
-        Parent { engine: engine.clone(), module, linker, store, instance }
+        let pre = linker.instantiate_pre(&module).unwrap();
+        Parent { engine: engine.clone(), module, linker, pre, store, instance }
     }
 
     /// Calls the guest, as only the parent can.
@@ -121,7 +123,7 @@ impl Parent {
 
     /// Checks in the child that nothing of it can be used, and drops it.
     fn refuses(self) {
-        let Parent { engine, module, linker, mut store, instance } = self;
+        let Parent { engine, module, mut linker, pre, mut store, instance } = self;
         is_refused(Module::new(&engine, PROGRAM));
         is_refused(engine.precompile_module(&wat::parse_str(PROGRAM).unwrap()));
         is_refused(module.serialize());
@@ -130,7 +132,14 @@ impl Parent {
         is_refused(Store::try_new(&engine, ()));
         is_refused(linker.instantiate(&mut store, &module));
         is_refused(linker.instantiate_pre(&module));
+        is_refused(pre.instantiate(&mut store));
         is_refused(Instance::new(&mut store, &module, &[]));
+        is_refused(linker.get(&mut store, "host", "id"));
+        is_refused(linker.get_default(&mut store, ""));
+        is_refused(linker.define_unknown_imports_as_traps(&module));
+        is_refused(linker.define_unknown_imports_as_default_values(&mut store, &module));
+        module.update_cache();
+        assert!(format!("{engine:?}").contains("Engine"));
 
         let fib = instance.get_func(&mut store, "fib").unwrap();
         is_refused(fib.call(&mut store, &[Val::I32(5)], &mut [Val::I32(0)]));
@@ -149,7 +158,7 @@ impl Parent {
         engine.increment_epoch();
 
         DROPPED.store(false, Ordering::Relaxed);
-        drop((store, linker, module));
+        drop((store, pre, linker, module));
         assert!(DROPPED.load(Ordering::Relaxed), "the store's data is the child's own");
         drop(engine);
     }

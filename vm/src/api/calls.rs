@@ -35,6 +35,9 @@ impl Func {
     /// assert_eq!(results[0].i64(), Some(1 << 40));
     /// # Ok::<(), weir::Error>(())
     /// ```
+    ///
+    /// # Panics
+    /// In a forked child of the engine's process: see [`ForkedEngine`](crate::ForkedEngine).
     pub fn new<T: 'static>(
         mut store: impl AsContextMut<Data = T>,
         ty: FuncType,
@@ -44,6 +47,9 @@ impl Func {
     }
 
     /// Creates a host function from a closure over Rust types: see [`IntoFunc`].
+    ///
+    /// # Panics
+    /// As [`Func::new`].
     pub fn wrap<T: 'static, P, R>(mut store: impl AsContextMut<Data = T>, func: impl IntoFunc<T, P, R>) -> Func {
         Func::from_host(store.as_context_mut(), func.into_func().0)
     }

@@ -274,12 +274,12 @@ impl<T> Linker<T> {
     /// Defines each undefined function import of a module as a function that fails when it is called.
     ///
     /// # Errors
-    /// None at present.
+    /// [`ForkedEngine`](crate::ForkedEngine).
     pub fn define_unknown_imports_as_traps(&mut self, module: &Module) -> Result<()>
     where
         T: 'static,
     {
-        for unknown in self.unknown_imports(module) {
+        for unknown in self.unknown_imports(module)? {
             if let ExternType::Func(ty) = unknown.ty() {
                 let error = unknown.clone();
                 self.func_new(unknown.module(), unknown.name(), ty, move |_, _, _| Err(error.clone().into()))?;
@@ -301,7 +301,7 @@ impl<T> Linker<T> {
     where
         T: 'static,
     {
-        for unknown in self.unknown_imports(module) {
+        for unknown in self.unknown_imports(module)? {
             let (module, name) = (unknown.module(), unknown.name());
             match unknown.ty() {
                 ExternType::Func(ty) if let Some(zeros) = ty.default_results() => {
@@ -322,26 +322,34 @@ impl<T> Linker<T> {
     }
 
     /// Returns the imports of a module that are not defined.
-    pub(super) fn unknown_imports(&self, module: &Module) -> Vec<UnknownImportError> {
+    ///
+    /// # Errors
+    /// [`ForkedEngine`](crate::ForkedEngine)
+    pub(super) fn unknown_imports(&self, module: &Module) -> Result<Vec<UnknownImportError>> {
+        module.engine().record().check_process()?;
         let imports = module.bytecode().imports.iter();
         let unknown = imports.filter(|import| self.definition(&import.module, &import.name).is_none());
-        unknown.map(|import| unknown_import(module, import)).collect()
+        Ok(unknown.map(|import| unknown_import(module, import)).collect())
     }
 
     /// Returns the definition of a name. A host function is added to the store first.
     ///
     /// # Errors
-    /// The name is not defined.
+    /// The name is not defined; or [`ForkedEngine`](crate::ForkedEngine).
     pub fn get(&self, store: impl AsContextMut<Data = T>, module: &str, name: &str) -> Result<Extern>
     where
         T: 'static,
     {
+        store.as_context().engine().record().check_process()?;
         let definition = self.definition(module, name);
         let definition = definition.ok_or_else(|| Error::msg(format!("missing definition for `{module}::{name}`")))?;
         Ok(definition.to_extern(store))
     }
 
     /// Returns the definition of an import's name, whatever the type.
+    ///
+    /// # Panics
+    /// If the engine was made before this process was forked: see [`ForkedEngine`](crate::ForkedEngine).
     pub fn get_by_import(&self, store: impl AsContextMut<Data = T>, import: &ImportType<'_>) -> Option<Extern>
     where
         T: 'static,
@@ -352,11 +360,12 @@ impl<T> Linker<T> {
     /// As [`Linker::get_by_import`].
     ///
     /// # Errors
-    /// None at present.
+    /// [`ForkedEngine`](crate::ForkedEngine).
     pub fn try_get_by_import(&self, store: impl AsContextMut<Data = T>, import: &ImportType<'_>) -> Result<Option<Extern>>
     where
         T: 'static,
     {
+        store.as_context().engine().record().check_process()?;
         Ok(self.get_by_import(store, import))
     }
 
@@ -364,11 +373,12 @@ impl<T> Linker<T> {
     /// nothing.
     ///
     /// # Errors
-    /// The name is defined as something other than a function.
+    /// The name is defined as something other than a function; or [`ForkedEngine`](crate::ForkedEngine).
     pub fn get_default(&self, mut store: impl AsContextMut<Data = T>, module: &str) -> Result<Func>
     where
         T: 'static,
     {
+        store.as_context().engine().record().check_process()?;
         for name in ["", "_start"] {
             if let Some(definition) = self.definition(module, name) {
                 let func = definition.to_extern(&mut store).into_func();
@@ -382,6 +392,9 @@ impl<T> Linker<T> {
     }
 
     /// Returns module, name and item of every definition, in unspecified order.
+    ///
+    /// # Panics
+    /// As [`Linker::get_by_import`].
     pub fn iter<'a: 'p, 'p>(
         &'a self,
         mut store: impl AsContextMut<Data = T> + 'p,
@@ -548,6 +561,7 @@ impl<T> InstancePre<T> {
     where
         T: 'static,
     {
+        self.module.engine().record().check_process()?;
         if !Engine::same(store.as_context().engine(), self.module.engine()) {
             return Err(Error::msg("cross-`Engine` usage is not supported"));
         }

@@ -66,6 +66,7 @@ impl Module {
     /// lacks; [`EnforcedLimitsError`](crate::EnforcedLimitsError) if the module exceeds a [limit](crate::Config::enforced_limits); the
     /// parser's error if the text is malformed.
     pub fn new(engine: &Engine, bytes: impl AsRef<[u8]>) -> Result<Module> {
+        engine.record().check_process()?;
         Module::from_bytes(engine, binary(bytes.as_ref().into(), None)?)
     }
 
@@ -74,6 +75,7 @@ impl Module {
     /// # Errors
     /// As [`Module::new`], and if the file cannot be read.
     pub fn from_file(engine: &Engine, path: impl AsRef<Path>) -> Result<Module> {
+        engine.record().check_process()?;
         let path = path.as_ref();
         let load = || {
             if let Some(lookup) = Lookup::of(engine)
@@ -94,6 +96,7 @@ impl Module {
     /// # Errors
     /// As [`Module::new`].
     pub fn from_binary(engine: &Engine, bytes: &[u8]) -> Result<Module> {
+        engine.record().check_process()?;
         Module::from_bytes(engine, bytes.into())
     }
 
@@ -153,7 +156,6 @@ impl Module {
         started: Instant,
     ) -> Result<Module> {
         static NEXT_ID: AtomicU64 = AtomicU64::new(1);
-        engine.record().check_process()?;
         let config = engine.config();
         let validate_ns = started.elapsed().as_nanos() as u64;
         let kept_profile = config.keep_profiles.then(|| KeptProfile::new(&bytecode.bytes));

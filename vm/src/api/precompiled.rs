@@ -207,6 +207,7 @@ impl Module {
 }
 
 fn deserialize(engine: &Engine, source: Box<dyn Source>) -> Result<Module> {
+    engine.record().check_process()?;
     let artifact = Artifact::open(source, &identity_of(engine)?).map_err(Error::new)?;
     let artifact = Arc::new(artifact);
     let damaged = || Error::new(Unusable::Damaged);

@@ -427,7 +427,7 @@ impl<T: 'static> Store<T> {
     /// the collector does not see through host values.
     ///
     /// # Errors
-    /// None at present.
+    /// [`ForkedEngine`](crate::ForkedEngine).
     ///
     /// # Panics
     /// With the panic of a value's destructor, when all have been dropped.

@@ -118,7 +118,7 @@ impl Snapshot {
         self.exports(module)?;
         check_imports(module.bytecode()).map_err(Error::new)?;
         let mut linker = linker.clone();
-        for unknown in linker.unknown_imports(module) {
+        for unknown in linker.unknown_imports(module)? {
             if let ExternType::Func(ty) = unknown.ty() {
                 let error = SnapshotError::Call { module: unknown.module().into(), name: unknown.name().into() };
                 linker.func_new(unknown.module(), unknown.name(), ty, move |_, _, _| Err(Error::new(error.clone())))?;

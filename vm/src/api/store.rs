@@ -118,6 +118,7 @@ impl<T: 'static> Store<T> {
             pending: ptr::null_mut(),
             outer_frames: ALL_FRAMES,
             invocations: 0,
+            process: engine.record().process,
             attention: Attention::new(engine.config().gc_stress),
             quiescence: Word::new(&engine.record().quiescence),
             stripe: Stripe::new(&engine.record().stripes),

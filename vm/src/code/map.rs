@@ -15,8 +15,8 @@
 //! The memory is anonymous where possible, and not a memfd, because `perf` looks up names of compiled code only where
 //! memory has no file.
 //!
-//! Shared memory would be shared with a forked child. The views are therefore excluded from children, so that a child
-//! that runs guest code faults instead of corrupting its parent.
+//! Shared memory would be shared with a forked child. The views are therefore excluded from children, which are refused (`sys::fork`); the frames
+//! of a guest to which a host function would return there do not exist.
 
 use crate::sys::barrier;
 use crate::sys::lock::{Guard, Lock, Rank};

@@ -15,7 +15,7 @@ use crate::sys::fork::{AtomicProcess, PerProcess};
 use crate::sys::signals::{self, Fault, Register};
 use std::io;
 use std::ptr::{NonNull, null_mut};
-use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering, fence};
 use std::sync::{Arc, Mutex, PoisonError};
 use weir_contract::InstanceCtx;
 
@@ -68,6 +68,9 @@ pub(super) fn register(arena: &Arc<CodeArena>, pad: NonNull<u8>) -> io::Result<R
         ENTRIES.store(entry, Ordering::Release);
         entry
     });
+    // The entry may be one that the parent of this process used.
+    entry.base.store(0, Ordering::Relaxed);
+    fence(Ordering::Release);
     entry.arena.store(Arc::as_ptr(arena).cast_mut(), Ordering::Relaxed);
     entry.pad.store(pad.as_ptr(), Ordering::Relaxed);
     entry.process.set_current();

@@ -305,7 +305,7 @@ impl Invocation {
     /// Begins an invocation. The outermost one sets the native stack's limit from the current stack pointer.
     ///
     /// # Errors
-    /// [`Trap::StackOverflow`] if a nested one finds less native stack than the guest may use; or that of [`refused`].
+    /// [`Trap::StackOverflow`] if a nested one finds less native stack than the guest may use; or that of [`refused`], also for a nested one.
     // Inlined: a result returned in memory would be copied with accesses of other sizes than it was written with, which
     // defeats store-to-load forwarding.
     #[inline(always)]
@@ -315,7 +315,7 @@ impl Invocation {
             let here = approximate_stack_pointer();
             let StackCtx { native_limit, value_sp, boundary, .. } = (*(*store).stack).ctx;
             let mut outer_frames = ALL_FRAMES;
-            if (*store).invocations < 0 || (*store).engine.record().is_inherited() {
+            if (*store).invocations < 0 || !(*store).process.is_current() {
                 return Err(refused(store));
             }
             match (*store).invocations {

@@ -41,7 +41,7 @@ unsafe impl Send for Import {}
 /// asynchronously, and otherwise null.
 ///
 /// # Errors
-/// The call is synchronous, and the store needs asynchronous calls or is in one. A memory or table cannot be made, a segment is out of
+/// [`ForkedEngine`](crate::ForkedEngine). The call is synchronous, and the store needs asynchronous calls or is in one. A memory or table cannot be made, a segment is out of
 /// bounds, or the start function fails. Writes to imported memories and tables made by then remain; the instance lives on, because
 /// they may refer to it.
 ///
@@ -56,13 +56,14 @@ pub(crate) unsafe fn instantiate(
 ) -> Result<NonNull<InstanceCtx>> {
     // SAFETY: the caller's promise. After `adopt` there are only shared references to the record.
     unsafe {
+        (*store).engine.record().check_process()?;
         #[cfg(feature = "async")]
         if fiber.is_null() {
             // What an import needs the store needs from now on, whatever becomes of the instance.
             if imports.iter().any(|import| matches!(import, Import::Host(host) if host.is_async())) {
                 (*store).require_async();
             }
-            if (*store).invocations < 0 || (*store).engine.record().is_inherited() {
+            if (*store).invocations < 0 {
                 return Err(entry::refused(store));
             }
         }

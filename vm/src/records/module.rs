@@ -135,7 +135,7 @@ impl ModuleRecord {
     /// settings say so, or nothing is known.
     pub fn symbols_at(&self, func: u32, pc: u32) -> Vec<FrameSymbol> {
         #[cfg(feature = "addr2line")]
-        if self.engine.config().has_details() {
+        if self.engine.config().has_details() && !self.engine.record().is_inherited() {
             return self.symbols.at(&self.bytecode, func, pc);
         }
         let _ = (func, pc);
@@ -162,8 +162,11 @@ impl ModuleRecord {
         self.bytecode.bodies[(func - self.bytecode.imported_funcs) as usize].range()
     }
 
-    /// Adds to the module's cache, if it has one, what is missing there.
+    /// Adds to the module's cache, if it has one, what is missing there. A forked child leaves that to the process that made the module.
     pub fn update_cache(&self) {
+        if self.engine.record().is_inherited() {
+            return;
+        }
         if let (Some(cached), Some(shelf)) = (&self.cached, &self.shelf) {
             let called = |body: u32| self.code[body as usize].was_called();
             let engines = &self.engine.record().engines;

@@ -35,6 +35,7 @@ use crate::records::roots::{Root, Roots};
 use crate::records::stack::StackRecord;
 use crate::records::stripes::Stripe;
 use crate::records::table::TableRecord;
+use crate::sys::fork::Process;
 use std::fmt;
 use std::mem::offset_of;
 use std::ops::Range;
@@ -116,6 +117,8 @@ pub(crate) struct StoreRecord {
     /// Number of invocations of the guest by Rust (`exec::entry`) on the native stack. With [`ASYNC_ONLY`] added where a synchronous one
     /// is refused.
     pub invocations: i32,
+    /// The process that made the engine, for a check at each invocation.
+    pub process: Process,
     /// What the next call between the embedder and the guest, or the end of the innermost one, has to do besides.
     pub attention: Attention,
     /// Whether there are any invocations, for the reclamation of code.

@@ -223,7 +223,7 @@ pub(super) struct Entries {
 /// The entries of a function's loops.
 #[derive(Debug, Default)]
 struct Loops {
-    /// Those that are not cold.
+    /// Those that may not be cold.
     keys: Vec<Key>,
     /// Number of OSR bodies that the function has or waits for.
     bodies: u32,

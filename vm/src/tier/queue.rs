@@ -110,7 +110,9 @@ pub(crate) struct Queue {
 
 impl std::fmt::Debug for Queue {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Queue").field("waiting", &self.shared.lock().requests.len()).finish_non_exhaustive()
+        // Whoever prints an engine does not wait for its threads.
+        let waiting = self.shared.state.try_lock().ok().map(|state| state.requests.len());
+        f.debug_struct("Queue").field("waiting", &waiting).finish_non_exhaustive()
     }
 }
 

@@ -1,7 +1,7 @@
 //! The compilations of a module whose code is kept for later processes. The end of the process waits a little for them.
 
 use super::entry::Key;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -22,8 +22,8 @@ struct State {
     /// Until when the end of the process waits, while it does.
     limit: Option<Instant>,
     /// Those that were stopped.
-    stopped: Vec<Key>,
-    /// Those that the last such wait did not see end, or that were stopped.
+    stopped: HashSet<Key>,
+    /// Those that the last such wait did not see end.
     cut_off: Vec<Key>,
 }
 
@@ -37,7 +37,10 @@ pub(super) struct Compiling<'r> {
 impl Running {
     /// Begins the compilation of an entry, which probably takes until `end`.
     pub fn begin(&self, key: Key, end: Instant) -> Compiling<'_> {
-        self.lock().ends.insert(key, end);
+        let mut state = self.lock();
+        state.ends.insert(key, end);
+        state.stopped.remove(&key);
+        drop(state);
         Compiling { running: self, key }
     }
 
@@ -58,8 +61,8 @@ impl Running {
             state = self.ended.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0;
         }
         state.limit = None;
-        state.cut_off = state.ends.keys().chain(&state.stopped).copied().collect();
-        !state.cut_off.is_empty()
+        state.cut_off = state.ends.keys().copied().collect();
+        !(state.cut_off.is_empty() && state.stopped.is_empty())
     }
 
     /// Returns how long the end of the process waits from now on, if it does.
@@ -69,7 +72,8 @@ impl Running {
 
     /// Returns whether the last wait did not see the end of this compilation, or it was stopped.
     pub fn has_cut_off(&self, key: Key) -> bool {
-        self.lock().cut_off.contains(&key)
+        let state = self.lock();
+        state.cut_off.contains(&key) || state.stopped.contains(&key)
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -80,7 +84,7 @@ impl Running {
 impl Compiling<'_> {
     /// Ends it without its result.
     pub fn cut_off(self) {
-        self.running.lock().stopped.push(self.key);
+        self.running.lock().stopped.insert(self.key);
     }
 }
 

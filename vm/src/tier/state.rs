@@ -252,9 +252,13 @@ impl ModuleState {
         if self.code.get().is_some() {
             return Ok(());
         }
+        // One thread at a time: others would make the same, and take room for it.
+        let _entries = self.entries();
+        if self.code.get().is_some() {
+            return Ok(());
+        }
         match add_module(module) {
             Ok(Err(error @ CodeError::Full(_))) => return Err(error),
-            // Another thread may have been faster.
             Ok(Ok(native)) => drop(self.code.set(Ok(native))),
             Ok(Err(_)) | Err(_) => {}
         }

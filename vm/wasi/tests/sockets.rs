@@ -149,6 +149,7 @@ fn a_closed_connection_sends_the_host_no_signal() {
         assert_eq!(libc::pthread_sigmask(libc::SIG_BLOCK, &set, std::ptr::null_mut()), 0);
         assert_eq!(guest.put(3, b"x", None), Err(PIPE));
         assert_eq!(guest.send(3, b"x", 0), Err(PIPE));
+        assert_eq!(guest.put(3, b"", None), Ok(0));
         assert_eq!(libc::sigpending(&mut pending), 0);
         libc::sigismember(&pending, libc::SIGPIPE)
     };

@@ -51,6 +51,10 @@ pub(crate) fn receive(socket: impl AsFd, into: &mut [u8], how: Receive) -> io::R
 /// # Errors
 /// The host's error.
 pub(crate) fn send(socket: impl AsFd, bytes: &[IoSlice<'_>], wait: bool) -> io::Result<usize> {
+    // A message of no bytes would be one, or an error at the end of a connection; a write of none is nothing.
+    if bytes.iter().all(|slice| slice.is_empty()) {
+        return Ok(0);
+    }
     let mut flags = SendFlags::NOSIGNAL;
     flags.set(SendFlags::DONTWAIT, !wait);
     retry(|| {
