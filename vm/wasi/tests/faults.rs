@@ -94,6 +94,7 @@ fn script(guest: &mut Guest, folder: &Path, client: &mut UnixStream, address: st
     let error = guest.read(2008, 2);
     done(u16::from_le_bytes([error[0], error[1]]).into())?;
     assert_eq!(guest.take(SOCKET, 3, None)?.first(), Some(&b'x'));
+    assert_eq!(guest.put(SOCKET, b"sent", None)?, 4);
 
     // A file is always ready, whatever its position.
     subscription[16..20].copy_from_slice(&fd.to_le_bytes());
