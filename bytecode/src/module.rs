@@ -281,9 +281,9 @@ impl Module {
         }))
     }
 
-    /// The body of function `func` for a compiler that may copy it into others: validated now if it has not been, so that what is copied does
-    /// not depend on what was called. Where the steps of validation are limited, only those of functions that are called may count, and this
-    /// does not validate it. `None` if it is not validated, or the function is imported.
+    /// The body of function `func`, for a compiler that inlines it. The body is validated now if it has not been: the choice does not depend on
+    /// which functions were called. With a limit of validation's steps it is not: only functions that are called count toward that limit. `None`
+    /// if the function is imported, invalid or not validated.
     pub fn body_to_copy(&self, func: u32) -> Option<&FuncBody> {
         match self.unvalidated.as_ref().is_some_and(Unvalidated::has_max_steps) {
             true => self.body(func),

@@ -56,9 +56,9 @@ pub fn compile_until(cx: &mut Context, request: &Request<'_>, stop: &dyn Fn() ->
     };
     let form = text.map_or(Ok(Form::Bytecode(&cx.arena)), |text| read(&cx.arena, text, request))?;
     let (scratch, stencils) = (std::mem::take(&mut cx.scratch), std::mem::take(&mut cx.stencils));
-    let (compiled, stats, scratch, stencils) = run_rest(form, request, (scratch, stencils), stop);
-    (cx.scratch, cx.stencils, cx.steps) = (scratch, stencils, stats.counters.steps);
-    compiled.map(|compiled| Compiled { stats, ..compiled })
+    let (compiled, steps, scratch, stencils) = run_rest(form, request, (scratch, stencils), stop);
+    (cx.scratch, cx.stencils, cx.steps) = (scratch, stencils, steps);
+    compiled
 }
 
 /// Runs the phases before the back end, which are the same for each: bytecode → SSA → optimised SSA. `scratch` is
@@ -97,7 +97,7 @@ pub fn translate<'a>(
 /// # Panics
 /// As [`compile`].
 pub fn compile_ssa(func: Func<'_>, request: &Request<'_>) -> Result<Compiled, Refusal> {
-    compile_rest(Form::Ssa(func), request)
+    run_rest(Form::Ssa(func), request, Default::default(), &|| false).0
 }
 
 /// Compiles machine code; the first phase is the one after the last phase that it went through.
@@ -106,13 +106,7 @@ pub fn compile_ssa(func: Func<'_>, request: &Request<'_>) -> Result<Compiled, Re
 /// # Panics
 /// As [`compile`].
 pub fn compile_machine(code: MachineCode<x64::Inst>, request: &Request<'_>) -> Result<Compiled, Refusal> {
-    compile_rest(Form::Machine(code), request)
-}
-
-/// Runs the remaining phases in memory of their own.
-fn compile_rest(form: Form<'_>, request: &Request<'_>) -> Result<Compiled, Refusal> {
-    let (compiled, stats, ..) = run_rest(form, request, Default::default(), &|| false);
-    compiled.map(|compiled| Compiled { stats, ..compiled })
+    run_rest(Form::Machine(code), request, Default::default(), &|| false).0
 }
 
 /// The text that replaces the requested function, if there is one in one of these forms.
@@ -146,21 +140,22 @@ fn meter_of<'s>(request: &Request<'_>, stop: &'s dyn Fn() -> bool) -> Meter<'s> 
     Meter::of(request.module.body(request.func).map_or(0, |body| body.len()), stop)
 }
 
-/// Runs the remaining phases, and returns the code, its statistics, the scratch memory and the stencils.
+/// Runs the remaining phases, and returns the code, the steps that were taken, the scratch memory and the stencils.
 fn run_rest<'a>(
     form: Form<'a>,
     request: &Request<'_>,
     (scratch, stencils): (Bump, Stencils),
     stop: &dyn Fn() -> bool,
-) -> (Result<Compiled, Refusal>, CompileStats, Bump, Stencils) {
+) -> (Result<Compiled, Refusal>, u64, Bump, Stencils) {
     let phases = pipeline::rest(&form, request.backend);
     let mut unit = Unit::metered(request, form, scratch, meter_of(request, stop));
     unit.stencils = stencils;
     let done = pipeline::run(&mut unit, phases, &mut ());
     let Finished { form, stats, scratch, stencils, .. } = unit.finish();
+    let steps = stats.counters.steps;
     let compiled = done.map(|_| match form {
-        Form::Bytes(compiled) => compiled,
+        Form::Bytes(compiled) => Compiled { stats, ..compiled },
         form => unreachable!("a back end ends with bytes, not with {form:?}"),
     });
-    (compiled, stats, scratch, stencils)
+    (compiled, steps, scratch, stencils)
 }

@@ -3,6 +3,7 @@
 
 use crate::engines;
 use crate::failure::reasons;
+use crate::hostile::wasm::{leb, section};
 use crate::rng::Rng;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use wasm_encoder as enc;
@@ -172,8 +173,10 @@ pub fn hostile() -> Vec<(String, Vec<u8>)> {
     ));
     for labels in [65_000, 3_000_000, u32::MAX] {
         let encoded = if labels == u32::MAX { Vec::new() } else { vec![0; labels as usize + 1] };
-        modules
-            .push((format!("br_table with {labels} labels"), body(&[], &[vec![0x41, 7, 0x0E], leb(labels), encoded].concat())));
+        modules.push((
+            format!("br_table with {labels} labels"),
+            body(&[], &[vec![0x41, 7, 0x0E], leb(labels as usize), encoded].concat()),
+        ));
     }
     modules.push(("50,000 locals and recursion".into(), body(&[(50_000, enc::ValType::I64)], &[0x10, 0])));
     modules.push(("2³² - 1 locals".into(), body(&[(u32::MAX, enc::ValType::I64)], &[])));
@@ -187,13 +190,7 @@ pub fn hostile() -> Vec<(String, Vec<u8>)> {
 const HEADER: &[u8] = b"\0asm\x01\0\0\0";
 
 fn with_section(id: u8, contents: &[u8]) -> Vec<u8> {
-    [HEADER, &[id], &leb(contents.len() as u32), contents].concat()
-}
-
-fn leb(value: u32) -> Vec<u8> {
-    let mut bytes = Vec::new();
-    enc::Encode::encode(&value, &mut bytes);
-    bytes
+    [HEADER, &section(id, contents)].concat()
 }
 
 fn nested(opcode: u8, depth: usize) -> Vec<u8> {
@@ -203,9 +200,9 @@ fn nested(opcode: u8, depth: usize) -> Vec<u8> {
 /// A module of `count` empty functions, of which the first is exported.
 fn functions(count: u32) -> Vec<u8> {
     let types = with_section(1, &[1, 0x60, 0, 0]);
-    let funcs = with_section(3, &[leb(count), vec![0; count as usize]].concat());
+    let funcs = with_section(3, &[leb(count as usize), vec![0; count as usize]].concat());
     let exports = with_section(7, &[1, 1, b'f', 0, 0]);
-    let code = with_section(10, &[leb(count), [2, 0, 0x0B].repeat(count as usize)].concat());
+    let code = with_section(10, &[leb(count as usize), [2, 0, 0x0B].repeat(count as usize)].concat());
     [&types, &funcs[8..], &exports[8..], &code[8..]].concat()
 }
 

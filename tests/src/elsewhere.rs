@@ -1,7 +1,7 @@
 //! Modules that another process has serialised: a first process serialises and writes each module. When it has ended, a second process
 //! executes the same tests or seeds with the modules that were written.
 
-use std::path::PathBuf;
+use crate::scratch::Scratch;
 use std::process::Command;
 use std::{env, fs, io};
 use weir::RoundTrip;
@@ -11,7 +11,7 @@ const FOLDER: &str = "WEIR_STORED";
 
 /// The files of another process. They are removed when this is dropped.
 #[derive(Debug)]
-pub struct Elsewhere(PathBuf);
+pub struct Elsewhere(Scratch);
 
 impl Elsewhere {
     /// Creates a folder for the files.
@@ -19,9 +19,7 @@ impl Elsewhere {
     /// # Errors
     /// The system's.
     pub fn new() -> io::Result<Elsewhere> {
-        let folder = env::temp_dir().join(format!("weir-stored-{}", std::process::id()));
-        fs::create_dir_all(&folder)?;
-        Ok(Elsewhere(folder))
+        Scratch::new("weir-stored").map(Elsewhere)
     }
 
     /// Runs `command` to its end, which must be this program, in place of an earlier one. It finds in [`Elsewhere::role`] that it is to write.
@@ -30,26 +28,19 @@ impl Elsewhere {
     /// # Errors
     /// The system's.
     pub fn write(&self, command: &mut Command) -> io::Result<bool> {
-        fs::remove_dir_all(&self.0)?;
-        fs::create_dir(&self.0)?;
-        Ok(command.env(FOLDER, &self.0).output()?.status.success())
+        fs::remove_dir_all(self.0.path())?;
+        fs::create_dir(self.0.path())?;
+        Ok(command.env(FOLDER, self.0.path()).output()?.status.success())
     }
 
     /// How this process runs what the other one wrote.
     pub fn read(&self) -> RoundTrip {
-        RoundTrip::From(self.0.clone())
+        RoundTrip::From(self.0.path().into())
     }
 
     /// How this process writes, if it is the one that does.
     pub fn role() -> Option<RoundTrip> {
         env::var_os(FOLDER).map(|folder| RoundTrip::To(folder.into()))
-    }
-}
-
-impl Drop for Elsewhere {
-    fn drop(&mut self) {
-        // What remains in the folder for temporary files does no harm.
-        let _ = fs::remove_dir_all(&self.0);
     }
 }
 

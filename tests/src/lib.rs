@@ -24,6 +24,7 @@ pub mod profiles;
 pub mod random_ssa;
 pub mod reduce;
 pub mod rng;
+pub mod scratch;
 pub mod side_tables;
 pub mod smith;
 pub mod snapshots;

@@ -209,7 +209,7 @@ fn a_child_waits_for_no_lock_and_its_own_engines_work() {
     }
 }
 
-/// Loads, runs and drops a module and an engine's worth of stubs.
+/// Loads, runs and drops a module; makes stubs of a host function, and another engine.
 fn works_beside(engine: &Engine) {
     let mut parent = Parent::new(engine);
     parent.call();
@@ -218,7 +218,7 @@ fn works_beside(engine: &Engine) {
     drop(common::engine(engine.config()).unwrap());
 }
 
-/// A child of a host function cannot call the guest. It is not the guest's: it does not return there.
+/// A child that is forked in a host function cannot call the guest, and does not return to it.
 #[test]
 fn a_host_function_may_fork() {
     if !is_alone("a_host_function_may_fork") {

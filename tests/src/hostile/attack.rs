@@ -1,4 +1,4 @@
-//! What an attack is.
+//! Attacks: named generators of hostile modules.
 
 use super::shapes::{self, Shape};
 
@@ -37,7 +37,7 @@ impl Attack {
         Attack { name, about, source: Source::Shape(shape), held: |_| 0 }
     }
 
-    /// The same attack by a module that holds so many bytes in memories and tables, or in references that count as a memory.
+    /// The same attack by a module that holds this many bytes in memories and tables, or in references that count as a memory.
     pub const fn holding(self, held: fn(usize) -> u64) -> Attack {
         Attack { held, ..self }
     }

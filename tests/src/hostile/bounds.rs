@@ -2,6 +2,7 @@
 
 use super::attack::Attack;
 use super::embedder::{self, Delays};
+use crate::scratch::Scratch;
 use std::fmt;
 use std::io::{self, Read};
 use std::os::unix::process::ExitStatusExt;
@@ -18,7 +19,7 @@ const PER_BYTE: u64 = 64;
 /// The time limit of the command, and the time after which its process is gone.
 const TIMEOUT: &str = "2";
 const GONE: Duration = Duration::from_millis(2200);
-/// A process that takes so long does not end.
+/// A process that takes this long does not end.
 const HANGS: Duration = Duration::from_secs(20);
 /// How much later than alone an innocent module may have native code.
 const DELAY: Duration = Duration::from_millis(50);
@@ -152,24 +153,6 @@ impl fmt::Display for Cost {
     }
 }
 
-/// A folder for modules and the command's cache, removed when dropped.
-struct Scratch(PathBuf);
-
-impl Scratch {
-    fn new() -> io::Result<Scratch> {
-        let path = std::env::temp_dir().join(format!("weir-hostile-{}", std::process::id()));
-        std::fs::create_dir_all(&path)?;
-        Ok(Scratch(path))
-    }
-}
-
-impl Drop for Scratch {
-    fn drop(&mut self) {
-        // What remains in the folder for temporary files does no harm.
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
-}
-
 impl Options {
     fn attacks(&self) -> Vec<Attack> {
         let mut attacks = super::attacks();
@@ -207,14 +190,14 @@ fn write(attacks: &[Attack], size: usize, dir: &Path) -> io::Result<ExitCode> {
 
 /// Measures the attacks.
 fn measure(attacks: &[Attack], size: usize) -> io::Result<ExitCode> {
-    let scratch = Scratch::new()?;
+    let scratch = Scratch::new("weir-hostile")?;
     println!(
         "{:<36} {:>8} {:>6} {:>6} {:>6} {:>5} {:>7} {:>5}  verdict",
         "module", "bytes", "auto", "native", "host", "MB", "allowed", "delay"
     );
     let mut broken = 0;
     for attack in attacks {
-        let cost = cost(attack, size, &scratch.0)?;
+        let cost = cost(attack, size, scratch.path())?;
         println!("{cost}");
         broken += usize::from(!cost.broken.is_empty());
     }

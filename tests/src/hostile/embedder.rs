@@ -1,13 +1,13 @@
 //! An embedder that runs a hostile module and others in one engine, and how much later than alone the others have native code.
 
-use super::ends::{CALLS, instantiate};
+use super::ends::{first_funcs, instantiate};
 use crate::engines::engine_with_events;
 use std::collections::HashSet;
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
-use weir::{CompiledBy, Config, Engine, Instance, Module, Result, Store, TierEventKind, Val};
+use weir::{CompiledBy, Config, Engine, Instance, Module, Result, Store, TierEventKind};
 
 /// The deadline of the hostile guest.
 const DEADLINE: Duration = Duration::from_secs(2);
@@ -112,8 +112,7 @@ impl Host {
         store.set_epoch_deadline(1);
         let module = Module::new(&self.engine, wasm)?;
         let instance = instantiate(&mut store, &module)?;
-        for func in instance.exports(&store).filter_map(|export| export.into_func()).take(CALLS).collect::<Vec<_>>() {
-            let mut results = vec![Val::I32(0); func.ty(&store).results().len()];
+        for (func, mut results) in first_funcs(&store, &instance) {
             func.call(&mut store, &[], &mut results)?;
         }
         Ok(())

@@ -115,7 +115,7 @@ pub const ALL: &[Attack] = &[
 /// Elements of a table.
 const TABLE: usize = 1 << 20;
 
-/// A program that executes this code again and again, without a loop, with a memory of so many pages.
+/// A program that executes this code again and again, without a loop, with a memory of this many pages.
 fn bulk(pages: usize, size: usize, code: &[u8]) -> Vec<u8> {
     let mut module = Wasm::default();
     let nothing = module.ty(&[], &[]);

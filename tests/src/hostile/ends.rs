@@ -3,7 +3,9 @@
 use crate::differential::{CallEnd, ended};
 use crate::engines::engine;
 use crate::failure::reasons;
-use weir::{Config, Engine, Instance, InvalidModule, Linker, Module, Result, Store, StoreLimits, StoreLimitsBuilder, Trap, Val};
+use weir::{
+    Config, Engine, Func, Instance, InvalidModule, Linker, Module, Result, Store, StoreLimits, StoreLimitsBuilder, Trap, Val,
+};
 
 /// Bytes of all memories of a module, and elements of all its tables.
 const MEMORY: usize = 64 << 20;
@@ -11,7 +13,7 @@ const ELEMENTS: usize = 1 << 21;
 /// The fuel of the start function, and of each call.
 const FUEL: u64 = 10_000;
 /// Most functions that are called: a module may export any number.
-pub const CALLS: usize = 4;
+const CALLS: usize = 4;
 
 /// How a module ends.
 #[derive(Clone, PartialEq, Debug)]
@@ -60,9 +62,8 @@ pub fn ends(engine: &Engine, wasm: &[u8]) -> Result<Ends, String> {
         Err(error) => return one_line(&error).map(Ends::Unlinked),
     };
     let mut calls = Vec::new();
-    for func in instance.exports(&store).filter_map(|export| export.into_func()).take(CALLS).collect::<Vec<_>>() {
+    for (func, mut results) in first_funcs(&store, &instance) {
         refuel(&mut store)?;
-        let mut results = vec![Val::I32(0); func.ty(&store).results().len()];
         let end = ended(func.call(&mut store, &[], &mut results), &results);
         calls.push((end, store.get_fuel().map_err(|error| error.to_string())?));
     }
@@ -74,6 +75,12 @@ pub(super) fn instantiate<T: 'static>(store: &mut Store<T>, module: &Module) -> 
     let mut linker = Linker::new(module.engine());
     linker.define_unknown_imports_as_default_values(&mut *store, module)?;
     linker.instantiate(store, module)
+}
+
+/// The exported functions that are called, each with space for its results.
+pub(super) fn first_funcs<T: 'static>(store: &Store<T>, instance: &Instance) -> Vec<(Func, Vec<Val>)> {
+    let funcs = instance.exports(store).filter_map(|export| export.into_func()).take(CALLS);
+    funcs.map(|func| (func, vec![Val::I32(0); func.ty(store).results().len()])).collect()
 }
 
 /// The message of an error, which must be a line.

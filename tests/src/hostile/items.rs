@@ -155,7 +155,7 @@ fn program(add: impl FnOnce(&mut Wasm, usize)) -> Vec<u8> {
     module.finish()
 }
 
-/// A module that imports so many functions with these names.
+/// A module that imports `count` functions with these names.
 fn imports(count: usize, name: impl Fn(usize) -> Vec<u8>) -> Vec<u8> {
     let mut module = Wasm::default();
     let nothing = module.ty(&[], &[]);

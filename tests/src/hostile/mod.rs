@@ -1,9 +1,9 @@
 //! Hostile modules: each tries to cost its host more than its size and its own memories and tables justify, to run past every limit,
 //! or to keep the compiler from other modules.
 //!
-//! `attack` is what one is, and the files beside it have them: of `shapes`, which the compiler's own tests use too, of `compilers`,
-//! `items`, `names`, `endless` and `state`. [`ends`] runs one with fuel, for comparison of the tiers. [`bounds`] measures one in
-//! processes of its own, the command and an [`embedder`].
+//! An `Attack` is a named generator of modules of any size. They are listed by target: `compilers`, `items` of modules, `names`, `state`, and
+//! `endless` execution; `shapes` are functions that the compiler's own tests use, too. [`ends`] runs a module with fuel, to compare the tiers.
+//! [`bounds`] measures it in processes of its own: the command, and an [`embedder`].
 
 mod attack;
 pub mod bounds;
@@ -17,7 +17,7 @@ mod names;
 #[path = "../../../jit/examples/ssa/shapes.rs"]
 mod shapes;
 mod state;
-mod wasm;
+pub(crate) mod wasm;
 
 pub use attack::Attack;
 

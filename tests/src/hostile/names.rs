@@ -76,7 +76,7 @@ fn failing(add: impl FnOnce(&mut Wasm)) -> Vec<u8> {
     module.finish()
 }
 
-/// The contents of a name section with so many names of functions, each after its function.
+/// The contents of a name section with the names of `count` functions, each after the index of its function.
 fn functions(count: usize, names: &[u8]) -> Vec<u8> {
     [&[1][..], &list(&[&leb(count)[..], names].concat())].concat()
 }

@@ -174,7 +174,7 @@ fn clauses(size: usize) -> Vec<u8> {
     ))
 }
 
-/// A program of which function 0 makes garbage, and function 1, with so many locals that are references, chooses one of its calls by its
+/// A program of which function 0 makes garbage, and function 1, with this many locals that are references, chooses one of its calls by its
 /// argument. The code of `_start` and of the call depend on the number of calls and on that of the call.
 fn at_many_calls(size: usize, locals: usize, start: impl Fn(usize) -> Vec<u8>, site: impl Fn(usize) -> Vec<u8>) -> Vec<u8> {
     let sites = (size / 12).clamp(1, 30_000);

@@ -67,7 +67,7 @@ impl Wasm {
         self.types.add(&[&[0x60][..], &list(params), &list(results)].concat())
     }
 
-    /// Adds a type of functions without results, with so many parameters in bytes. Returns its index.
+    /// Adds a type of functions without results, with `count` parameters, whose encoded types are `params`. Returns its index.
     pub fn ty_of(&mut self, count: usize, params: &[u8]) -> usize {
         self.types.add(&[&[0x60][..], &leb(count), params, &[0]].concat())
     }
@@ -89,12 +89,12 @@ impl Wasm {
         self.imports.count + self.code.add(&list(body))
     }
 
-    /// Adds a table of so many elements, each of this type.
+    /// Adds a table with elements of this type, of which it has `min`. Returns its index.
     pub fn table(&mut self, ty: u8, min: usize) -> usize {
         self.tables.add(&[&[ty, 0][..], &leb(min)].concat())
     }
 
-    /// Adds a memory of so many pages.
+    /// Adds a memory with `min` pages. Returns its index.
     pub fn memory(&mut self, min: usize) -> usize {
         self.memories.add(&[&[0][..], &leb(min)].concat())
     }
@@ -158,7 +158,8 @@ pub fn text(text: &str) -> Vec<u8> {
     wat::parse_str(text).unwrap_or_else(|error| panic!("{error}"))
 }
 
-fn section(id: u8, contents: &[u8]) -> Vec<u8> {
+/// A section.
+pub fn section(id: u8, contents: &[u8]) -> Vec<u8> {
     [&[id][..], &list(contents)].concat()
 }
 
@@ -225,7 +226,7 @@ pub fn forever(code: &[u8]) -> Vec<u8> {
     [&LOOP[..], code, &BR_0, &END].concat()
 }
 
-/// Code that is run so often, with a local of type i32 as its counter.
+/// A loop that runs `code` `count` times. Its counter is a local of type i32.
 pub fn repeat(local: usize, count: usize, code: &[u8]) -> Vec<u8> {
     let next = [get(local), number(1), SUB.into(), tee(local), BR_IF_0.into()].concat();
     [&number(count)[..], &set(local), &LOOP, code, &next, &END].concat()

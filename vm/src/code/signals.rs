@@ -79,6 +79,7 @@ pub(super) fn register(arena: &Arc<CodeArena>, pad: NonNull<u8>) -> io::Result<R
 }
 
 impl Entry {
+    /// Returns whether an arena of this process has the entry.
     fn is_used(&self) -> bool {
         self.base.load(Ordering::Acquire) != 0 && self.process.is_current()
     }

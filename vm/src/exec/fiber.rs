@@ -40,7 +40,6 @@ use crate::records::store::{ASYNC_ONLY, StoreRecord};
 use crate::records::walk::ALL_FRAMES;
 use crate::sys::coroutine::{Coroutine, Resumed, Suspender};
 use crate::sys::thread::is_panicking;
-use std::mem;
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::pin::Pin;
@@ -80,8 +79,12 @@ pub(super) struct Owned<R>(pub *mut Live<R>);
 
 impl<R> Drop for Owned<R> {
     fn drop(&mut self) {
-        // SAFETY: the pointer came from a box, and the fiber has ended.
-        drop(unsafe { Box::from_raw(self.0) });
+        // SAFETY: the pointer came from a box, and the store is live. The fiber has ended, unless it is left as it is in a forked child.
+        unsafe {
+            if !(*(*self.0).store).engine.record().is_inherited() {
+                drop(Box::from_raw(self.0));
+            }
+        }
     }
 }
 
@@ -111,7 +114,7 @@ impl<F: FnOnce(*mut StoreRecord) -> Result<R>, R> Future for Run<F, R> {
         let store = this.store;
         // SAFETY: the promise to `Run::new`.
         let prepared = unsafe { prepare(store) };
-        let live = match mem::replace(&mut this.state, State::Done) {
+        let live = match std::mem::replace(&mut this.state, State::Done) {
             State::Live(live) => live,
             State::Done => panic!("a future is not polled after it has completed"),
             // SAFETY: as above.
@@ -128,10 +131,6 @@ impl<F: FnOnce(*mut StoreRecord) -> Result<R>, R> Future for Run<F, R> {
         // SAFETY: as above.
         unsafe {
             if let Err(error) = prepared {
-                if (*store).engine.record().is_inherited() {
-                    mem::forget(live);
-                    return Poll::Ready(Err(error));
-                }
                 return Poll::Ready(Live::cancel(live.0).map_or_else(|payload| resume_unwind(payload), |()| Err(error)));
             }
             match Live::run(live.0, cx) {
@@ -148,11 +147,7 @@ impl<F: FnOnce(*mut StoreRecord) -> Result<R>, R> Future for Run<F, R> {
 
 impl<F, R> Drop for Run<F, R> {
     fn drop(&mut self) {
-        if let State::Live(live) = mem::replace(&mut self.state, State::Done) {
-            // SAFETY: the promise to `Run::new`.
-            if unsafe { (*self.store).engine.record().is_inherited() } {
-                return mem::forget(live);
-            }
+        if let State::Live(live) = std::mem::replace(&mut self.state, State::Done) {
             // SAFETY: the promise to `Run::new`.
             let ended = unsafe { Live::cancel(live.0) };
             if let Err(payload) = ended
@@ -302,7 +297,7 @@ impl<R> Live<R> {
         }
     }
 
-    /// Ends the guest, which has begun. Returns the panic of a destructor.
+    /// Ends the guest, which has begun; does nothing in a forked child of the engine's process. Returns the panic of a destructor.
     ///
     /// # Safety
     /// As for [`Run::new`].
@@ -310,6 +305,9 @@ impl<R> Live<R> {
         let mut panic = Ok(());
         // SAFETY: the caller's promise.
         unsafe {
+            if (*(*this).store).engine.record().is_inherited() {
+                return panic;
+            }
             (*this).fiber.cancelled = true;
             Live::enter(this);
             loop {

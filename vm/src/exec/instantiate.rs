@@ -41,8 +41,8 @@ unsafe impl Send for Import {}
 /// asynchronously, and otherwise null.
 ///
 /// # Errors
-/// [`ForkedEngine`](crate::ForkedEngine). The call is synchronous, and the store needs asynchronous calls or is in one. A memory or table cannot be made, a segment is out of
-/// bounds, or the start function fails. Writes to imported memories and tables made by then remain; the instance lives on, because
+/// [`ForkedEngine`](crate::ForkedEngine). The call is synchronous, and the store needs asynchronous calls or is in one. A memory or table cannot
+/// be made, a segment is out of bounds, or the start function fails. Writes to imported memories and tables made by then remain; the instance lives on, because
 /// they may refer to it.
 ///
 /// # Safety

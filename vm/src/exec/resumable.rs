@@ -195,7 +195,7 @@ unsafe fn sweep(store: *mut StoreRecord) {
 unsafe fn check(store: *mut StoreRecord) -> Result<()> {
     // SAFETY: the caller's promise.
     unsafe {
-        if (*store).invocations < 0 || (*store).engine.record().is_inherited() {
+        if (*store).invocations < 0 {
             return Err(refused(store));
         }
         let config = (*store).engine.config();

@@ -15,7 +15,7 @@ use std::collections::HashSet;
 /// Entries in each other. Functions that are inlined in each other are some dozens at most.
 const MAX_DEPTH: isize = 512;
 
-/// What is decoded may be so many times the bytes of its section, and [`FREE`].
+/// What is decoded may have this many times the bytes of its section, and [`FREE`].
 const TIMES: usize = 2;
 /// The same for the paths of files, which repeat those of their folders.
 const TIMES_PATHS: usize = 32;
@@ -29,7 +29,7 @@ impl Budget {
         Budget(bytes.saturating_mul(times).saturating_add(FREE))
     }
 
-    /// Takes so many. Returns whether they were there.
+    /// Takes `count` of them, and returns whether there were as many.
     fn spend(&mut self, count: usize) -> bool {
         self.0.checked_sub(count).map(|left| self.0 = left).is_some()
     }

@@ -77,7 +77,7 @@ impl EngineRecord {
     /// [`ForkedEngine`]
     #[inline]
     pub fn check_process(&self) -> Result<()> {
-        if self.is_inherited() { Err(Error::of_forked(ForkedEngine)) } else { Ok(()) }
+        if self.is_inherited() { Err(Error::without_stack(ForkedEngine)) } else { Ok(()) }
     }
 }
 

@@ -353,9 +353,10 @@ impl Error {
         }))
     }
 
-    /// Creates an error of a forked process. Capturing its stack would take a lock that another thread may have held in the parent.
+    /// Creates an error without the stack of the embedder. In a forked child, capturing that would take a lock that another thread may have held
+    /// in the parent.
     #[cold]
-    pub(crate) fn of_forked(cause: impl StdError + Send + Sync + 'static) -> Error {
+    pub(crate) fn without_stack(cause: impl StdError + Send + Sync + 'static) -> Error {
         Error(Box::new(Inner {
             cause: Box::new(Cause(cause)),
             contexts: Vec::new(),

@@ -93,7 +93,7 @@ impl<T> fmt::Debug for PerProcess<T> {
 // SAFETY: it gives out shared references to values that are never freed.
 unsafe impl<T: Send + Sync> Sync for PerProcess<T> {}
 
-/// A [`Process`] that can be changed. Usable in signal handlers.
+/// A [`Process`] that can be changed.
 #[derive(Debug)]
 pub(crate) struct AtomicProcess(AtomicU64);
 
@@ -108,7 +108,7 @@ impl AtomicProcess {
         self.0.store(Process::current().0, Ordering::Relaxed);
     }
 
-    /// As [`Process::is_current`].
+    /// As [`Process::is_current`], also in a signal handler.
     pub fn is_current(&self) -> bool {
         Process(self.0.load(Ordering::Relaxed)).is_current()
     }

@@ -1,4 +1,4 @@
-//! The operating system: memory mappings, files, signals, threads, locks, barriers and clocks.
+//! The operating system: processes, memory mappings, files, signals, threads, locks, barriers and clocks.
 //!
 //! No other module of the library names libc, rustix, `std::fs` or the parts of `std::thread` that start or query
 //! threads. This module has no policy and depends on no other part of the library: it makes system calls, returns their

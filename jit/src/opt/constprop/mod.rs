@@ -98,7 +98,7 @@ fn has_select(func: &Func<'_>) -> bool {
     func.block(Block::ENTRY).insts.iter().any(|&value| func.op(value) == Op::Select)
 }
 
-/// The values that compute a predicate among which an equal one is searched for. The first ones dominate the most blocks.
+/// The number of values that compute a predicate and are compared with another one that does. The first of them dominate the most blocks.
 const MAX_COMPUTERS: usize = 32;
 
 struct Rewriter<'r, 's, 'a, 'c> {

@@ -82,7 +82,8 @@ enum Over {
     Arguments,
 }
 
-/// The number of arguments per instruction of phis that are visited again after which there is only one sweep.
+/// A phi is visited again for each of its edges that opens. After visits of phis with this many arguments for each instruction of the function,
+/// the analysis starts again with one sweep.
 const ARGUMENTS: u64 = 64;
 
 impl Solution<'_> {
