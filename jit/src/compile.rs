@@ -6,9 +6,10 @@ use crate::baseline::Stencils;
 use crate::ir::{self, Func};
 use crate::meter::Meter;
 use crate::mir::{self, MachineCode};
-use crate::pipeline::{self, Finished, Form, Unit};
+use crate::pipeline::{self, Finished, Form, Observer, Unit};
 use crate::x64;
 use bumpalo::Bump;
+use std::ops::ControlFlow;
 
 pub use crate::request::{Backend, CompileStats, Compiled, FunctionText, Options, Refusal, Reloc, Request, TextForm, TrapEntry};
 
@@ -47,7 +48,7 @@ pub fn compile(cx: &mut Context, request: &Request<'_>) -> Result<Compiled, Refu
 /// # Panics
 /// As [`compile`]; and [`Refusal::Stopped`].
 pub fn compile_until(cx: &mut Context, request: &Request<'_>, stop: &dyn Fn() -> bool) -> Result<Compiled, Refusal> {
-    cx.arena.reset();
+    pipeline::clear(&mut cx.arena);
     cx.steps = 0;
     let text = match request.backend {
         Backend::Native => text_of(request, &[TextForm::Ssa, TextForm::Machine]),
@@ -55,10 +56,29 @@ pub fn compile_until(cx: &mut Context, request: &Request<'_>, stop: &dyn Fn() ->
         Backend::Baseline => None,
     };
     let form = text.map_or(Ok(Form::Bytecode(&cx.arena)), |text| read(&cx.arena, text, request))?;
-    let (scratch, stencils) = (std::mem::take(&mut cx.scratch), std::mem::take(&mut cx.stencils));
-    let (compiled, steps, scratch, stencils) = run_rest(form, request, (scratch, stencils), stop);
+    let mut phases = pipeline::rest(&form, request.backend);
+    let mut unit = Unit::metered(request, form, std::mem::take(&mut cx.scratch), meter_of(request, stop));
+    unit.stencils = std::mem::take(&mut cx.stencils);
+    let done = pipeline::run(&mut unit, &mut phases, &mut UntilMachine);
+    let (compiled, steps, scratch, stencils) = if done.is_err() {
+        end(unit, done)
+    } else {
+        let mut unit = unit.after_ssa();
+        pipeline::clear(&mut cx.arena);
+        let done = pipeline::run(&mut unit, phases, &mut ());
+        end(unit, done)
+    };
     (cx.scratch, cx.stencils, cx.steps) = (scratch, stencils, steps);
     compiled
+}
+
+/// Stops when there is machine code, which takes nothing of the SSA's arena.
+struct UntilMachine;
+
+impl Observer for UntilMachine {
+    fn after(&mut self, _: &'static str, form: &Form<'_>) -> ControlFlow<()> {
+        if matches!(form, Form::Machine(_)) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    }
 }
 
 /// Runs the phases before the back end, which are the same for each: bytecode → SSA → optimised SSA. `scratch` is
@@ -97,7 +117,7 @@ pub fn translate<'a>(
 /// # Panics
 /// As [`compile`].
 pub fn compile_ssa(func: Func<'_>, request: &Request<'_>) -> Result<Compiled, Refusal> {
-    run_rest(Form::Ssa(func), request, Default::default(), &|| false).0
+    run_rest(Form::Ssa(func), request)
 }
 
 /// Compiles machine code; the first phase is the one after the last phase that it went through.
@@ -106,7 +126,7 @@ pub fn compile_ssa(func: Func<'_>, request: &Request<'_>) -> Result<Compiled, Re
 /// # Panics
 /// As [`compile`].
 pub fn compile_machine(code: MachineCode<x64::Inst>, request: &Request<'_>) -> Result<Compiled, Refusal> {
-    run_rest(Form::Machine(code), request, Default::default(), &|| false).0
+    run_rest(Form::Machine(code), request)
 }
 
 /// The text that replaces the requested function, if there is one in one of these forms.
@@ -140,17 +160,16 @@ fn meter_of<'s>(request: &Request<'_>, stop: &'s dyn Fn() -> bool) -> Meter<'s> 
     Meter::of(request.module.body(request.func).map_or(0, |body| body.len()), stop)
 }
 
-/// Runs the remaining phases, and returns the code, the steps that were taken, the scratch memory and the stencils.
-fn run_rest<'a>(
-    form: Form<'a>,
-    request: &Request<'_>,
-    (scratch, stencils): (Bump, Stencils),
-    stop: &dyn Fn() -> bool,
-) -> (Result<Compiled, Refusal>, u64, Bump, Stencils) {
+/// Runs the remaining phases.
+fn run_rest(form: Form<'_>, request: &Request<'_>) -> Result<Compiled, Refusal> {
     let phases = pipeline::rest(&form, request.backend);
-    let mut unit = Unit::metered(request, form, scratch, meter_of(request, stop));
-    unit.stencils = stencils;
+    let mut unit = Unit::metered(request, form, Bump::new(), meter_of(request, &|| false));
     let done = pipeline::run(&mut unit, phases, &mut ());
+    end(unit, done).0
+}
+
+/// Returns the code, the steps that were taken, the scratch memory and the stencils.
+fn end(unit: Unit<'_, '_>, done: Result<ControlFlow<()>, Refusal>) -> (Result<Compiled, Refusal>, u64, Bump, Stencils) {
     let Finished { form, stats, scratch, stencils, .. } = unit.finish();
     let steps = stats.counters.steps;
     let compiled = done.map(|_| match form {

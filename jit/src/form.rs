@@ -20,6 +20,18 @@ pub enum Form<'a> {
 }
 
 impl<'a> Form<'a> {
+    /// The bytes that it takes, about.
+    pub(crate) fn size(&self) -> usize {
+        match self {
+            Form::Bytecode(_) => 0,
+            Form::Ssa(func) => func.size(),
+            Form::Machine(code) => code.size(),
+            Form::Bytes(Compiled { code, relocs, traps, calls, lines, .. }) => {
+                code.len() + size_of_val(&**relocs) + size_of_val(&**traps) + size_of_val(&**calls) + size_of_val(&**lines)
+            }
+        }
+    }
+
     /// The SSA, for a phase that takes it.
     ///
     /// # Panics

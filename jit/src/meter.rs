@@ -1,10 +1,15 @@
-//! The steps of a compilation. Phases count the steps of their main loops here, so that a compilation ends when it has taken too many, or when
-//! it is no longer wanted. Not counted are the analyses, which take linear time, the order of blocks, and Cranelift.
+//! The steps and the memory of a compilation. Phases count the steps of their main loops here, so that a compilation ends when it has taken
+//! too many, when it holds too much memory, or when it is no longer wanted. Not counted are the analyses, which take linear time, the
+//! order of blocks, and Cranelift.
 //!
 //! A step is the work for one instruction, block, value or edge in a loop over them: between a nanosecond and a tenth of a microsecond. How
 //! many a compilation takes does not depend on the machine. Functions whose phases take more than proportional time, because their
 //! output is longer than proportional or because of a fault in the compiler, exceed a budget proportional to their bytes.
+//!
+//! The memory is that of the function in its form, of the analyses, and of the largest lists of the running phase. It is looked at where
+//! the steps are, so that a phase may hold a little more.
 
+use bumpalo::Bump;
 use std::cell::Cell;
 
 /// The number of steps that the compilation of any function may take, and for each byte of its code. Compilers' output takes 4 to 7
@@ -17,82 +22,137 @@ pub fn budget(bytes: u32) -> u64 {
     STEPS + STEPS_PER_BYTE * u64::from(bytes)
 }
 
+/// The bytes of memory that the compilation of any function may hold, and for each byte of its code. Compilers' output takes 80 to 190
+/// for each byte, so that functions of half a megabyte are compiled. A module and its compilation together must stay within 64 MiB and 64
+/// for each byte.
+const MEMORY: usize = 40 << 20;
+const MEMORY_PER_BYTE: usize = 40;
+
+/// The bytes of memory that the compilation of a function with this many bytes of code may hold.
+pub fn memory(bytes: u32) -> usize {
+    MEMORY + MEMORY_PER_BYTE * bytes as usize
+}
+
 /// The number of steps after which [`Meter::spend`] asks whether the compilation is still wanted: about a tenth of a millisecond.
 /// Some passes count a whole block at once, and go through it before they ask again.
 const INTERVAL: u64 = 2_000;
+
+/// The bytes of an arena that have been used. Its chunks double, and the rest of the last one is not touched.
+pub fn used(arena: &Bump) -> usize {
+    arena.allocated_bytes() - arena.chunk_capacity()
+}
 
 /// The reason why a compilation ends before it has a result.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Ended {
     /// It has taken more steps than this.
     Budget(u64),
+    /// It has held more bytes of memory than this.
+    Memory(usize),
     /// It is no longer wanted.
     Stopped,
 }
 
-/// Counts the steps of one compilation.
+/// Counts the steps and the memory of one compilation.
 pub struct Meter<'s> {
     spent: Cell<u64>,
     /// The count at which there is something to decide.
     next: Cell<u64>,
     limit: u64,
+    /// The bytes that the phases before the running one have left.
+    kept: Cell<usize>,
+    max_memory: usize,
     stop: &'s dyn Fn() -> bool,
     ended: Cell<Option<Ended>>,
 }
 
 impl std::fmt::Debug for Meter<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Meter { spent, limit, ended, .. } = self;
-        f.debug_struct("Meter").field("spent", spent).field("limit", limit).field("ended", ended).finish_non_exhaustive()
+        let Meter { spent, limit, kept, max_memory, ended, .. } = self;
+        let mut shown = f.debug_struct("Meter");
+        shown.field("spent", spent).field("limit", limit).field("kept", kept).field("max_memory", max_memory);
+        shown.field("ended", ended).finish_non_exhaustive()
     }
 }
 
 impl Default for Meter<'_> {
-    /// A compilation that takes as many steps as it needs.
+    /// A compilation that takes as many steps and as much memory as it needs.
     fn default() -> Self {
-        Meter::new(u64::MAX, &|| false)
+        Meter::new(u64::MAX, usize::MAX, &|| false)
     }
 }
 
 impl<'s> Meter<'s> {
-    /// A compilation that may take `limit` steps, and ends when `stop` returns true.
-    pub fn new(limit: u64, stop: &'s dyn Fn() -> bool) -> Self {
-        Meter { spent: Cell::new(0), next: Cell::new(INTERVAL.min(limit)), limit, stop, ended: Cell::new(None) }
+    /// A compilation that may take `limit` steps and hold `max_memory` bytes, and ends when `stop` returns true.
+    pub fn new(limit: u64, max_memory: usize, stop: &'s dyn Fn() -> bool) -> Self {
+        let (spent, next, kept, ended) = (Cell::new(0), Cell::new(INTERVAL.min(limit)), Cell::new(0), Cell::new(None));
+        Meter { spent, next, limit, kept, max_memory, stop, ended }
     }
 
-    /// The compilation of a function with this many bytes of code, with a budget in proportion.
+    /// The compilation of a function with this many bytes of code, with budgets in proportion.
     pub fn of(bytes: u32, stop: &'s dyn Fn() -> bool) -> Self {
-        Meter::new(budget(bytes), stop)
+        Meter::new(budget(bytes), memory(bytes), stop)
     }
 
-    /// Counts steps.
+    /// Counts steps of a phase that makes nothing large beside the function.
     ///
     /// # Errors
     /// The compilation is to end. What the phase has made is discarded, whatever its state.
     #[inline]
     pub fn spend(&self, steps: usize) -> Result<(), Ended> {
+        self.spend_holding(steps, || 0)
+    }
+
+    /// Counts steps of a phase that holds the bytes that `held` returns, beyond what the phases before it have left. It is asked rarely.
+    ///
+    /// # Errors
+    /// As [`Meter::spend`].
+    #[inline]
+    pub fn spend_holding(&self, steps: usize, held: impl FnOnce() -> usize) -> Result<(), Ended> {
         let spent = self.spent.get() + steps as u64;
         self.spent.set(spent);
-        if spent <= self.next.get() { Ok(()) } else { self.decide() }
+        if spent <= self.next.get() { Ok(()) } else { self.decide(held()) }
+    }
+
+    /// A phase has ended, and this many bytes are left, those of the phases before it included.
+    ///
+    /// # Errors
+    /// As [`Meter::spend`].
+    pub fn keep(&self, bytes: usize) -> Result<(), Ended> {
+        self.kept.set(bytes);
+        match self.ended.get() {
+            None if bytes > self.max_memory => self.end(Ended::Memory(self.max_memory)),
+            ended => ended.map_or(Ok(()), Err),
+        }
     }
 
     #[cold]
-    fn decide(&self) -> Result<(), Ended> {
+    fn decide(&self, held: usize) -> Result<(), Ended> {
         if let Some(ended) = self.ended.get() {
             return Err(ended);
         }
         let spent = self.spent.get();
-        let ended = match spent > self.limit {
-            true => Ended::Budget(self.limit),
-            false if (self.stop)() => Ended::Stopped,
-            false => {
-                self.next.set((spent + INTERVAL).min(self.limit));
-                return Ok(());
-            }
-        };
+        if spent > self.limit {
+            self.end(Ended::Budget(self.limit))
+        } else if self.kept.get() + held > self.max_memory {
+            self.end(Ended::Memory(self.max_memory))
+        } else if (self.stop)() {
+            self.end(Ended::Stopped)
+        } else {
+            self.next.set((spent + INTERVAL).min(self.limit));
+            Ok(())
+        }
+    }
+
+    fn end(&self, ended: Ended) -> Result<(), Ended> {
         self.ended.set(Some(ended));
         self.next.set(0);
         Err(ended)
+    }
+
+    /// Whether a pass may make SSA of this many bytes longer without need: the phases after it may hold twice as much beside it.
+    pub fn allows_more_code(&self, bytes: usize) -> bool {
+        bytes < self.max_memory / 3
     }
 
     /// Whether the compilation is to end. A pass may have ended early for this reason.
@@ -115,13 +175,28 @@ mod tests {
 
     #[test]
     fn a_budget_is_exact_and_final() {
-        let meter = Meter::new(5_000, &|| false);
+        let meter = Meter::new(5_000, usize::MAX, &|| false);
         assert!((0..5_000).all(|_| meter.spend(1).is_ok()));
         assert_eq!(
             (meter.check(), meter.spend(1), meter.spend(0)),
             (Ok(()), Err(Ended::Budget(5_000)), Err(Ended::Budget(5_000)))
         );
-        assert_eq!((meter.check(), Meter::new(9, &|| false).spend(10)), (Err(Ended::Budget(5_000)), Err(Ended::Budget(9))));
+        assert_eq!(
+            (meter.check(), Meter::new(9, usize::MAX, &|| false).spend(10)),
+            (Err(Ended::Budget(5_000)), Err(Ended::Budget(9)))
+        );
+    }
+
+    #[test]
+    fn memory_is_that_of_all_phases() {
+        let meter = Meter::new(u64::MAX, 100, &|| false);
+        let fill = |bytes| (0..=INTERVAL).try_for_each(|_| meter.spend_holding(1, || bytes));
+        assert_eq!((fill(100), meter.keep(60), fill(40)), (Ok(()), Ok(()), Ok(())));
+        assert_eq!(
+            (fill(41), meter.check(), meter.keep(0)),
+            (Err(Ended::Memory(100)), Err(Ended::Memory(100)), Err(Ended::Memory(100)))
+        );
+        assert_eq!(Meter::new(u64::MAX, 100, &|| false).keep(101), Err(Ended::Memory(100)));
     }
 
     #[test]
@@ -131,7 +206,7 @@ mod tests {
             asked.set(asked.get() + 1);
             asked.get() > 3
         };
-        let meter = Meter::new(u64::MAX, &stop);
+        let meter = Meter::new(u64::MAX, usize::MAX, &stop);
         let steps = (0..).take_while(|_| meter.spend(1).is_ok()).count() as u64;
         assert!((3 * INTERVAL..5 * INTERVAL).contains(&steps), "{steps}");
         assert_eq!((meter.spend(1), meter.check(), asked.get()), (Err(Ended::Stopped), Err(Ended::Stopped), 4));

@@ -75,6 +75,22 @@ impl<'r, 'a> Unit<'r, 'a> {
         }
     }
 
+    /// The unit after the last phase that needs its SSA: it no longer uses the arena in which that is.
+    ///
+    /// # Panics
+    /// It is bytecode or SSA.
+    pub fn after_ssa<'b>(self) -> Unit<'r, 'b> {
+        let Unit { form, stats, stencils, request, mut passes } = self;
+        let form = match form {
+            Form::Machine(code) => Form::Machine(code),
+            Form::Bytes(compiled) => Form::Bytes(compiled),
+            form @ (Form::Bytecode(_) | Form::Ssa(_)) => panic!("{form:?} is not done with the SSA"),
+        };
+        passes.analyses = opt::Analyses::default();
+        clear(&mut passes.scratch);
+        Unit { form, stats, stencils, request, passes }
+    }
+
     /// Ends the compilation.
     pub fn finish(mut self) -> Finished<'a> {
         self.count_ssa();
@@ -91,8 +107,25 @@ impl<'r, 'a> Unit<'r, 'a> {
         self.stats.counters.steps = self.passes.meter.spent();
     }
 
+    /// The bytes of its form and of the analyses of it.
+    fn size(&self) -> usize {
+        let of_analyses = if let Form::Ssa(func) = &self.form { self.passes.analyses.size(func) } else { 0 };
+        self.form.size() + of_analyses
+    }
+
     fn request(&self) -> &'r Request<'r> {
         self.request.expect("the phase is of a function in a module")
+    }
+}
+
+/// The most memory that an empty arena keeps for the next function.
+const KEPT: usize = 1 << 20;
+
+/// Empties an arena.
+pub fn clear(arena: &mut Bump) {
+    arena.reset();
+    if arena.allocated_bytes() > KEPT {
+        *arena = Bump::new();
     }
 }
 
@@ -192,7 +225,7 @@ pub fn run(
             }
         };
         unit.stats.phases.push((phase.name, start.elapsed().as_nanos() as u64));
-        unit.passes.meter.check()?;
+        unit.passes.meter.keep(unit.size())?;
         if !changed {
             continue;
         }

@@ -1,5 +1,4 @@
-//! The most memory that construction and the baseline compiler take at once, per byte of code. It is the same in every run, hence
-//! asserted.
+//! The most memory that construction and the compilers take at once, per byte of code. It is the same in every run, hence asserted.
 
 #[expect(dead_code, reason = "the example measures time as well")]
 #[path = "../examples/ssa/measure.rs"]
@@ -8,9 +7,12 @@ mod measure;
 #[path = "../examples/ssa/shapes.rs"]
 mod shapes;
 
+use bumpalo::Bump;
 use weir_bytecode::validate;
 use weir_jit::compile::{Context, compile};
 use weir_jit::ir::Entry;
+use weir_jit::meter::Meter;
+use weir_jit::pipeline::{self, Form, Unit};
 use weir_jit::{Backend, Options, Refusal, Request};
 
 /// Bytes for each byte of code in functions of 4 KiB or more.
@@ -28,7 +30,10 @@ const MANY_ARGUMENTS: &str = "a table of a loop with locals";
 fn every_shape_stays_below_the_bar() {
     construction_stays_below_the_bar();
     #[cfg(target_arch = "x86_64")]
-    the_baseline_compiler_stays_below_the_bar();
+    {
+        the_baseline_compiler_stays_below_the_bar();
+        the_native_compiler_ends_soon_after_its_limit();
+    }
 }
 
 fn construction_stays_below_the_bar() {
@@ -83,4 +88,40 @@ fn the_baseline_compiler_stays_below_the_bar() {
         }
     }
     assert!(over.is_empty(), "{}", over.join("\n"));
+}
+
+/// The limit of a compilation for each byte of code. Some shapes take less.
+#[cfg(target_arch = "x86_64")]
+const LIMIT_PER_BYTE: usize = 40;
+/// What is allocated at most, compared with the limit: beside the lists that are counted, what is reserved, and the rest of an arena's last
+/// chunk, which may be as long as all others.
+#[cfg(target_arch = "x86_64")]
+const ALLOCATED: usize = 3;
+
+#[cfg(target_arch = "x86_64")]
+fn the_native_compiler_ends_soon_after_its_limit() {
+    let (mut over, mut ended) = (Vec::new(), 0);
+    for (name, shape) in shapes::ALL {
+        let module = validate::parse(shapes::module(*shape, 1 << 17).into()).expect("shapes are valid");
+        let func = module.imported_funcs + module.bodies.len() as u32 - 1;
+        let limit = LIMIT_PER_BYTE * module.body(func).expect("it is defined").len() as usize;
+        let (sig_ids, options) = (vec![0; module.types.len()], Options { verify: false, ..Options::default() });
+        let (backend, entry) = (Backend::Native, Entry::Call);
+        let request = Request { module: &module, func, entry, sig_ids: &sig_ids, backend, profile: None, options: &options };
+        let (done, peak) = measure::peak_during(|| {
+            let arena = Bump::new();
+            let form = Form::Bytecode(&arena);
+            let phases = pipeline::rest(&form, backend);
+            let mut unit = Unit::metered(&request, form, Bump::new(), Meter::new(u64::MAX, limit, &|| false));
+            pipeline::run(&mut unit, phases, &mut ())
+        });
+        ended += usize::from(matches!(done, Err(Refusal::Budget { what: "the memory of the compilation", .. })));
+        // One instruction has all arguments of that, and only their number is bounded.
+        let allowed = if *name == MANY_ARGUMENTS { 2 * ALLOCATED } else { ALLOCATED };
+        if peak > allowed * limit {
+            over.push(format!("{name}: {peak} bytes with a limit of {limit}, {done:?}"));
+        }
+    }
+    assert!(over.is_empty(), "{}", over.join("\n"));
+    assert!(ended > shapes::ALL.len() / 2, "{ended} compilations ended");
 }

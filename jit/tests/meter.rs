@@ -33,7 +33,7 @@ fn within(limit: u64, request: &Request<'_>) -> (u64, Option<&'static str>) {
     let arena = Bump::new();
     let form = Form::Bytecode(&arena);
     let phases: Vec<_> = pipeline::rest(&form, request.backend).collect();
-    let mut unit = Unit::metered(request, form, Bump::new(), Meter::new(limit, &|| false));
+    let mut unit = Unit::metered(request, form, Bump::new(), Meter::new(limit, usize::MAX, &|| false));
     let done = pipeline::run(&mut unit, phases.iter().copied(), &mut ());
     let finished = unit.finish();
     let ended = match done {

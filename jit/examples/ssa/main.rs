@@ -11,10 +11,12 @@
 //! phases   the time of each phase from bytecode to machine code
 //! spills   the copies, reloads and spills that allocation inserts, weighted by block frequency; with feature `regalloc2`
 //!          also those of this allocator
+//! memory   the memory of each phase, for the functions that take the most; without files, for generated functions of a megabyte
 //! growth   construction's time and memory over generated functions of growing size, the bad shapes included; takes no files
 //! ```
 
 mod measure;
+mod memory;
 mod opt;
 mod phases;
 mod shapes;
@@ -37,7 +39,7 @@ use whole::{RUNS, defined, load};
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
     let Some((command, rest)) = args.split_first() else {
-        eprintln!("ssa: check, counts, bench, opt, phases, spills or growth?");
+        eprintln!("ssa: check, counts, bench, opt, phases, spills, memory or growth?");
         return ExitCode::from(2);
     };
     let (flags, files): (Vec<&String>, Vec<&String>) = rest.iter().partition(|arg| arg.starts_with("--"));
@@ -77,6 +79,11 @@ fn main() -> ExitCode {
         }
         "spills" => {
             modules.iter().for_each(|(name, module)| spills::spills(name, module));
+            Ok(())
+        }
+        "memory" if modules.is_empty() => memory::of_shapes(),
+        "memory" => {
+            modules.iter().for_each(|(name, module)| memory::of_module(name, module));
             Ok(())
         }
         "growth" => growth(),

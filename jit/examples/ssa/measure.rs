@@ -30,6 +30,22 @@ pub fn peak_during<R>(run: impl FnOnce() -> R) -> (R, usize) {
     (result, PEAK.read())
 }
 
+/// The memory in use over several steps.
+pub struct Watched;
+
+impl Watched {
+    pub fn start() {
+        PEAK.start();
+    }
+
+    /// The most since the last call, beyond what was in use at the start.
+    pub fn most_since() -> usize {
+        let most = PEAK.read();
+        PEAK.most.store(PEAK.used.load(Relaxed), Relaxed);
+        most
+    }
+}
+
 /// The system's allocator, which counts bytes in use. Exact on one thread, so that counting needs no locked instructions,
 /// which would take as long as the allocations that they count.
 struct Peak {

@@ -195,6 +195,13 @@ impl Braun {
         self.work
     }
 
+    /// The bytes of its lists.
+    pub fn size(&self) -> usize {
+        let Braun { blocks, recent, table, phis, watches, incomplete, .. } = self;
+        let of_phis = size_of_val(&**phis) + size_of_val(&**watches) + size_of_val(&**incomplete);
+        size_of_val(&**blocks) + size_of_val(&**recent) + table.size() + of_phis
+    }
+
     /// Adds work done elsewhere.
     pub fn spend(&mut self, steps: usize) {
         self.work += steps as u64;

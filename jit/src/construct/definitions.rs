@@ -27,6 +27,11 @@ impl Slot for Definition {
 }
 
 impl Definitions {
+    /// The bytes that it takes.
+    pub fn size(&self) -> usize {
+        self.table.size() * size_of::<Definition>()
+    }
+
     /// Creates an empty table.
     pub(super) fn new() -> Definitions {
         Definitions { table: HashTable::new(Vec::new()), hash: NumberHash::default() }

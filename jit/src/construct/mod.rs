@@ -31,7 +31,7 @@ mod variables;
 mod vector;
 
 use crate::ir::{Block, Entry, Func, Op, Type};
-use crate::meter::Meter;
+use crate::meter::{Meter, used};
 use crate::request::{Options, Refusal};
 use assignments::Assignments;
 use builder::{Builder, work_limit};
@@ -91,8 +91,10 @@ pub fn build_metered<'a>(
         Entry::Osr(pc) => builder.enter_osr(pc)?,
     };
     let mut work = 0;
+    // The arena may have other functions.
+    let before = used(arena);
     while let Some((pc, op)) = code.opcode() {
-        meter.spend(1 + (builder.ssa.work() - work) as usize)?;
+        meter.spend_holding(1 + (builder.ssa.work() - work) as usize, || builder.func.size() - before + builder.ssa.size())?;
         (builder.pc, work) = (pc, builder.ssa.work());
         match builder.block {
             Some(_) => builder.step(op, &mut code.reader)?,

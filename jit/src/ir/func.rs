@@ -10,6 +10,7 @@ use super::inlined::Copies;
 use super::list::{Args, List};
 use super::ops::{Fields, Op, Type, vector_opcode};
 use super::probability::Probability;
+use crate::meter::used;
 use crate::slow_growth;
 use bumpalo::Bump;
 use bumpalo::collections::Vec as BumpVec;
@@ -112,6 +113,13 @@ impl<'a> Func<'a> {
             parent: Vec::new(),
             replaced: Vec::new(),
         }
+    }
+
+    /// The bytes that it takes, with all that has ever been made in its arena.
+    pub fn size(&self) -> usize {
+        let Func { arena, insts, blocks, parent, replaced, .. } = self;
+        let vectors = size_of_val(&**insts) + size_of_val(&**blocks) + size_of_val(&**parent) + size_of_val(&**replaced);
+        used(arena) + vectors
     }
 
     /// Makes room for this many additional values and blocks.

@@ -23,6 +23,7 @@ pub fn allocate<I: Inst>(
     meter: &Meter<'_>,
 ) -> Result<(), AllocationError> {
     let operands = Operands::of(code);
+    meter.keep(code.size() + size_of_val(&*operands.all) + size_of_val(&*operands.starts))?;
     let client = Client { code, operands };
     let assignment = match allocator {
         Allocator::LinearScan => regalloc::allocate(&client, meter)?,

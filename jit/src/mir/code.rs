@@ -29,6 +29,16 @@ pub struct CodeBlock {
     pub frequency: f32,
 }
 
+impl CodeBlock {
+    /// The bytes of those of its lists that have an allocation.
+    fn spilled(&self) -> usize {
+        let CodeBlock { succs, preds, params, args, .. } = self;
+        let of_blocks = [succs, preds].into_iter().filter(|list| list.spilled()).map(|list| size_of_val(&**list));
+        let of_regs = [params, args].into_iter().filter(|list| list.spilled()).map(|list| size_of_val(&**list));
+        of_blocks.chain(of_regs).sum()
+    }
+}
+
 impl Default for CodeBlock {
     fn default() -> CodeBlock {
         CodeBlock {
@@ -196,6 +206,16 @@ impl<I> Default for MachineCode<I> {
 }
 
 impl<I: Inst> MachineCode<I> {
+    /// The bytes that it takes.
+    pub fn size(&self) -> usize {
+        let MachineCode { insts, blocks, lists, tables, allocation, .. } = self;
+        let of_blocks = size_of_val(&**blocks) + blocks.iter().map(CodeBlock::spilled).sum::<usize>();
+        let of_lists = size_of_val(&**lists) + lists.iter().map(RegList::size).sum::<usize>();
+        let of_tables = tables.iter().map(|table| size_of_val(&**table)).sum::<usize>();
+        let of_moves = allocation.as_ref().map_or(0, |allocation| size_of_val(&*allocation.moves));
+        size_of_val(&**insts) + of_blocks + of_lists + of_tables + of_moves
+    }
+
     /// Whether a block ends in an indirect jump through a table.
     pub fn dispatches(&self, block: usize) -> bool {
         match self.block_insts(block).last().map(Inst::control) {

@@ -35,6 +35,11 @@ pub struct Flow {
 }
 
 impl Flow {
+    /// The bytes that it takes.
+    pub fn size(&self) -> usize {
+        self.origins.len() * (size_of::<Origin>() + 3 * size_of::<Blocks>())
+    }
+
     /// The control flow of `func`; `cfg` has its reachable blocks.
     pub fn of(func: &Func<'_>, cfg: &Cfg) -> Flow {
         let mut flow = Flow::with_edges_split(func, cfg);

@@ -29,6 +29,14 @@ pub struct RegList {
     pub roots: Vec<u32>,
 }
 
+impl RegList {
+    /// The bytes of its lists.
+    pub fn size(&self) -> usize {
+        let RegList { uses, defs, handlers, roots, .. } = self;
+        size_of_val(&**uses) + size_of_val(&**defs) + size_of_val(&**handlers) + size_of_val(&**roots)
+    }
+}
+
 /// The callee of a call.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Target {

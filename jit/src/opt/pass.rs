@@ -1,8 +1,8 @@
 //! The definition of a pass, and its context: analyses, fuel, options, counters.
 
 use crate::analysis::{Cfg, DefBlocks, Dominators};
-use crate::ir::Func;
-use crate::meter::Meter;
+use crate::ir::{Block, Func};
+use crate::meter::{self, Meter};
 use crate::request::Options;
 use bumpalo::Bump;
 use std::cell::Cell;
@@ -82,6 +82,16 @@ pub struct Analyses {
     def_blocks: Option<DefBlocks>,
 }
 
+impl Analyses {
+    /// The bytes that they take, about: an order of blocks, a tree of them, and the block of each value.
+    pub fn size(&self, func: &Func<'_>) -> usize {
+        const OF_BLOCK: usize = 16;
+        let of_blocks = usize::from(self.cfg.is_some()) + usize::from(self.dom.is_some());
+        let of_values = if self.def_blocks.is_some() { size_of::<Block>() } else { 0 };
+        of_blocks * OF_BLOCK * func.num_blocks() + of_values * func.num_values()
+    }
+}
+
 impl<'c> Context<'c> {
     /// A context without a module, for a function on which no pass has run.
     pub fn new(options: &'c Options) -> Context<'c> {
@@ -128,7 +138,7 @@ impl<'c> Context<'c> {
     /// Counts steps of the running pass, and returns whether it may go on. Otherwise it returns at once, and what it has made of the
     /// function is discarded.
     pub fn goes_on(&self, steps: usize) -> bool {
-        self.meter.spend(steps).is_ok()
+        self.meter.spend_holding(steps, || meter::used(&self.scratch)).is_ok()
     }
 
     /// The control-flow graph: order and reachability.

@@ -60,6 +60,11 @@ impl<T: Copy> Pairs<T> {
         self.all.push((list as u32, item));
     }
 
+    /// The bytes that they take.
+    fn size(&self) -> usize {
+        size_of_val(&*self.all) + size_of_val(&*self.counts)
+    }
+
     /// The lists; each has its items in the order in which they were added.
     fn into_lists(self) -> Lists<T> {
         let Pairs { all, counts: mut starts } = self;
@@ -80,6 +85,11 @@ impl<T: Copy> Pairs<T> {
 }
 
 impl<T: Copy> Lists<T> {
+    /// The bytes that they take.
+    fn size(&self) -> usize {
+        size_of_val(&*self.items) + size_of_val(&*self.starts)
+    }
+
     /// The list with index `i`.
     #[inline]
     pub fn get(&self, i: usize) -> &[T] {
@@ -146,6 +156,16 @@ impl Claims {
     }
 }
 
+impl Intervals {
+    /// The bytes of its longest lists.
+    pub fn size(&self) -> usize {
+        let Intervals { ranges, uses, relations, wanted, claims, .. } = self;
+        let of_regs = self.regs.len() * (2 * size_of::<Reg>() + size_of::<Origin>() + size_of::<Point>());
+        let of_claims = claims.own.size() + size_of_val(&*claims.calls);
+        ranges.size() + uses.size() + relations.size() + wanted.size() + of_claims + of_regs
+    }
+}
+
 /// The lists during the walk over the code.
 struct Collector {
     regs: Vec<Reg>,
@@ -163,6 +183,15 @@ struct Collector {
     calls: Vec<Range>,
     /// By physical register, the index of its last claim.
     last_claim: [Option<u32>; Reg::PHYSICAL],
+}
+
+impl Collector {
+    /// The bytes of its longest lists.
+    fn size(&self) -> usize {
+        let Collector { uses, relations, claims, wanted, destroyed, calls, .. } = self;
+        let of_calls = size_of_val(&**destroyed) + size_of_val(&**calls);
+        uses.size() + relations.size() + claims.size() + wanted.size() + of_calls
+    }
 }
 
 /// Those of the ascending `safepoints` across which a value lives that lives from `start` to `end`.
@@ -203,7 +232,7 @@ impl Intervals {
         };
         collector.find_destroyed(client);
         for (block, &frequency) in costs.frequency.iter().enumerate() {
-            meter.spend(1 + client.insts(block).len())?;
+            meter.spend_holding(1 + client.insts(block).len(), || collector.size())?;
             collector.block(client, block, frequency);
         }
         let Collector { regs: names, origins, defs, defined, uses, relations, claims, wanted, of_calls, calls, .. } = collector;
@@ -453,11 +482,12 @@ fn live_ranges(
     let regs = client.num_regs();
     let mut lists = Lists { items: Vec::with_capacity(2 * regs), starts: Vec::with_capacity(regs + 1) };
     let mut live = LiveBlocks::new(client.num_blocks());
+    let of_uses = uses.size();
     lists.starts.push(0);
     for (reg, &def) in defs.iter().enumerate() {
         let explored = ranges_of(client, costs, def, uses.get(reg), &mut live, &mut lists.items);
         lists.starts.push(lists.items.len() as u32);
-        meter.spend(1 + explored)?;
+        meter.spend_holding(1 + explored, || of_uses + lists.size())?;
     }
     Ok(lists)
 }

@@ -55,14 +55,17 @@ pub fn resolve(
     let reach = (0..client.num_blocks()).map(|block| reach(client, costs, block)).collect();
     let copies = Vec::with_capacity(intervals.regs.len());
     let mut resolver = Resolver { client, intervals, costs, locations, reach, copies };
+    // The segments and their locations.
+    let size = intervals.size() + 2 * segments.size();
     for reg in 0..intervals.regs.len() {
         let copies = resolver.copies.len();
         resolver.interval(reg);
-        meter.spend(1 + intervals.ranges.get(reg).len() + resolver.copies.len().saturating_sub(copies))?;
+        let steps = 1 + intervals.ranges.get(reg).len() + resolver.copies.len().saturating_sub(copies);
+        meter.spend_holding(steps, || size + size_of_val(&*resolver.copies))?;
     }
     for block in 0..client.num_blocks() {
         resolver.params(block);
-        meter.spend(1 + client.params(block).len())?;
+        meter.spend_holding(1 + client.params(block).len(), || size + size_of_val(&*resolver.copies))?;
     }
     let (places, starts) = resolver.operands();
     let roots = resolver.roots()?;

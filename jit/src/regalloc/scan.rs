@@ -206,8 +206,9 @@ pub fn scan(client: &impl Client, intervals: &Intervals, costs: &Costs, meter: &
         awaited: [None; Reg::PHYSICAL],
     };
     let mut hints = Hints::default();
+    let of_intervals = intervals.size();
     while let Some(segment) = scan.queue.pop(intervals, &mut scan.segments) {
-        meter.spend(1)?;
+        meter.spend_holding(1, || of_intervals + scan.segments.size())?;
         scan.place(segment, &mut hints)?;
     }
     Ok(scan.segments)

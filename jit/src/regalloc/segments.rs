@@ -48,6 +48,11 @@ pub struct Segments {
 }
 
 impl Segments {
+    /// The bytes that they take.
+    pub fn size(&self) -> usize {
+        size_of_val(&*self.all) + size_of_val(&*self.first) + size_of_val(&*self.latest)
+    }
+
     /// No segments of this many virtual registers.
     pub fn new(regs: usize) -> Segments {
         Segments { all: Vec::with_capacity(regs + regs / 4), first: vec![NO_SEGMENT; regs], latest: vec![NO_SEGMENT; regs] }

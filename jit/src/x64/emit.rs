@@ -12,7 +12,7 @@ use super::code::Code;
 use super::encode::Bytes;
 use super::forms::Field;
 use super::frame::Frame;
-use super::insts::{Asm, Cond, Encoding, ExpectedBytes, Flags, FloatEquality, Inst, Mem, Opcode, Rm, STORED, Width};
+use super::insts::{Asm, Cond, Encoding, Flags, FloatEquality, Inst, Mem, Opcode, Rm, STORED, Width};
 use crate::meter::{Ended, Meter};
 use crate::mir::{Inst as _, Layout, Target};
 use crate::regalloc::{Class, Move, Place, Reg};
@@ -26,6 +26,7 @@ use std::mem::offset_of;
 use weir_bytecode::Trap;
 use weir_contract::{FuncRef, Helper, InstanceCtx, StackCtx, TableEntry, TrapSite};
 
+mod expected;
 mod flags;
 mod padding;
 mod sequences;
@@ -72,7 +73,7 @@ macro_rules! conditional_jump {
 /// has operands that the verifier refuses.
 pub fn emit(code: &Code, options: &Options, meter: &Meter<'_>) -> Result<Compiled, Refusal> {
     let frame = Frame::of(code)?;
-    emit_expecting(&expected_offsets(code, &frame), code, &frame, options, meter)
+    emit_expecting(&Emitter::expected_offsets(code, &frame), code, &frame, options, meter)
 }
 
 /// Emits code after layout, with blocks expected at these offsets.
@@ -95,62 +96,6 @@ fn emit_expecting(
     };
     let (backend, what) = (Some(Backend::Native), "the distance of a jump");
     run(Some(expected)).or_else(|_| run(None)).unwrap_or(Err(Refusal::Budget { backend, what, limit: i32::MAX as usize }))
-}
-
-/// The approximate offset of each emitted block, by number; too high rather than too low.
-fn expected_offsets(code: &Code, frame: &Frame) -> Vec<u32> {
-    let (layout, moves) = (code.laid_out(), &code.allocated().moves);
-    let mut expected = vec![0; code.blocks.len()];
-    let mut offset = 0u32;
-    let bytes = |block: u32| {
-        let range = code.blocks[block as usize].insts.clone();
-        let first = moves.partition_point(|m| m.before < range.start);
-        let moves = moves[first..].iter().take_while(|m| m.before < range.end);
-        let insts = code.block_insts(block as usize).iter().map(|inst| expected_bytes(code, frame, inst));
-        insts.sum::<u32>() + moves.map(expected_bytes_of_move).sum::<u32>()
-    };
-    for &block in &layout.blocks {
-        offset += layout.packed[block as usize].map_or(0, Emitter::expected_padding);
-        expected[block as usize] = offset;
-        offset += bytes(block);
-        let replica = &layout.blocks[layout.replica(block as usize)];
-        if !replica.is_empty() {
-            offset += Emitter::MAX_REPLICA_PADDING + replica.iter().map(|&block| bytes(block)).sum::<u32>();
-        }
-    }
-    expected
-}
-
-/// Prefix, opcode and register operands take at most 5 bytes in nearly all instructions; displacements and immediates
-/// take one or four more. Sequences have the length of the common ones in TABLE 3.
-fn expected_bytes(code: &Code, frame: &Frame, inst: &Inst) -> u32 {
-    let small = i8::try_from(inst.imm).is_ok();
-    let address = |mem: &Mem| if mem.pooled || i8::try_from(mem.disp).is_err() { 5 } else { 2 };
-    let mem = match &inst.rm {
-        Rm::Mem(mem) => address(mem),
-        Rm::Slot(slot) => address(&frame.slot(*slot)),
-        Rm::None | Rm::Reg(_) => 0,
-    };
-    let rest = match inst.op.encoding() {
-        Encoding::Opcode(_) => 5 + 3 * u32::from(!small),
-        Encoding::Sequence(sequence) => match sequence.expected_bytes() {
-            ExpectedBytes::Fixed(bytes) => bytes,
-            ExpectedBytes::ByImmediate(short, _) if small => short,
-            ExpectedBytes::ByImmediate(_, long) => long,
-            ExpectedBytes::ByTable(entry, rest) => {
-                let compared = code.tables[inst.imm as usize].len().min(Inst::COMPARED_ENTRIES);
-                entry * compared as u32 + rest
-            }
-        },
-    };
-    rest + mem
-}
-
-fn expected_bytes_of_move(m: &Move) -> u32 {
-    match (m.from, m.to) {
-        (Place::Reg(_), Place::Reg(_)) => 4,
-        _ => 7,
-    }
 }
 
 /// Code that is emitted after the function.
@@ -277,17 +222,27 @@ impl<'c> Emitter<'c> {
         self.pad_function();
         self.prologue();
         for position in 0..self.layout.blocks.len() {
-            meter.spend(1 + self.code.block_insts(self.layout.blocks[position] as usize).len())?;
+            let steps = 1 + self.code.block_insts(self.layout.blocks[position] as usize).len();
+            meter.spend_holding(steps, || self.memory())?;
             self.pad(position);
             self.block_at(position);
         }
         for cold in std::mem::take(&mut self.cold) {
-            meter.spend(1)?;
+            meter.spend_holding(1, || self.memory())?;
             self.line(cold.inst.pc);
             self.cold(&cold);
         }
         self.line(0);
         Ok(())
+    }
+
+    /// The bytes that it has made so far, about.
+    fn memory(&self) -> usize {
+        let Emitter { cold, labels, relocs, traps, calls, .. } = self;
+        // A label is an offset and a list of jumps to it.
+        let of_labels = labels.len() * 4 * size_of::<usize>();
+        let of_tables = size_of_val(&**relocs) + size_of_val(&**traps) + size_of_val(&**calls);
+        self.offset() + size_of_val(&**cold) + of_labels + of_tables
     }
 
     /// Records that the following code belongs to the instruction at `pc`.

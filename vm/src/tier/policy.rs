@@ -239,6 +239,10 @@ pub(crate) fn is_long(bytes: u32, level: Level) -> bool {
     price(bytes, level) >= LONG
 }
 
+/// Functions of a module with more bytes than this are compiled one at a time, because each may take much memory. Few programs have
+/// a dozen of them.
+pub(crate) const LARGE: u32 = 32 << 10;
+
 /// The most bytes of a function that Cranelift compiles because another back end has refused it: Cranelift cannot be stopped, and
 /// takes some 50 ms for these.
 pub(crate) const CRANELIFT_BYTES: u32 = 32 << 10;

@@ -81,15 +81,27 @@ impl Shared {
         drop(state);
         // The last reference to a module may be dropped here, too, with all that follows.
         self.catch(|| {
-            let (job, rest) = choose(candidates, began);
+            let (best, mut rest) = choose(candidates, began);
+            let refused = |best: &Waiting| best.is_large() && !self.lock().requests.begin_large(module, began);
+            let best = best.and_then(|best| match refused(&best) {
+                true => {
+                    rest.insert(0, best);
+                    None
+                }
+                false => Some(best),
+            });
             self.put_back(rest);
-            job.into_iter().for_each(|job| job.run());
+            best.into_iter().for_each(|best| best.into_job().run());
         });
         let mut state = self.lock();
         state.running -= 1;
         state.requests.ended(module, began, Instant::now());
         if state.requests.len() == 0 && state.running == 0 {
             self.idle.notify_all();
+        }
+        if state.requests.any_may_run() {
+            // What waited for a large compilation, perhaps.
+            self.wake.notify_one();
         }
         state
     }
@@ -263,7 +275,7 @@ fn leave(processor: usize) {
 fn work_until_idle(shared: &Shared) {
     let mut state = shared.lock();
     loop {
-        if state.requests.len() > 0 {
+        if state.requests.any_may_run() {
             state = shared.run_next(state, false);
             continue;
         }
@@ -321,7 +333,7 @@ mod tests {
     /// The module of [`Blocking`].
     const BLOCKING: u64 = 7;
 
-    /// Runs until it is told to end, and relieves the queue meanwhile, if there is one.
+    /// Runs until it is told to end, and relieves the queue meanwhile, if there is one. It is large.
     struct Blocking {
         queue: Option<Arc<Queue>>,
         begin: Sender<()>,
@@ -335,6 +347,10 @@ mod tests {
 
         fn work(&self) -> Option<u64> {
             Some(0)
+        }
+
+        fn is_large(&self) -> bool {
+            true
         }
 
         fn drop_stale(&self) {
@@ -389,6 +405,31 @@ mod tests {
         end.send(()).expect("it runs");
         queue.wait_idle();
         assert_eq!(numbers(&receive), [1]);
+    }
+
+    /// A thread is free all the time.
+    #[test]
+    fn a_module_has_one_large_compilation_at_a_time() {
+        let (send, receive) = channel();
+        let ((begin, begun), (end, ended)) = (channel(), channel());
+        let queue = Queue::new(2);
+        queue.push(1.0, Box::new(Blocking { queue: None, begin, ended })).expect("there are threads");
+        begun.recv().expect("it begins");
+        let of = |module: u64, number: u64, large: bool| Box::new(Numbered { module, large, ..*job(number, &send).0 });
+        for (module, number, large) in
+            [(BLOCKING, 1, true), (BLOCKING, 2, true), (BLOCKING, 3, false), (8, 4, true), (8, 5, true)]
+        {
+            queue.push(1.0, of(module, number, large)).expect("there are threads");
+        }
+        let mut others = [(); 3].map(|()| receive.recv().expect("they run").0);
+        others.sort_unstable();
+        assert_eq!(others, [3, 4, 5]);
+        assert!(receive.recv_timeout(Duration::from_millis(20)).is_err(), "they wait");
+        end.send(()).expect("it runs");
+        queue.wait_idle();
+        let mut waited = numbers(&receive);
+        waited.sort_unstable();
+        assert_eq!(waited, [1, 2]);
     }
 
     #[test]

@@ -48,6 +48,11 @@ pub(super) trait Job: Send {
         false
     }
 
+    /// Returns whether the compilation may take much memory. Only one such compilation of a module runs at a time.
+    fn is_large(&self) -> bool {
+        false
+    }
+
     /// The request is dropped because the function is not executed.
     fn drop_stale(&self);
 
@@ -75,6 +80,16 @@ impl Waiting {
         Waiting { job, value, since, work_before: work, seen: work, changed: since }
     }
 
+    /// Returns the job.
+    pub fn into_job(self) -> Box<dyn Job> {
+        self.job
+    }
+
+    /// Returns whether its job [is large](Job::is_large).
+    pub fn is_large(&self) -> bool {
+        self.job.is_large()
+    }
+
     /// Returns the expected gain.
     fn gain(&self, now: Instant) -> f64 {
         // As much work as at full speed: the same for all, so that among new requests the value decides.
@@ -84,10 +99,10 @@ impl Waiting {
     }
 }
 
-/// Takes the request with the greatest gain out of these. Those that are not wanted any more are dropped.
+/// Takes the request with the greatest gain out of these, and returns it and the rest. Those that are not wanted any more are dropped.
 ///
 /// The lock of the queue must not be held, because a job may hold the last reference to a module.
-pub(super) fn choose(mut waiting: Vec<Waiting>, now: Instant) -> (Option<Box<dyn Job>>, Vec<Waiting>) {
+pub(super) fn choose(mut waiting: Vec<Waiting>, now: Instant) -> (Option<Waiting>, Vec<Waiting>) {
     let mut others_work = false;
     waiting.retain_mut(|waiting| {
         let Some(work) = waiting.job.work() else { return false };
@@ -110,8 +125,8 @@ pub(super) fn choose(mut waiting: Vec<Waiting>, now: Instant) -> (Option<Box<dyn
     let ranks = waiting.iter().map(rank).enumerate();
     // Of equal ones, the first.
     let best = ranks.reduce(|best, other| if other.1 > best.1 { other } else { best });
-    let job = best.map(|(at, _)| waiting.remove(at).job);
-    (job, waiting)
+    let best = best.map(|(at, _)| waiting.remove(at));
+    (best, waiting)
 }
 
 /// A module with requests, or one that had some a short time ago.
@@ -123,6 +138,8 @@ struct OfModule {
     used: Duration,
     /// When those compilations began that are running.
     running: Vec<Instant>,
+    /// When that one of them began which [is large](Job::is_large).
+    large: Option<Instant>,
 }
 
 impl OfModule {
@@ -146,6 +163,16 @@ impl OfModule {
         self.running.is_empty() && !self.is_last()
     }
 
+    /// Returns whether a thread may take this request of it now.
+    fn may_run(&self, waiting: &Waiting, relief: bool) -> bool {
+        !(relief && waiting.job.goes_last() || self.large.is_some() && waiting.is_large())
+    }
+
+    /// Returns whether a thread may take any request of it now.
+    fn may_run_any(&self, relief: bool) -> bool {
+        (!relief || self.is_kept_waiting()) && self.waiting.iter().any(|waiting| self.may_run(waiting, relief))
+    }
+
     /// Returns whether it has requests or running compilations.
     fn is_busy(&self) -> bool {
         !self.waiting.is_empty() || !self.running.is_empty()
@@ -165,6 +192,11 @@ impl Requests {
     /// Returns their number.
     pub fn len(&self) -> usize {
         self.len
+    }
+
+    /// Returns whether a thread may take any of them now.
+    pub fn any_may_run(&self) -> bool {
+        self.modules.iter().any(|of| of.may_run_any(false))
     }
 
     /// Returns whether there are requests, other than such that go last, of modules none of whose compilations is running.
@@ -195,12 +227,15 @@ impl Requests {
     /// Takes the oldest requests of the module that has had the least time, for a thread that begins now to execute one of them. Returns the
     /// module, too. With `relief`, they are of a module that is [kept waiting](Requests::has_kept_waiting), and none goes last.
     pub fn take(&mut self, now: Instant, relief: bool) -> Option<(u64, Vec<Waiting>)> {
-        let may = |of: &&mut OfModule| if relief { of.is_kept_waiting() } else { !of.waiting.is_empty() };
-        let candidates = self.modules.iter_mut().filter(may);
+        let candidates = self.modules.iter_mut().filter(|of| of.may_run_any(relief));
         let of = candidates.min_by_key(|of| (of.is_last(), of.used(now)))?;
         self.reached = self.reached.max(of.used(now));
-        let count = of.waiting.len().min(MAX_CANDIDATES);
-        let (taken, left): (Vec<_>, Vec<_>) = of.waiting.drain(..count).partition(|waiting| !relief || !waiting.job.goes_last());
+        let (mut taken, mut left) = (Vec::new(), Vec::new());
+        while taken.len() < MAX_CANDIDATES
+            && let Some(waiting) = of.waiting.pop_front()
+        {
+            if of.may_run(&waiting, relief) { taken.push(waiting) } else { left.push(waiting) }
+        }
         left.into_iter().rev().for_each(|waiting| of.waiting.push_front(waiting));
         of.running.push(now);
         self.len -= taken.len();
@@ -218,12 +253,22 @@ impl Requests {
         }
     }
 
+    /// The compilation of a function of `module` that began then turns out to be [large](Job::is_large). Returns whether it may run: no
+    /// other one does.
+    pub fn begin_large(&mut self, module: u64, began: Instant) -> bool {
+        let of = self.of(module);
+        let may = of.large.is_none();
+        of.large.get_or_insert(began);
+        may
+    }
+
     /// The compilation of a function of `module` that began then has ended.
     pub fn ended(&mut self, module: u64, began: Instant, now: Instant) {
         let of = self.of(module);
         if let Some(at) = of.running.iter().position(|other| *other == began) {
             of.running.swap_remove(at);
             of.used += now.saturating_duration_since(began);
+            of.large.take_if(|large| *large == began);
         }
         // Those that had more time than the rest are remembered until the others have had it, too, or nobody waits.
         let (reached, any) = (self.reached, self.modules.iter().any(OfModule::is_busy));
@@ -232,7 +277,13 @@ impl Requests {
 
     fn of(&mut self, module: u64) -> &mut OfModule {
         let at = self.modules.iter().position(|of| of.module == module).unwrap_or_else(|| {
-            self.modules.push(OfModule { module, waiting: VecDeque::new(), used: self.reached + NEW, running: Vec::new() });
+            self.modules.push(OfModule {
+                module,
+                waiting: VecDeque::new(),
+                used: self.reached + NEW,
+                running: Vec::new(),
+                large: None,
+            });
             self.modules.len() - 1
         });
         &mut self.modules[at]
@@ -254,6 +305,7 @@ pub(super) mod tests {
         pub wanted: Arc<AtomicBool>,
         pub first: bool,
         pub last: bool,
+        pub large: bool,
         pub priority: u32,
         pub send: Sender<Outcome>,
     }
@@ -280,6 +332,10 @@ pub(super) mod tests {
             self.priority
         }
 
+        fn is_large(&self) -> bool {
+            self.large
+        }
+
         fn work(&self) -> Option<u64> {
             self.wanted.load(Ordering::Relaxed).then(|| self.work.load(Ordering::Relaxed))
         }
@@ -304,6 +360,7 @@ pub(super) mod tests {
                 wanted: wanted.clone(),
                 first: false,
                 last: false,
+                large: false,
                 priority: u32::MAX,
                 send: send.clone(),
             }),
@@ -328,7 +385,7 @@ pub(super) mod tests {
     fn run_best(waiting: Vec<Waiting>, now: Instant, receive: &Receiver<Outcome>) -> (Option<u64>, Vec<Outcome>, Vec<Waiting>) {
         let (job, rest) = choose(waiting, now);
         let dropped = receive.try_iter().collect();
-        job.into_iter().for_each(|job| job.run());
+        job.into_iter().for_each(|job| job.into_job().run());
         (receive.try_iter().next().map(|(number, _)| number), dropped, rest)
     }
 
@@ -447,7 +504,7 @@ pub(super) mod tests {
             let (module, waiting) = requests.take(now, false).expect("there are some");
             let (job, rest) = choose(waiting, now);
             requests.put_back(rest);
-            job.into_iter().for_each(|job| job.run());
+            job.into_iter().for_each(|job| job.into_job().run());
             let began = now;
             now += Duration::from_millis(if module == 1 { 1000 } else { 100 });
             requests.ended(module, began, now);

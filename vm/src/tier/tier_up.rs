@@ -298,7 +298,14 @@ fn find(module: &Arc<ModuleRecord>, key: Key) -> Found {
             entries.queued(key);
             drop(entries);
             let priority = module.hints.priority(&module.bytecode, func);
-            let compilation = Compilation { module: Arc::downgrade(module), id: module.id, key, backend, priority };
+            let compilation = Compilation {
+                module: Arc::downgrade(module),
+                id: module.id,
+                key,
+                backend,
+                priority,
+                is_large: bytes > policy::LARGE,
+            };
             let queued = engine.queue.push(policy::value(bytes, entry), Box::new(compilation));
             match queued {
                 Ok(()) => Found::Later(policy.next_ticks(level)),
@@ -316,6 +323,8 @@ struct Compilation {
     backend: Backend,
     /// See [`Job::priority`].
     priority: u32,
+    /// See [`Job::is_large`].
+    is_large: bool,
 }
 
 impl Job for Compilation {
@@ -335,6 +344,10 @@ impl Job for Compilation {
 
     fn priority(&self) -> u32 {
         self.priority
+    }
+
+    fn is_large(&self) -> bool {
+        self.is_large
     }
 
     fn drop_stale(&self) {

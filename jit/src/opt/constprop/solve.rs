@@ -10,7 +10,7 @@ use crate::ir::family::{Family, Integer};
 use crate::ir::fold::fold_opcode;
 use crate::ir::rules::absorbs;
 use crate::ir::{Block, Effect, Func, Op, Value};
-use crate::meter::Meter;
+use crate::meter::{Meter, used};
 use crate::settings::PropagationLimits;
 use bumpalo::Bump;
 use bumpalo::collections::Vec as BumpVec;
@@ -282,13 +282,13 @@ impl<'f, 's, 'a> Solver<'f, 's, 'a> {
                     let Some(position) = self.queue.take() else { break };
                     let value = self.known.layout.row[position];
                     let arguments = if self.func.op(value) == Op::Phi { self.func.args(value).len() } else { 0 };
-                    if meter.spend(1 + arguments).is_err() {
+                    if meter.spend_holding(1 + arguments, || used(self.scratch)).is_err() {
                         return Ok(());
                     }
                     arguments_left = arguments_left.checked_sub(arguments as u64).ok_or(Over::Arguments)?;
                     self.visit(self.known.layout.def_blocks.of(value), value);
                 }
-                if meter.spend(1 + (self.known.forest.steps - before) as usize).is_err() {
+                if meter.spend_holding(1 + (self.known.forest.steps - before) as usize, || used(self.scratch)).is_err() {
                     return Ok(());
                 }
                 if self.known.forest.steps > budget {
@@ -314,7 +314,7 @@ impl<'f, 's, 'a> Solver<'f, 's, 'a> {
                 self.first_visit(block, self.known.layout.row[i]);
             }
             let steps = self.func.block(block).insts.len() + (self.known.forest.steps - before) as usize;
-            if meter.spend(1 + steps).is_err() {
+            if meter.spend_holding(1 + steps, || used(self.scratch)).is_err() {
                 return;
             }
         }

@@ -98,7 +98,7 @@ impl Inliner<'_> {
         let mut constants = Constants::of(func);
         let mut changed = 0;
         while let Some(Candidate { call, block, callee, guard, frequency }) = self.candidates.pop() {
-            if !self.cx.goes_on(1) {
+            if !self.cx.goes_on(1) || !self.cx.meter.allows_more_code(func.size()) {
                 break;
             }
             if !self.budget.allows(module, callee, frequency) {

@@ -203,7 +203,7 @@ mod tests {
     use super::super::super::code::Code;
     use super::super::super::frame::Frame;
     use super::super::super::lower;
-    use super::super::{expected_offsets, flags_needed};
+    use super::super::flags_needed;
     use super::*;
     use crate::construct::{self, BuildStats};
     use crate::ir::Entry;
@@ -286,7 +286,7 @@ mod tests {
     /// The offsets of the latch, of the end of the indirect jump, and of its targets.
     fn places(code: &Code, padding: Padding) -> (usize, usize, Vec<usize>) {
         let frame = Frame::of(code).unwrap();
-        let (needed, expected) = (flags_needed(code), expected_offsets(code, &frame));
+        let (needed, expected) = (flags_needed(code), Emitter::expected_offsets(code, &frame));
         let mut emitter = Emitter::new(code, &frame, &needed, Some(&expected));
         emitter.padding = padding;
         emitter.run(&Meter::default()).unwrap();

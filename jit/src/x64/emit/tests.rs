@@ -39,7 +39,7 @@ fn far(code: &Code, frame: &Frame) -> Vec<u32> {
 
 #[test]
 fn jumps_forward_are_as_short_as_expected() {
-    let short = with_jump_over(5, expected_offsets);
+    let short = with_jump_over(5, Emitter::expected_offsets);
     assert_eq!(short, with_jump_over(5, near));
     assert!(short.len() < with_jump_over(5, far).len());
 }
@@ -80,7 +80,7 @@ fn a_jump_is_taken_on_each_condition() {
 fn jumps_that_are_expected_too_short_become_long() {
     let long = with_jump_over(60, far);
     assert_eq!(long, with_jump_over(60, near));
-    assert!(with_jump_over(60, expected_offsets).len() < long.len(), "one of two is short");
+    assert!(with_jump_over(60, Emitter::expected_offsets).len() < long.len(), "one of two is short");
 }
 
 /// Machine code of one block with these instructions before its end, emitted as it is.

@@ -3,11 +3,12 @@
 use super::calls::CallBy;
 use super::numeric::Comparison;
 use super::selection::{Lower, width};
+use super::value_info::ValueInfo;
 use crate::ir::family::{Accounting, Call, Exception, Family, Global, Leaf, Reference, Simd, Store};
 use crate::ir::{Block, Calls, Entry, Op, Probability, Type, Value};
 use crate::meter::{Ended, Meter};
 use crate::mir::{CodeBlock, Flow, Origin, RegList, Regs, Target, frequency};
-use crate::regalloc::{Class, RegSet};
+use crate::regalloc::{Class, Reg, RegSet};
 use crate::request::Refusal;
 use crate::x64::abi::{self, ArgLocation};
 use crate::x64::code::Code;
@@ -17,12 +18,21 @@ use std::mem::offset_of;
 use weir_contract::StoreCtx;
 
 impl Lower<'_, '_> {
+    /// The bytes of what it has made so far, about, and of its lists of values.
+    fn size(&self, flow: &Flow) -> usize {
+        let Lower { reversed, code, regs, .. } = self;
+        let of_values = regs.len() * (ValueInfo::OF_VALUE + size_of::<Reg>() + size_of::<bool>());
+        // Most calls pass few values.
+        let of_lists = code.lists.len() * (size_of::<RegList>() + 8 * size_of::<Reg>());
+        size_of_val(&**reversed) + size_of_val(&*code.blocks) + of_lists + of_values + flow.size()
+    }
+
     /// Selects all instructions.
     pub fn run(mut self, mut flow: Flow, meter: &Meter<'_>) -> Result<Code, Refusal> {
         self.code.blocks.reserve(flow.origins.len());
         for node in (0..flow.origins.len()).rev() {
             let end = self.reversed.len() as u32;
-            meter.spend(1)?;
+            meter.spend_holding(1, || self.size(&flow))?;
             let args = match flow.origins[node] {
                 Origin::Block(block) => self.lower_block(block, &flow, node, meter)?,
                 Origin::Edge(block, k) => self.lower_jump(block, k as usize),
@@ -85,7 +95,7 @@ impl Lower<'_, '_> {
         let func = self.func;
         let mut args = Regs::new();
         for (position, &value) in func.block(block).insts.iter().enumerate().rev() {
-            meter.spend(1)?;
+            meter.spend_holding(1, || self.size(flow))?;
             let inst = func.inst(value);
             self.position = position;
             self.pc = inst.pc;

@@ -22,6 +22,9 @@ pub struct ValueInfo {
 }
 
 impl ValueInfo {
+    /// The bytes for each value.
+    pub const OF_VALUE: usize = size_of::<Value>() + 3 * size_of::<u32>() + size_of::<bool>();
+
     /// Collects the information about `func`; `cfg` has its reachable blocks.
     pub fn of(func: &Func<'_>, cfg: &Cfg) -> ValueInfo {
         let values = func.num_values();
