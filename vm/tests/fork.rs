@@ -12,11 +12,9 @@ use common::{is_alone, is_built};
 use std::io::Error as SystemError;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
-#[cfg(feature = "async")]
-use weir::Error;
 use weir::{
-    Caller, Config, Engine, ForkedEngine, Func, Global, GlobalType, Instance, InstancePre, Linker, Memory, MemoryType, Module,
-    Mutability, Ref, RefType, Result, Store, Table, TableType, Tier, Trap, Val, ValType,
+    Caller, Config, Engine, Error, ForkedEngine, Func, Global, GlobalType, Instance, InstancePre, Linker, Memory, MemoryType,
+    Module, Mutability, Ref, RefType, Result, Snapshot, Store, Table, TableType, Tier, Trap, Val, ValType,
 };
 
 const PROGRAM: &str = r#"(module
@@ -92,6 +90,8 @@ struct Parent {
     pre: InstancePre<Data>,
     store: Store<Data>,
     instance: Instance,
+    /// With a backtrace.
+    trap: Error,
 }
 
 /// Counts in the child that the store's data is dropped there.
@@ -112,7 +112,9 @@ impl Parent {
         let mut store = Store::new(engine, Data);
         let instance = linker.instantiate(&mut store, &module).unwrap();
         let pre = linker.instantiate_pre(&module).unwrap();
-        Parent { engine: engine.clone(), module, linker, pre, store, instance }
+        let byte = instance.get_typed_func::<i32, i32>(&mut store, "byte").unwrap();
+        let trap = byte.call(&mut store, -1).unwrap_err();
+        Parent { engine: engine.clone(), module, linker, pre, store, instance, trap }
     }
 
     /// Calls the guest, as only the parent can.
@@ -123,11 +125,13 @@ impl Parent {
 
     /// Checks in the child that nothing of it can be used, and drops it.
     fn refuses(self) {
-        let Parent { engine, module, mut linker, pre, mut store, instance } = self;
+        let Parent { engine, module, mut linker, pre, mut store, instance, trap } = self;
         is_refused(Module::new(&engine, PROGRAM));
         is_refused(engine.precompile_module(&wat::parse_str(PROGRAM).unwrap()));
         is_refused(module.serialize());
         is_refused(module.saved_profile());
+        is_refused(Snapshot::new().take(&store, instance));
+        assert!(format!("{trap:?}").contains("out of bounds memory access"), "{trap:?}");
         is_refused(module.use_profile(""));
         is_refused(Store::try_new(&engine, ()));
         is_refused(linker.instantiate(&mut store, &module));
@@ -180,6 +184,7 @@ fn a_child_waits_for_no_lock_and_its_own_engines_work() {
         let (mut parent, ended) = (Parent::new(&engine), AtomicBool::new(false));
         parent.call();
         std::thread::scope(|scope| {
+            let _end = End(&ended);
             for _ in 0..3 {
                 scope.spawn(|| {
                     while !ended.load(Ordering::Relaxed) {
@@ -202,10 +207,18 @@ fn a_child_waits_for_no_lock_and_its_own_engines_work() {
                 parent.call();
                 inherited.unwrap().call();
             }
-            ended.store(true, Ordering::Relaxed);
         });
         let memory = parent.instance.get_memory(&mut parent.store, "memory").unwrap();
         assert_eq!(memory.data(&parent.store)[..5], [0; 5], "the parent's memory is not the child's");
+    }
+}
+
+/// Sets a flag when it is dropped, by a failure, too.
+struct End<'f>(&'f AtomicBool);
+
+impl Drop for End<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
     }
 }
 

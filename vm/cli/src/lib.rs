@@ -11,6 +11,7 @@ mod dump;
 mod explore;
 mod failure;
 mod guest;
+mod heap;
 mod invoke;
 mod limits;
 mod load;
@@ -40,6 +41,7 @@ pub use stats::{peak_memory, statistics};
 
 /// Parses and runs the command line; reports failure on standard error.
 pub fn main() -> ExitCode {
+    heap::keep_little();
     let weir = Weir::of_process();
     let done = match weir.command {
         Some(Command::Run(Deferred(run))) => run::run(run),

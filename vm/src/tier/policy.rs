@@ -241,7 +241,14 @@ pub(crate) fn is_long(bytes: u32, level: Level) -> bool {
 
 /// Functions of a module with more bytes than this are compiled one at a time, because each may take much memory. Few programs have
 /// a dozen of them.
-pub(crate) const LARGE: u32 = 32 << 10;
+const LARGE: u32 = 32 << 10;
+/// The same for baseline compilations, which take less memory, and for which more depends on their time.
+const LARGE_FOR_BASELINE: u32 = 256 << 10;
+
+/// Whether a compilation may take much memory, so that others of the module wait for its end.
+pub(crate) fn is_large(bytes: u32, level: Level) -> bool {
+    bytes > if level == Level::Baseline { LARGE_FOR_BASELINE } else { LARGE }
+}
 
 /// The most bytes of a function that Cranelift compiles because another back end has refused it: Cranelift cannot be stopped, and
 /// takes some 50 ms for these.

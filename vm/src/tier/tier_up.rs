@@ -304,7 +304,7 @@ fn find(module: &Arc<ModuleRecord>, key: Key) -> Found {
                 key,
                 backend,
                 priority,
-                is_large: bytes > policy::LARGE,
+                is_large: policy::is_large(bytes, key.level),
             };
             let queued = engine.queue.push(policy::value(bytes, entry), Box::new(compilation));
             match queued {

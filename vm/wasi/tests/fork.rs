@@ -1,0 +1,76 @@
+//! A process forks after its guests have used the threads of WASI, which the child does not have. Its own guests start new ones.
+
+#![cfg(all(target_os = "linux", feature = "async"))]
+
+mod common;
+
+use common::{Guest, SUCCESS, scratch};
+use std::env;
+use std::fs;
+use std::io::Error as SystemError;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
+use std::process::Command;
+use weir::ForkedEngine;
+use weir_wasi::{FsPerms, WasiCtxBuilder};
+
+/// Reads a file, on a thread of the pool, and waits for a time, which the waiter's thread does.
+fn uses_both_threads(folder: &Path) -> Guest {
+    let mut ctx = WasiCtxBuilder::new();
+    ctx.preopened_dir(folder, "/", FsPerms::ReadOnly).expect("it is there");
+    let mut guest = Guest::suspended(ctx);
+    let file = guest.open(3, "text", 0, [2, 0], 0).expect("it is there");
+    assert_eq!(guest.take(file, 10, None), Ok(b"bytes".to_vec()));
+    // A subscription to the monotonic clock, for a millisecond.
+    guest.write(8192, &[0; 48]);
+    guest.write_words(8208, &[1]);
+    guest.write_words(8216, &[1_000_000]);
+    assert_eq!(guest.call("poll_oneoff", &[8192, 8300, 1, 8400]), SUCCESS);
+    guest
+}
+
+/// Calls `child` in a forked process, and waits for its end.
+fn forked(child: impl FnOnce()) {
+    // SAFETY: the child ends here, and no other thread of this process holds a lock that it takes.
+    let process = unsafe { libc::fork() };
+    assert!(process >= 0, "{}", SystemError::last_os_error());
+    if process == 0 {
+        // SAFETY: whatever waits for a lock or for a thread is ended by a signal.
+        unsafe { libc::alarm(60) };
+        let ended = catch_unwind(AssertUnwindSafe(child));
+        // SAFETY: nothing of this process is used any more.
+        unsafe { libc::_exit(i32::from(ended.is_err())) };
+    }
+    let mut status = 0;
+    // SAFETY: it fills in `status`.
+    assert_eq!(unsafe { libc::waitpid(process, &mut status, 0) }, process);
+    assert_eq!(status, 0, "the child failed, or waited for a thread");
+}
+
+#[test]
+fn guests_of_a_child_have_threads_of_their_own() {
+    const ALONE: &str = "WEIR_TEST_ALONE";
+    if env::var_os(ALONE).is_none() {
+        let mut alone = Command::new(env::current_exe().expect("it runs"));
+        alone.args(["guests_of_a_child_have_threads_of_their_own", "--exact", "--nocapture"]).env(ALONE, "1");
+        let status = alone.env_remove("RUST_BACKTRACE").status().expect("it starts");
+        assert!(status.success(), "the test fails in a process of its own");
+        return;
+    }
+    let folder = scratch("fork");
+    fs::write(folder.join("text"), "bytes").expect("it can be written");
+    // A child of a process without such threads, and one of a process with them.
+    forked(|| drop(uses_both_threads(&folder)));
+    let mut guest = uses_both_threads(&folder);
+    for _ in 0..3 {
+        forked(|| {
+            let error = guest.try_call("sched_yield", &[]).expect_err("its engine is the parent's");
+            assert_eq!(error.downcast_ref(), Some(&ForkedEngine));
+            let own = uses_both_threads(&folder);
+            forked(|| drop(uses_both_threads(&folder)));
+            drop(own);
+        });
+        assert_eq!(guest.call("sched_yield", &[]), SUCCESS);
+    }
+    drop(uses_both_threads(&folder));
+}
