@@ -15,9 +15,14 @@ use weir_jit::{Backend, Compiled};
 pub(crate) struct Record {
     /// The compiled functions, by module and index, with the back ends that compiled them or their loops.
     compiled: BTreeMap<(u64, u32), CompiledWith>,
-    /// The sums. `compiled` has the numbers of functions by back end.
+    /// The sums. The numbers of functions by back end are without those in `compiled`.
     sums: Stats,
+    /// The bytes that the lists in `sums` may still grow by; `None` without a limit.
+    room: Option<usize>,
 }
+
+/// Bytes of the lists of an engine, which stay when a module is dropped.
+const LISTS: usize = 4 << 20;
 
 /// The back ends that compiled a function or one of its loops.
 #[derive(Clone, Copy, Debug, Default)]
@@ -35,9 +40,46 @@ impl CompiledWith {
             Backend::Baseline => self.baseline = true,
         }
     }
+
+    /// Adds one to the numbers of functions that they compiled.
+    fn count(self, stats: &mut Stats) {
+        stats.functions.native += u64::from(self.native);
+        stats.functions.cranelift += u64::from(self.cranelift);
+        stats.functions.baseline += u64::from(self.baseline);
+    }
 }
 
 impl Record {
+    /// Creates the record of an engine.
+    pub fn of_engine() -> Record {
+        Record { room: Some(LISTS), ..Record::default() }
+    }
+
+    /// Returns whether a list may have another row, of this size with its text.
+    fn has_room(&mut self, bytes: usize) -> bool {
+        let Some(room) = &mut self.room else { return true };
+        let left = room.checked_sub(bytes);
+        *room = left.unwrap_or(*room);
+        left.is_some()
+    }
+
+    /// Adds refusals to their list.
+    fn add_refusals(&mut self, refusals: &[Fallback]) {
+        for refusal in refusals {
+            if self.has_room(size_of::<Fallback>() + refusal.reason.len()) {
+                self.sums.functions.fallbacks.push(refusal.clone());
+            }
+        }
+    }
+
+    /// A module is dropped: of its functions the numbers remain.
+    pub fn end(&mut self, module: u64) {
+        let functions: Vec<_> = self.compiled.range((module, 0)..=(module, u32::MAX)).map(|(key, _)| *key).collect();
+        for with in functions.iter().filter_map(|key| self.compiled.remove(key)) {
+            with.count(&mut self.sums);
+        }
+    }
+
     /// Adds a compilation. `again` says whether the entry was compiled before; `refusals` are those of back ends and of
     /// code memory.
     pub fn add(
@@ -51,7 +93,7 @@ impl Record {
     ) {
         // Compiling again is refused for the same reasons.
         if !again {
-            self.sums.functions.fallbacks.extend_from_slice(refusals);
+            self.add_refusals(refusals);
         }
         let Some(compiled) = compiled else { return };
         let with = self.compiled.entry((module.id, func)).or_insert_with(|| {
@@ -62,11 +104,11 @@ impl Record {
         // Baseline code that optimised code replaces is not counted with it.
         let first = compiled.backend == Backend::Baseline && module.engine.config().has_baseline();
         if entry == Entry::Call && !again && !first {
-            self.sums.tier_up.push(TierUp::new(
-                func,
-                module.bytecode.func_name(func).map(String::from),
-                module.func_code(func).ticks_taken(),
-            ));
+            let name = module.bytecode.func_name(func);
+            if self.has_room(size_of::<TierUp>() + name.map_or(0, str::len)) {
+                let ticks = module.func_code(func).ticks_taken();
+                self.sums.tier_up.push(TierUp::new(func, name.map(String::from), ticks));
+            }
         }
         self.sums.code_bytes += compiled.code.len() as u64;
         self.sums.recompiled += u64::from(again);
@@ -101,7 +143,7 @@ impl Record {
                 self.sums.functions.evaluated += 1;
                 self.sum(stats);
             }
-            Err(refusal) => self.sums.functions.fallbacks.push(refusal.clone()),
+            Err(refusal) => self.add_refusals(std::slice::from_ref(refusal)),
         }
     }
 
@@ -118,10 +160,6 @@ impl Record {
     /// Adds the statistics to `stats`.
     pub fn report(&self, stats: &mut Stats) {
         stats.add(&self.sums);
-        for with in self.compiled.values() {
-            stats.functions.native += u64::from(with.native);
-            stats.functions.cranelift += u64::from(with.cranelift);
-            stats.functions.baseline += u64::from(with.baseline);
-        }
+        self.compiled.values().for_each(|with| with.count(stats));
     }
 }

@@ -12,6 +12,9 @@ pub(crate) trait Counts: Send + Sync {
     fn count(&self, stats: &mut Stats);
 }
 
+/// The most refusals of dropped modules that are kept.
+const MAX_FALLBACKS: usize = 10_000;
+
 /// The modules of an engine.
 #[derive(Default)]
 pub(crate) struct Census(Mutex<Inner>);
@@ -39,6 +42,7 @@ impl Census {
         let mut inner = self.inner();
         inner.live.remove(&id);
         module.count(&mut inner.dropped);
+        inner.dropped.functions.fallbacks.truncate(MAX_FALLBACKS);
     }
 
     /// Adds the sums over all modules to `stats`.

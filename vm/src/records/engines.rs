@@ -173,6 +173,9 @@ pub(crate) trait Engines: Any + fmt::Debug + Send + Sync {
         Left::default()
     }
 
+    /// A module is being dropped, which has this [`ModuleRecord::id`](crate::records::module::ModuleRecord::id).
+    fn dropped(&self, _module: u64) {}
+
     /// Adds its statistics to `stats`: of all modules, or of the one with this [`Engines::module_state`].
     fn report(&self, module: Option<&(dyn Any + Send + Sync)>, stats: &mut Stats);
 }

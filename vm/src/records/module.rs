@@ -214,5 +214,6 @@ impl Drop for ModuleRecord {
     fn drop(&mut self) {
         self.update_cache();
         self.engine.record().census.remove(self.id, self);
+        self.engine.record().engines.dropped(self.id);
     }
 }

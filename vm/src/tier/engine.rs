@@ -82,6 +82,10 @@ impl Engines for EngineState {
         stubs.map_or_else(|| self.no_entry(), |stubs| stubs.host.as_ptr())
     }
 
+    fn dropped(&self, module: u64) {
+        self.record.lock().unwrap_or_else(PoisonError::into_inner).end(module);
+    }
+
     fn helpers(&self) -> *const [HelperAddress; Helper::COUNT] {
         self.space().map_or(ptr::null(), |space| space.helpers())
     }

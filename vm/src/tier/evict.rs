@@ -18,6 +18,7 @@ use crate::code::{CodeError, RetiredCode};
 use crate::records::module::ModuleRecord;
 use crate::records::quiescence::Suspended;
 use crate::sys::barrier;
+use std::collections::VecDeque;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
 use weir_contract::Entry;
@@ -80,6 +81,20 @@ fn report(module: &Arc<ModuleRecord>, key: Key, bytes: usize) {
     engine.listeners.report_retired(module, key.func, key.entry, bytes);
 }
 
+/// Adds an entry to the order of the sweep. Before that grows, those of modules are removed that are gone: each would keep the memory of its
+/// module's record.
+fn add(bodies: &mut VecDeque<Body>, body: Body) {
+    let room = bodies.capacity();
+    if bodies.len() == room {
+        bodies.retain(|body| body.module.strong_count() > 0);
+        // Otherwise nearly each entry might find it full.
+        if bodies.len() > room / 2 {
+            bodies.reserve(room);
+        }
+    }
+    bodies.push_back(body);
+}
+
 /// Adds an entry that has become ready to the second-chance sweep. If it is the best code for the function's calls, its
 /// baseline code is retired, and so are OSR bodies of the function that were used since the last sweep: new calls do
 /// not need them. Without the heavy fence they could not be reclaimed, and stay. If much has been retired, it is
@@ -87,7 +102,7 @@ fn report(module: &Arc<ModuleRecord>, key: Key, bytes: usize) {
 pub(super) fn ready(module: &Arc<ModuleRecord>, key: Key) {
     let body = Body { module: Arc::downgrade(module), key };
     let engine = engine_of(module.engine.record());
-    engine.bodies.lock().unwrap_or_else(PoisonError::into_inner).push_back(body);
+    add(&mut engine.bodies.lock().unwrap_or_else(PoisonError::into_inner), body);
     if key == Key::top(key.func, Entry::Call) && has_heavy_fence() {
         retire_all(module, key.func, |key, used| key.level == Level::Baseline || key.entry != Entry::Call && used);
     }
@@ -99,7 +114,7 @@ pub(super) fn ready(module: &Arc<ModuleRecord>, key: Key) {
 /// Adds entries to the sweep whose functions have no other code.
 pub(super) fn ready_all(module: &Arc<ModuleRecord>, keys: impl Iterator<Item = Key>) {
     let mut bodies = engine_of(module.engine.record()).bodies.lock().unwrap_or_else(PoisonError::into_inner);
-    bodies.extend(keys.map(|key| Body { module: Arc::downgrade(module), key }));
+    keys.for_each(|key| add(&mut bodies, Body { module: Arc::downgrade(module), key }));
 }
 
 /// Retires the code of an entry, if it has some, because the function will be compiled again for it. Without the heavy
