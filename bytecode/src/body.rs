@@ -1,5 +1,6 @@
 //! The bodies of functions, with the results of their validation.
 
+use crate::account::{ALLOCATION, Allocated, flat};
 use crate::part::Part;
 use crate::sidetable::{BranchEntry, Handler, LoopInfo, Segment, TryRegion};
 use crate::types::ValType;
@@ -108,6 +109,13 @@ impl FuncBody {
     /// Whether there is no code: never true of a validated body, which has at least its `end`.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
+    }
+
+    /// Returns the bytes that it takes if it shares no table with others, in a box.
+    pub(crate) fn size(&self) -> usize {
+        let FuncBody { locals, branches, loops, segments, regions, handlers, .. } = self;
+        let tables = flat(locals) + flat(branches) + loops.allocated() + flat(segments) + flat(regions) + flat(handlers);
+        size_of::<FuncBody>() + ALLOCATION + tables
     }
 
     /// Whether it may be the body with these bytes, the local declarations included.

@@ -1,7 +1,7 @@
 //! From WebAssembly bytes to a validated [`Module`] with side tables. This crate does not execute them.
 //!
 //! [`validate::parse`] reads a module. [`opcodes`] is TABLE 1, and [`lanes`] has the operations on vectors that it names.
-//! [`cost`] is a table of fuel, for hosts only.
+//! [`cost`] is a table of fuel, for hosts only. [`account`] counts the memory that a module takes.
 //! [`mod@stored`] writes the result for a later process. [`instrs`] reads validated code, [`walk`] finds the types of its operands, [`verify`] checks its side tables, and
 //! [`mod@print`] shows it. [`semantics`] holds the only definition of every numeric instruction, which the interpreter,
 //! constant folding and the IR evaluator call.
@@ -9,6 +9,7 @@
 #![deny(clippy::wildcard_enum_match_arm, reason = "a new opcode, class or lane operation must be named by the compiler")]
 
 mod access;
+pub mod account;
 mod body;
 mod bytes;
 pub mod cost;
@@ -26,6 +27,7 @@ mod reader;
 pub mod semantics;
 pub mod shape;
 pub mod sidetable;
+mod size;
 pub mod stored;
 pub mod trap;
 pub mod types;

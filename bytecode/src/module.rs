@@ -2,6 +2,7 @@
 
 pub use crate::body::{Body, FuncBody};
 
+use crate::account::Account;
 use crate::bytes::Bytes;
 use crate::hints::{self, Hint, HintKind, HintSections};
 use crate::names::Names;
@@ -70,6 +71,8 @@ pub struct Module {
     pub names: Names,
     /// Its compilation hints.
     pub hint_sections: HintSections,
+    /// The account of the memory that it takes.
+    pub account: Arc<Account>,
 }
 
 /// The results of an earlier validation of the same bytes with the same options.
@@ -255,7 +258,7 @@ impl Module {
         let mut imports = self.imports.iter().filter(|import| matches!(import.ty, ExternType::Tag(_)));
         match imports.nth(tag as usize) {
             Some(import) => format!("{}.{}", import.module, import.name),
-            None => self.names.tag(&self.bytes, tag).map_or_else(|| format!("tag {tag}"), str::to_string),
+            None => self.names.tag(&self.bytes, &self.account, tag).map_or_else(|| format!("tag {tag}"), str::to_string),
         }
     }
 
@@ -267,13 +270,14 @@ impl Module {
     /// The body of function `func`, validated now if it has not been; `None` if the function is imported.
     ///
     /// # Errors
-    /// The body is invalid.
+    /// The body is invalid, or its tables take more memory than is allowed: also if there is room later.
     pub fn validated_body(&self, func: u32) -> Option<Result<&FuncBody, &InvalidModule>> {
         let index = func.checked_sub(self.imported_funcs)?;
         let body = &self.bodies[index as usize];
         let stored = || self.results.as_ref()?.body(index).filter(|stored| stored.is_within(body.range()));
         Some(body.get_or_validate(|| {
             if let Some(stored) = stored() {
+                self.account.charge_anyway(stored.size());
                 return Ok(stored);
             }
             let unvalidated = self.unvalidated.as_ref().expect("only a module parsed lazily has bodies that are not validated");
@@ -336,21 +340,23 @@ impl Module {
 
     /// Returns the data for validating its bodies.
     pub(crate) fn code<'m>(&'m self, unvalidated: &'m Unvalidated) -> Code<'m> {
-        let Module { bytes, types, globals, funcs, tags, imported_funcs, .. } = self;
-        Code { bytes, types, globals, funcs, tags, imported_funcs: *imported_funcs, unvalidated }
+        let Module { bytes, types, globals, funcs, tags, account, results, imported_funcs, .. } = self;
+        // A function with stored code may run before it is validated, and must then be.
+        let may_refuse = results.is_none();
+        Code { bytes, types, globals, funcs, tags, imported_funcs: *imported_funcs, unvalidated, account, may_refuse }
     }
 
     /// The module's own name, from the name section.
     pub fn name(&self) -> Option<&str> {
-        self.names.module(&self.bytes)
+        self.names.module(&self.bytes, &self.account)
     }
 
-    /// The name of function `func` in the name section. Malformed names are left out.
+    /// The name of function `func` in the name section. Malformed names are left out, and all if the module has no memory left for them.
     pub fn func_name(&self, func: u32) -> Option<&str> {
         if func as usize >= self.funcs.len() {
             return None;
         }
-        self.names.func(&self.bytes, func)
+        self.names.func(&self.bytes, &self.account, func)
     }
 
     /// The first name by which function `func` is exported.

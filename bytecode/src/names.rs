@@ -1,10 +1,11 @@
 //! The name section. It is read when a name is first asked for, because most runs need none, and a module may have tens of
 //! thousands.
 
+use crate::account::Account;
 use std::fmt::{self, Write};
 use std::ops::Range;
 use std::sync::OnceLock;
-use wasmparser::{BinaryReader, Name, NameSectionReader};
+use wasmparser::{BinaryReader, Name, NameMap, NameSectionReader};
 
 /// The names of a module, its functions and its tags.
 #[derive(Debug, Default)]
@@ -18,11 +19,14 @@ pub struct Names {
 #[derive(Debug, Default)]
 struct Read {
     module: Option<Range<usize>>,
-    /// Function and name, ascending by function.
-    funcs: Vec<(u32, Range<usize>)>,
-    /// Tag and name, ascending by tag.
-    tags: Vec<(u32, Range<usize>)>,
+    /// Of functions, ascending.
+    funcs: Vec<Named>,
+    /// Of tags, ascending.
+    tags: Vec<Named>,
 }
+
+/// An index, and where its name is in the module's bytes.
+type Named = (u32, Range<usize>);
 
 impl Names {
     /// Adds a name section with these contents.
@@ -30,27 +34,35 @@ impl Names {
         self.sections.push(contents);
     }
 
-    /// Returns the module's own name. `bytes` are the module's.
-    pub fn module<'m>(&self, bytes: &'m [u8]) -> Option<&'m str> {
-        text(bytes, self.read(bytes).module.clone()?)
+    /// Returns the module's own name. `bytes` are the module's, and `account` is charged if the section is read now; without room there, no names
+    /// are read.
+    pub fn module<'m>(&self, bytes: &'m [u8], account: &Account) -> Option<&'m str> {
+        text(bytes, self.read(bytes, account).module.clone()?)
     }
 
-    /// Returns the name of a function. `bytes` are the module's.
-    pub fn func<'m>(&self, bytes: &'m [u8], func: u32) -> Option<&'m str> {
-        find(bytes, &self.read(bytes).funcs, func)
+    /// Returns the name of a function. The arguments are those of [`Names::module`].
+    pub fn func<'m>(&self, bytes: &'m [u8], account: &Account, func: u32) -> Option<&'m str> {
+        find(bytes, &self.read(bytes, account).funcs, func)
     }
 
-    /// Returns the name of a tag. `bytes` are the module's.
-    pub fn tag<'m>(&self, bytes: &'m [u8], tag: u32) -> Option<&'m str> {
-        find(bytes, &self.read(bytes).tags, tag)
+    /// Returns the name of a tag. The arguments are those of [`Names::module`].
+    pub fn tag<'m>(&self, bytes: &'m [u8], account: &Account, tag: u32) -> Option<&'m str> {
+        find(bytes, &self.read(bytes, account).tags, tag)
     }
 
     /// Reads the names as far as they are well formed: a module with a malformed name section is valid.
     #[expect(clippy::wildcard_enum_match_arm, reason = "these are the parser's name maps, of which three are used")]
-    fn read(&self, bytes: &[u8]) -> &Read {
+    fn read(&self, bytes: &[u8], account: &Account) -> &Read {
         let range = |name: &str| {
             let start = name.as_ptr().addr() - bytes.as_ptr().addr();
             start..start + name.len()
+        };
+        let add = |names: &mut Vec<Named>, map: NameMap<'_>| {
+            let count = map.clone().flatten().count();
+            if account.charge(count * size_of::<Named>()).is_ok() {
+                names.reserve(count);
+                names.extend(map.flatten().map(|naming| (naming.index, range(naming.name))));
+            }
         };
         self.read.get_or_init(|| {
             let mut read = Read::default();
@@ -60,12 +72,8 @@ impl Names {
                 for subsection in names.into_iter().map_while(Result::ok) {
                     match subsection {
                         Name::Module { name, .. } => read.module = Some(range(name)),
-                        Name::Function(map) => {
-                            read.funcs.extend(map.into_iter().flatten().map(|naming| (naming.index, range(naming.name))));
-                        }
-                        Name::Tag(map) => {
-                            read.tags.extend(map.into_iter().flatten().map(|naming| (naming.index, range(naming.name))));
-                        }
+                        Name::Function(map) => add(&mut read.funcs, map),
+                        Name::Tag(map) => add(&mut read.tags, map),
                         _ => {}
                     }
                 }
@@ -73,6 +81,7 @@ impl Names {
             for names in [&mut read.funcs, &mut read.tags] {
                 names.sort_by_key(|(index, _)| *index);
                 names.dedup_by_key(|(index, _)| *index);
+                names.shrink_to_fit();
             }
             read
         })
@@ -80,7 +89,7 @@ impl Names {
 }
 
 /// Returns the name with this index, of names that ascend by index.
-fn find<'m>(bytes: &'m [u8], names: &[(u32, Range<usize>)], index: u32) -> Option<&'m str> {
+fn find<'m>(bytes: &'m [u8], names: &[Named], index: u32) -> Option<&'m str> {
     let i = names.binary_search_by_key(&index, |(index, _)| *index).ok()?;
     text(bytes, names[i].1.clone())
 }

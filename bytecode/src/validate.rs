@@ -7,6 +7,7 @@
 //!
 //! ```text
 //! invalid, options, convert                 the error, the features, wasmparser's types as plain types
+//! memory      what wasmparser takes for sections
 //! signatures  the types of instructions and of a module's items, in bytes
 //! code        what validating a body needs of its module                     (signatures)
 //! tables      the side tables of several bodies
@@ -25,6 +26,7 @@ mod builder;
 pub(crate) mod code;
 mod convert;
 mod invalid;
+mod memory;
 mod options;
 mod sections;
 mod signatures;
@@ -40,11 +42,15 @@ pub use code::Unvalidated;
 pub use invalid::InvalidModule;
 pub use options::{Options, Proposal, Proposals, WasmFeatures};
 
-use crate::body::Body;
+use crate::account::{ALLOCATION, Account};
+use crate::body::{Body, FuncBody};
 use crate::bytes::Bytes;
 use crate::module::Module;
 use options::FEATURES;
 use signatures::Signatures;
+use std::ops::Range;
+use std::sync::Arc;
+use tables::Placed;
 use threads::Unfinished;
 use wasmparser::{Chunk, Parser, Payload, ValidPayload, Validator};
 
@@ -69,6 +75,15 @@ const IS_COMPONENT: &str = "this is a component, and Weir runs core modules: bui
 /// # Errors
 /// The first item that is malformed, invalid or not supported. Bodies that are left for later are not examined.
 pub fn parse_with(bytes: Bytes, options: Options) -> Result<Module, InvalidModule> {
+    parse_within(bytes, options, Account::default())
+}
+
+/// The same, within the limit of an account. What the module takes is charged there, also later, and given back when it is dropped.
+///
+/// # Errors
+/// As [`parse_with`], and the module [takes more memory](InvalidModule::exceeded) than is allowed. It is refused before it has taken much more
+/// than that.
+pub fn parse_within(bytes: Bytes, options: Options, account: Account) -> Result<Module, InvalidModule> {
     if u32::try_from(bytes.len()).is_err() {
         return Err(InvalidModule::new("modules of 4 GiB and more are not supported", 0));
     }
@@ -77,21 +92,27 @@ pub fn parse_with(bytes: Bytes, options: Options) -> Result<Module, InvalidModul
     }
     if !options.lazy {
         let threads = options.threads;
-        return threads::validate_all(bytes.len(), threads, |start| sections(bytes, options, start));
+        return threads::validate_all(bytes.len(), threads, |start| sections(bytes, options, account, start));
     }
-    let Unfinished { mut module, unvalidated, bodies } = sections(bytes, options, &mut |_| ())?;
+    let Unfinished { mut module, unvalidated, bodies } = sections(bytes, options, account, &mut |_| ())?;
     module.bodies = bodies.into_iter().map(Body::unvalidated).collect();
     module.foreign_tail_calls = true;
+    let Module { types, imports, exports, .. } = &module;
+    let kept = unvalidated.as_ref().map_or(0, |unvalidated| unvalidated.size(types, imports.len(), exports.len()));
     module.unvalidated = unvalidated;
+    threads::settle(&module, kept)?;
     Ok(module)
 }
 
 /// Decodes and validates all of a module but its bodies. Calls `code` with the bytes of the code section before it reads on.
-fn sections(bytes: Bytes, options: Options, code: &mut dyn FnMut(usize)) -> Result<Unfinished, InvalidModule> {
+fn sections(bytes: Bytes, options: Options, account: Account, code: &mut dyn FnMut(usize)) -> Result<Unfinished, InvalidModule> {
+    let account = Arc::new(account);
+    let charge = |bytes: usize, at: usize| account.charge(bytes).map_err(|error| InvalidModule::exceeding(error, at as u64));
+    charge(bytes.len(), 0)?;
     let mut parser = Parser::new(0);
     parser.set_features(options.features());
     let mut validator = Validator::new_with_features(options.features());
-    let mut sections = sections::Sections::default();
+    let mut sections = sections::Sections::new(account.clone());
     let mut resources = None;
     let mut bodies = Vec::new();
     let mut at = 0;
@@ -99,6 +120,7 @@ fn sections(bytes: Bytes, options: Options, code: &mut dyn FnMut(usize)) -> Resu
         let Chunk::Parsed { consumed, payload } = parser.parse(&bytes[at..], true)? else {
             unreachable!("there are no more bytes")
         };
+        charge(memory::of_section(&payload), at)?;
         at += consumed;
         if let Payload::DataSection(section) = &payload
             && sections.read_plain(section, &bytes)
@@ -112,6 +134,8 @@ fn sections(bytes: Bytes, options: Options, code: &mut dyn FnMut(usize)) -> Resu
                 bodies.push(body.range().start as u32..body.range().end as u32);
             }
             (_, Payload::CodeSectionStart { count, size, .. }) => {
+                // Each body takes a byte, and all of them are within the module.
+                charge((count.min(size) as usize).min(bytes.len()) * of_body(&options), at)?;
                 code(size as usize);
                 // Its number of bodies is before them.
                 let section = at..at.saturating_add(size as usize);
@@ -136,6 +160,12 @@ fn sections(bytes: Bytes, options: Options, code: &mut dyn FnMut(usize)) -> Resu
         Unvalidated::new(resources, types, globals, signatures, options)
     });
     Ok(Unfinished { module, unvalidated, bodies })
+}
+
+/// The bytes that a body takes without its tables, with those that it takes only while the module is validated.
+fn of_body(options: &Options) -> usize {
+    let place = size_of::<Range<u32>>() + size_of::<Body>();
+    if options.lazy { place } else { place + size_of::<Placed>() + size_of::<FuncBody>() + ALLOCATION }
 }
 
 /// Whether the bytes can be decoded as a module, valid or not. If so, a refusal by [`parse`] means that the module is

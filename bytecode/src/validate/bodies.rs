@@ -6,7 +6,7 @@
 
 use super::acceptor::Acceptor;
 use super::builder::{Builder, Class, Step};
-use super::code::Code;
+use super::code::{Code, VALUE};
 use super::convert::val_type;
 use super::invalid::InvalidModule;
 use super::tables::{Placed, Shared, Tables};
@@ -29,12 +29,20 @@ const LOCALS_PER_COUNT: usize = 100_000;
 /// The steps that a thread takes before it adds them to those of all threads.
 const STEPS_PER_COUNT: u64 = 1_000_000;
 
+/// The bytes of tables that a thread writes before it charges them, and of stacks while it validates a body.
+const BYTES_PER_CHARGE: usize = 64 << 10;
+
 /// The body with this index and range, which a module that was parsed lazily has left for later.
 pub(crate) fn validate_one(code: &Code<'_>, index: u32, range: Range<u32>) -> Result<FuncBody, InvalidModule> {
-    let mut worker = Worker::default();
-    let placed = worker.validate(code, index as usize, range)?;
+    let (mut worker, start) = (Worker::default(), range.start);
+    let validated = worker.validate(code, index as usize, range).and_then(|placed| {
+        let body = std::mem::take(&mut worker.tables).share().body(&placed);
+        code.charge(body.size(), start).map_err(|error| error.within(code.imported_funcs + index))?;
+        Ok(body)
+    });
+    code.account.give_back(worker.charged);
     worker.count(code);
-    Ok(worker.tables.share().body(&placed))
+    validated
 }
 
 /// Validates one body after the other, in the same memory.
@@ -55,12 +63,19 @@ pub(super) struct Worker {
     /// The steps that are not counted yet, and those of all threads when the last ones were.
     uncounted_steps: u64,
     counted_steps: u64,
+    /// The bytes of tables that are charged.
+    charged: usize,
 }
 
 impl Worker {
     /// For bodies of about this many bytes together.
     pub fn new(bytes: usize) -> Worker {
         Worker { tables: Tables::with_capacity(bytes), ..Worker::default() }
+    }
+
+    /// The bytes of the tables of its bodies.
+    pub fn size(&self) -> usize {
+        self.tables.size()
     }
 
     /// The tables of its bodies, and whether a tail call in them may leave the instance.
@@ -87,6 +102,11 @@ impl Worker {
             return Err(InvalidModule::new(message, range.start.into()).within(index));
         }
         let placed = self.builder.finish(code.unvalidated.options.work, &self.locals, &mut self.tables);
+        let uncharged = self.tables.size() - self.charged;
+        if uncharged >= BYTES_PER_CHARGE {
+            code.charge(uncharged, range.start).map_err(|error| error.within(index))?;
+            self.charged += uncharged;
+        }
         Ok(Placed { entry, end: range.end, ..placed })
     }
 
@@ -120,6 +140,20 @@ impl Worker {
 
     /// Has wasmparser validate a body; returns the offset of its first instruction.
     fn validate_slowly(&mut self, code: &Code<'_>, index: u32, range: &Range<u32>) -> Result<u32, InvalidModule> {
+        let mut stacks = 0;
+        let entry = self.validate_within(code, index, range, &mut stacks);
+        code.account.give_back(stacks);
+        entry
+    }
+
+    /// The same. Adds the charges for its stacks to `stacks`: an instruction of two bytes may open a block or push a thousand operands.
+    fn validate_within(
+        &mut self,
+        code: &Code<'_>,
+        index: u32,
+        range: &Range<u32>,
+        stacks: &mut usize,
+    ) -> Result<u32, InvalidModule> {
         let ty = code.funcs[index as usize];
         let features = code.unvalidated.options.features();
         let func = FuncToValidate { resources: code.unvalidated.resources(), index, ty, features };
@@ -144,6 +178,12 @@ impl Worker {
             let (next, after) = (reader.original_position() as u32, validator.operand_stack_height());
             self.builder.instruction(code, Step { class, pc, next, before });
             self.builder.operands(after);
+            let height = after as usize * VALUE + self.builder.open_blocks();
+            if height > *stacks + BYTES_PER_CHARGE {
+                // A stack doubles when it is full.
+                code.charge(height, pc)?;
+                *stacks += height;
+            }
             (pc, before) = (next, after);
         }
         reader.finish_expression(&validator.visitor(reader.original_position()))?;

@@ -14,6 +14,7 @@ mod exceptions;
 use super::code::Code;
 use super::tables::{Placed, Tables, add};
 use super::work::{Around, Weights, Work};
+use crate::account::Allocated;
 use crate::cost::Costs;
 use crate::opcodes::{CallKind, Control, Effect, Opcode, StackType};
 use crate::reader::{Labels, Reader};
@@ -262,6 +263,9 @@ struct OpenLoop {
     around: Around,
 }
 
+/// Bytes of an open block in wasmparser.
+const VALIDATORS_BLOCK: usize = 48;
+
 const NO_ENTRY: u32 = u32::MAX;
 
 /// Maximum number of members that all exact local sets of a body may have together, per byte of it. An instruction that
@@ -342,6 +346,12 @@ impl Builder {
         self.saved as usize
     }
 
+    /// Returns the bytes of the blocks that are open, with those of wasmparser.
+    #[inline]
+    pub fn open_blocks(&self) -> usize {
+        self.labels.len() * (size_of::<Label>() + VALIDATORS_BLOCK)
+    }
+
     /// Records the number of operands on the stack after an instruction.
     #[inline]
     pub fn operands(&mut self, after: u32) {
@@ -368,7 +378,10 @@ impl Builder {
                 add(&mut tables.locals, locals.iter().copied().chain(saved))
             },
             branches: add(&mut tables.branches, self.branches.iter().copied()),
-            loops: add(&mut tables.loops, self.loops.drain(..)),
+            loops: {
+                tables.sets += self.loops.iter().map(LoopInfo::allocated).sum::<usize>();
+                add(&mut tables.loops, self.loops.drain(..))
+            },
             segments: add(&mut tables.segments, self.segments.iter().copied()),
             regions: add(&mut tables.regions, self.regions.iter().copied()),
             handlers: add(&mut tables.handlers, self.handlers.iter().copied()),

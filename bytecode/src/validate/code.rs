@@ -1,8 +1,10 @@
 //! The data of a module that the validation of bodies needs.
 
 use super::invalid::InvalidModule;
+use super::memory::{EXPORT, IMPORT};
 use super::options::Options;
 use super::signatures::Signatures;
+use crate::account::Account;
 use crate::types::{FuncType, GlobalType, ValType};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use wasmparser::ValidatorResources;
@@ -19,6 +21,9 @@ pub(crate) struct Code<'m> {
     pub tags: &'m [u32],
     pub imported_funcs: u32,
     pub unvalidated: &'m Unvalidated,
+    /// What the bodies' tables are charged to, and whether it may refuse them.
+    pub account: &'m Account,
+    pub may_refuse: bool,
 }
 
 impl<'m> Code<'m> {
@@ -33,7 +38,24 @@ impl<'m> Code<'m> {
     pub fn is_vector_type(&self, index: impl FnOnce() -> u32) -> bool {
         self.unvalidated.vector_types && self.types[index() as usize].has_vector()
     }
+
+    /// Charges memory for the body at `pc`.
+    ///
+    /// # Errors
+    /// It is more than is allowed.
+    pub fn charge(&self, bytes: usize, pc: u32) -> Result<(), InvalidModule> {
+        if self.may_refuse {
+            return self.account.charge(bytes).map_err(|error| InvalidModule::exceeding(error, pc.into()));
+        }
+        self.account.charge_anyway(bytes);
+        Ok(())
+    }
 }
+
+/// Bytes that wasmparser keeps for a type, without its parameters and results.
+const TYPE_KEPT: usize = 128;
+/// Bytes that it takes for a parameter or result.
+pub(super) const VALUE: usize = 4;
 
 /// The parts of a module that the validation of its bodies needs, kept from the validation of its other sections.
 #[derive(Debug)]
@@ -85,6 +107,14 @@ impl Unvalidated {
     /// The types of the module's items for the acceptor; `None` if wasmparser validates all bodies.
     pub(super) fn signatures(&self) -> Option<&Signatures> {
         self.signatures.as_ref()
+    }
+
+    /// The bytes that it holds, of a module with these types and so many imports and exports: about, of wasmparser's description.
+    pub(super) fn size(&self, types: &[FuncType], imports: usize, exports: usize) -> usize {
+        let values = types.iter().map(|ty| ty.params.len() + ty.results.len()).sum::<usize>();
+        let types = types.len() * TYPE_KEPT + values * VALUE;
+        let names = exports * EXPORT + imports * IMPORT;
+        self.signatures.as_ref().map_or(0, Signatures::size) + types + names
     }
 
     /// wasmparser's description of the module.

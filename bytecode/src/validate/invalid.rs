@@ -1,5 +1,6 @@
 //! The error for bytes that are not a module.
 
+use crate::account::ModuleMemoryExceeded;
 use crate::names::Plain;
 use std::fmt;
 
@@ -18,6 +19,8 @@ pub struct InvalidModule {
     name: Option<Box<str>>,
     /// wasmparser's message, if `message` differs from it.
     original: Option<Box<str>>,
+    /// The reason, if it is that the module takes too much memory.
+    exceeded: Option<Box<ModuleMemoryExceeded>>,
 }
 
 impl InvalidModule {
@@ -25,7 +28,12 @@ impl InvalidModule {
         // Offsets are below the length of the bytes, which a `usize` holds.
         // It may quote a name of the module.
         let message = Plain(&message.into()).to_string();
-        InvalidModule { message, offset: offset as usize, func: None, name: None, original: None }
+        InvalidModule { message, offset: offset as usize, func: None, name: None, original: None, exceeded: None }
+    }
+
+    /// The error for something at this offset that takes more memory than is allowed.
+    pub(crate) fn exceeding(exceeded: ModuleMemoryExceeded, offset: u64) -> InvalidModule {
+        InvalidModule { exceeded: Some(Box::new(exceeded.clone())), ..InvalidModule::new(exceeded.to_string(), offset) }
     }
 
     /// The error with this message of wasmparser's.
@@ -51,6 +59,11 @@ impl InvalidModule {
     /// Returns the index of the function whose body is invalid; `None` if something else is.
     pub fn func_index(&self) -> Option<u32> {
         self.func
+    }
+
+    /// Returns the limit, if the reason is that the module takes more memory than is allowed.
+    pub fn exceeded(&self) -> Option<&ModuleMemoryExceeded> {
+        self.exceeded.as_deref()
     }
 
     /// Returns the message as `Display` writes it.

@@ -2,6 +2,7 @@
 
 use super::convert::{func_type, global_type, memory_type, ref_type, table_type};
 use super::invalid::InvalidModule;
+use crate::account::{Account, Allocated, flat};
 use crate::hints::HintSections;
 use crate::module::{
     ConstExpr, ConstOp, DataSegment, ElemItems, ElemMode, ElemSegment, Export, ExternIndex, ExternType, Import, Module, Table,
@@ -11,6 +12,7 @@ use crate::opcodes::Opcode;
 use crate::types::{FuncType, GlobalType, MemoryType, RefType};
 use smallvec::{SmallVec, smallvec};
 use std::ops::Range;
+use std::sync::Arc;
 use wasmparser::{
     BinaryReader, DataKind, DataSectionReader, ElementItems, ElementKind, ExternalKind, FunctionBody, Operator, Payload,
     TableInit, TypeRef,
@@ -18,9 +20,15 @@ use wasmparser::{
 
 type Result<T> = std::result::Result<T, InvalidModule>;
 
+/// Bytes that are read before they are charged. Charging is an operation on memory that threads share.
+const CHUNK: usize = 64 << 10;
+
 /// The sections read so far.
 #[derive(Default)]
 pub(super) struct Sections {
+    account: Arc<Account>,
+    /// Bytes that are not charged yet.
+    uncharged: usize,
     pub types: Vec<FuncType>,
     pub funcs: Vec<u32>,
     pub imported_funcs: u32,
@@ -43,7 +51,22 @@ pub(super) struct Sections {
 }
 
 impl Sections {
-    /// Reads a section that the validator has accepted.
+    /// Creates those of a module with this account.
+    pub fn new(account: Arc<Account>) -> Sections {
+        Sections { account, ..Sections::default() }
+    }
+
+    /// Counts an item that is added, whose own allocations are these.
+    fn grow<T>(&mut self, allocated: usize) -> Result<()> {
+        self.uncharged += size_of::<T>() + allocated;
+        if self.uncharged < CHUNK {
+            return Ok(());
+        }
+        // It is clear from the numbers in the error what is too large, and not where.
+        self.account.charge(std::mem::take(&mut self.uncharged)).map_err(|error| InvalidModule::exceeding(error, 0))
+    }
+
+    /// Reads a section that the validator has accepted. What it declares is in it: so many items are there.
     #[expect(
         clippy::wildcard_enum_match_arm,
         reason = "these are the parser's payloads, and the others hold nothing that a module record needs"
@@ -51,8 +74,12 @@ impl Sections {
     pub fn read(&mut self, payload: Payload<'_>) -> Result<()> {
         match payload {
             Payload::TypeSection(reader) => {
+                self.grow::<()>(reader.count() as usize * size_of::<FuncType>())?;
+                self.types.reserve_exact(reader.count() as usize);
                 for ty in reader.into_iter_err_on_gc_types() {
-                    self.types.push(func_type(&ty?)?);
+                    let ty = func_type(&ty?)?;
+                    self.grow::<()>(ty.allocated())?;
+                    self.types.push(ty);
                 }
             }
             Payload::ImportSection(reader) => {
@@ -62,6 +89,8 @@ impl Sections {
                 }
             }
             Payload::FunctionSection(reader) => {
+                self.grow::<()>(reader.count() as usize * size_of::<u32>())?;
+                self.funcs.reserve_exact(reader.count() as usize);
                 for ty in reader {
                     self.funcs.push(ty?);
                 }
@@ -73,16 +102,20 @@ impl Sections {
                         TableInit::RefNull => None,
                         TableInit::Expr(expr) => Some(const_expr(expr)?),
                     };
-                    self.tables.push(Table { ty: table_type(table.ty)?, init });
+                    let table = Table { ty: table_type(table.ty)?, init };
+                    self.grow::<Table>(table.allocated())?;
+                    self.tables.push(table);
                 }
             }
             Payload::MemorySection(reader) => {
                 for memory in reader {
+                    self.grow::<MemoryType>(0)?;
                     self.memories.push(memory_type(memory?));
                 }
             }
             Payload::TagSection(reader) => {
                 for tag in reader {
+                    self.grow::<u32>(0)?;
                     self.tags.push(tag?.func_type_idx);
                 }
             }
@@ -90,25 +123,32 @@ impl Sections {
                 for global in reader {
                     let global = global?;
                     self.globals.push(global_type(global.ty)?);
-                    self.global_inits.push(const_expr(&global.init_expr)?);
+                    let init = const_expr(&global.init_expr)?;
+                    self.grow::<(GlobalType, ConstExpr)>(init.allocated())?;
+                    self.global_inits.push(init);
                 }
             }
             Payload::ExportSection(reader) => {
                 for export in reader.into_iter_with_offsets() {
                     let (offset, export) = export?;
-                    self.exports.push(Export { name: export.name.into(), item: extern_index(&export, offset)? });
+                    let export = Export { name: export.name.into(), item: extern_index(&export, offset)? };
+                    self.grow::<Export>(export.allocated())?;
+                    self.exports.push(export);
                 }
             }
             Payload::StartSection { func, .. } => self.start = Some(func),
             Payload::ElementSection(reader) => {
                 for elem in reader {
-                    self.elems.push(elem_segment(elem?)?);
+                    self.elem(elem?)?;
                 }
             }
             Payload::DataSection(reader) => {
+                self.grow::<()>(reader.count() as usize * size_of::<DataSegment>())?;
                 self.data.reserve_exact(reader.count() as usize);
                 for data in reader {
-                    self.data.push(data_segment(data?)?);
+                    let data = data_segment(data?)?;
+                    self.grow::<()>(data.allocated())?;
+                    self.data.push(data);
                 }
             }
             Payload::CustomSection(reader) if reader.name() == "name" => {
@@ -143,6 +183,7 @@ impl Sections {
             bytes.eof().then_some(segments)
         };
         let Some(data) = read() else { return false };
+        self.uncharged += flat(&data);
         self.data = data;
         true
     }
@@ -150,6 +191,7 @@ impl Sections {
     /// Everything but the bytes and the bodies.
     pub fn finish(self) -> Module {
         Module {
+            account: self.account,
             types: self.types.into(),
             imports: self.imports.into(),
             funcs: self.funcs.into(),
@@ -171,6 +213,18 @@ impl Sections {
             hint_sections: self.hints,
             ..Module::default()
         }
+    }
+
+    fn elem(&mut self, elem: wasmparser::Element<'_>) -> Result<()> {
+        let items = match &elem.items {
+            ElementItems::Functions(funcs) => funcs.count() as usize * size_of::<u32>(),
+            ElementItems::Expressions(_, exprs) => exprs.count() as usize * size_of::<ConstExpr>(),
+        };
+        self.grow::<ElemSegment>(items)?;
+        let segment = elem_segment(elem)?;
+        self.grow::<()>(segment.allocated().saturating_sub(items))?;
+        self.elems.push(segment);
+        Ok(())
     }
 
     fn import(&mut self, import: wasmparser::Import<'_>, offset: u64) -> Result<()> {
@@ -207,7 +261,10 @@ impl Sections {
                 return Err(InvalidModule::new("imports of exact functions are not supported", offset));
             }
         };
-        self.imports.push(Import { module: import.module.into(), name: import.name.into(), ty });
+        let import = Import { module: import.module.into(), name: import.name.into(), ty };
+        // The largest item that an import adds to the index spaces.
+        self.grow::<(Import, Table)>(import.allocated())?;
+        self.imports.push(import);
         Ok(())
     }
 }

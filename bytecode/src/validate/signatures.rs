@@ -3,6 +3,7 @@
 //! [`ROWS`] has the operands and results of the instructions that it knows, from TABLE 1; [`Signatures`] has those of a
 //! module's functions, globals and tables.
 
+use crate::account::flat;
 use crate::opcodes::{CallKind, Control, Effect, Immediates, Opcode, StackType};
 use crate::types::{FuncType, GlobalType, HeapType, MemoryType, RefType, TableType, ValType};
 use std::ops::Range;
@@ -360,6 +361,11 @@ impl Signatures {
             memory: memories.first().is_some_and(|memory| !memory.memory64),
             bytes: bytes.into(),
         }
+    }
+
+    /// Returns the bytes that it holds.
+    pub fn size(&self) -> usize {
+        flat(&self.bytes) + flat(&self.types) + flat(&self.globals) + flat(&self.tables)
     }
 
     /// The signature of a block with this result and no parameters.

@@ -16,6 +16,8 @@ pub(super) struct Tables {
     pub segments: Vec<Segment>,
     pub regions: Vec<TryRegion>,
     pub handlers: Vec<Handler>,
+    /// The bytes of the sets of locals in `loops`.
+    pub sets: usize,
 }
 
 /// A body whose tables are in [`Tables`]; see [`FuncBody`].
@@ -45,6 +47,13 @@ impl Tables {
             loops: Vec::with_capacity(bytes / 256),
             ..Tables::default()
         }
+    }
+
+    /// Returns the bytes of all that is in them. What is only reserved is not touched, and given back at the end.
+    pub fn size(&self) -> usize {
+        let Tables { locals, branches, loops, segments, regions, handlers, sets } = self;
+        let code = size_of_val(&**locals) + size_of_val(&**branches) + size_of_val(&**loops) + size_of_val(&**segments);
+        code + size_of_val(&**regions) + size_of_val(&**handlers) + sets
     }
 
     /// Ends the tables, so that bodies can share them.

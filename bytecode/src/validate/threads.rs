@@ -72,6 +72,15 @@ pub(super) fn validate_all(
     shared.into_inner().flatten().expect("it was set in the scope").finish(validated)
 }
 
+/// Sets the charge of a module that is complete to its size, with these bytes that are not counted there.
+///
+/// # Errors
+/// It is more than is allowed.
+pub(super) fn settle(module: &Module, others: usize) -> Result<(), InvalidModule> {
+    let replaced = module.account.replace(module.account.used(), module.size() + others);
+    replaced.map_err(|error| InvalidModule::exceeding(error, 0))
+}
+
 /// Ends the threads that wait for bodies.
 struct End<'s>(&'s OnceLock<Option<Batches>>);
 
@@ -160,8 +169,9 @@ impl Batches {
             unvalidated.check_steps(unvalidated.steps(), 0)?;
         }
         let mut done: Vec<Option<(Batch, usize)>> = self.ends.iter().map(|_| None).collect();
-        let mut threads = Vec::with_capacity(validated.len());
+        let (mut threads, mut tables_size) = (Vec::with_capacity(validated.len()), 0);
         for (thread, Validated { batches, bodies, worker }) in validated.into_iter().enumerate() {
+            tables_size += worker.size();
             let (tables, foreign) = worker.share();
             threads.push((tables, bodies));
             module.foreign_tail_calls |= foreign;
@@ -182,6 +192,7 @@ impl Batches {
         }
         module.bodies = all.into();
         module.accepted = unvalidated.map_or(0, |unvalidated| unvalidated.accepted());
+        settle(&module, tables_size)?;
         Ok(module)
     }
 }

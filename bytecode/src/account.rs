@@ -1,0 +1,177 @@
+//! The account of the memory that a module takes.
+//!
+//! Everything that lives as long as the module is charged: what is known from a section's header before the section is read, the rest
+//! while it grows. When a module is complete, its charge is set to the [sizes](Allocated) of what it holds. What exists only while something is
+//! read or compiled is not charged unless a module could make it large: wasmparser's types and stacks of operands are.
+//!
+//! An account may be part of another one, to which it passes its charges on: that of an engine has those of its modules.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// Bytes that an allocation takes beyond those that were asked for: the allocator's header and rounding, on average.
+pub const ALLOCATION: usize = 16;
+
+/// More memory would be needed than is allowed. `Display` says how much at least, and which setting allows it.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("{whose} at least {needed} bytes of the host's memory, more than the {max} that are allowed (`{setting}`)")]
+pub struct ModuleMemoryExceeded {
+    whose: &'static str,
+    setting: &'static str,
+    needed: usize,
+    max: usize,
+}
+
+impl ModuleMemoryExceeded {
+    /// Returns the bytes that are needed; it may turn out that more are.
+    pub fn needed(&self) -> usize {
+        self.needed
+    }
+
+    /// Returns the bytes that are allowed.
+    pub fn max(&self) -> usize {
+        self.max
+    }
+
+    /// Returns the name of the setting that allows them.
+    pub fn setting(&self) -> &'static str {
+        self.setting
+    }
+}
+
+/// Bytes of memory, of which only so many are allowed. Threads may share it. Without a limit by default.
+#[derive(Debug)]
+pub struct Account {
+    used: AtomicUsize,
+    max: usize,
+    /// The beginning of the error's text, up to the number.
+    whose: &'static str,
+    setting: &'static str,
+    /// The account to which charges are passed on.
+    part_of: Option<Arc<Account>>,
+}
+
+impl Default for Account {
+    fn default() -> Account {
+        Account::new(usize::MAX, "the module takes", "none")
+    }
+}
+
+impl Account {
+    /// Creates an account with this limit. `whose` and `setting` are for the error, see [`ModuleMemoryExceeded`].
+    pub fn new(max: usize, whose: &'static str, setting: &'static str) -> Account {
+        Account { used: AtomicUsize::new(0), max, whose, setting, part_of: None }
+    }
+
+    /// Returns the account as a part of another one. When it is dropped, what it was charged is given back there.
+    #[must_use]
+    pub fn within(mut self, other: Arc<Account>) -> Account {
+        self.part_of = Some(other);
+        self
+    }
+
+    /// Returns the bytes that are charged.
+    pub fn used(&self) -> usize {
+        self.used.load(Ordering::Relaxed)
+    }
+
+    /// Charges memory that is to be allocated.
+    ///
+    /// # Errors
+    /// It would be more than is allowed. Then nothing is charged.
+    pub fn charge(&self, bytes: usize) -> Result<(), ModuleMemoryExceeded> {
+        let more = |used: usize| used.checked_add(bytes).filter(|&sum| sum <= self.max);
+        if let Err(used) = self.used.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more) {
+            let Account { whose, setting, max, .. } = *self;
+            return Err(ModuleMemoryExceeded { whose, setting, needed: used.saturating_add(bytes), max });
+        }
+        self.part_of.as_ref().map_or(Ok(()), |other| other.charge(bytes)).inspect_err(|_| {
+            self.used.fetch_sub(bytes, Ordering::Relaxed);
+        })
+    }
+
+    /// Charges memory that cannot be refused, even if it is more than is allowed.
+    pub fn charge_anyway(&self, bytes: usize) {
+        self.used.fetch_add(bytes, Ordering::Relaxed);
+        self.part_of.iter().for_each(|other| other.charge_anyway(bytes));
+    }
+
+    /// Gives back what was charged and is free again.
+    pub fn give_back(&self, bytes: usize) {
+        self.used.fetch_sub(bytes, Ordering::Relaxed);
+        self.part_of.iter().for_each(|other| other.give_back(bytes));
+    }
+
+    /// Replaces a charge by another.
+    ///
+    /// # Errors
+    /// As for [`Account::charge`]; then it is not replaced.
+    pub fn replace(&self, charged: usize, bytes: usize) -> Result<(), ModuleMemoryExceeded> {
+        if bytes > charged {
+            return self.charge(bytes - charged);
+        }
+        self.give_back(charged - bytes);
+        Ok(())
+    }
+}
+
+impl Drop for Account {
+    fn drop(&mut self) {
+        let used = *self.used.get_mut();
+        self.part_of.iter().for_each(|other| other.give_back(used));
+    }
+}
+
+/// A value that may have allocations of its own.
+pub trait Allocated {
+    /// Returns the bytes of its allocations, without itself.
+    fn allocated(&self) -> usize;
+}
+
+/// Returns the bytes of an allocation of items that have none of their own.
+pub fn flat<T>(items: &[T]) -> usize {
+    if items.is_empty() { 0 } else { size_of_val(items) + ALLOCATION }
+}
+
+impl Allocated for str {
+    fn allocated(&self) -> usize {
+        flat(self.as_bytes())
+    }
+}
+
+impl<T: Allocated> Allocated for [T] {
+    fn allocated(&self) -> usize {
+        flat(self) + self.iter().map(T::allocated).sum::<usize>()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn charges_are_passed_on_and_given_back() {
+        let whole = Arc::new(Account::new(100, "the whole takes", "whole"));
+        let part = |max| Account::new(max, "a part takes", "part").within(whole.clone());
+        let (first, second) = (part(80), part(80));
+        first.charge(60).expect("it is allowed");
+        let error = first.charge(21).expect_err("80 are allowed");
+        assert_eq!((error.needed(), error.max(), error.setting()), (81, 80, "part"));
+        assert_eq!((first.used(), whole.used()), (60, 60));
+        let error = second.charge(41).expect_err("100 are allowed together");
+        let text = "the whole takes at least 101 bytes of the host's memory, more than the 100 that are allowed (`whole`)";
+        assert_eq!(error.to_string(), text);
+        assert_eq!((second.used(), whole.used()), (0, 60));
+        second.charge(40).expect("it is allowed");
+        second.replace(40, 10).expect("it is less");
+        assert_eq!((second.used(), whole.used()), (10, 70));
+        second.replace(10, 41).expect_err("it is too much");
+        drop(first);
+        assert_eq!(whole.used(), 10);
+        second.charge_anyway(100);
+        assert_eq!(whole.used(), 110);
+        assert!(second.charge(usize::MAX).is_err());
+        drop(second);
+        assert_eq!(whole.used(), 0);
+    }
+}
