@@ -166,6 +166,7 @@ pub use records::store::UpdateDeadline;
 pub use records::symbols::FrameSymbol;
 pub use records::thrown::ThrownException;
 pub use weir_bytecode::Trap;
+pub use weir_bytecode::account::ModuleMemoryExceeded;
 pub use weir_bytecode::cost::{OperatorCost, VariableOperatorCost};
 pub use weir_bytecode::shape::{AvgBytesPerFunctionLimit, EnforcedLimits, EnforcedLimitsError};
 pub use weir_bytecode::types::{

@@ -42,6 +42,7 @@ impl Engine {
             #[cfg(feature = "async")]
             fiber_stacks: Default::default(),
             reservations: Reservations::default(),
+            account: Arc::new(config.engine_account()),
             quota,
             quiescence,
             stripes: Arc::default(),
@@ -78,8 +79,24 @@ impl Engine {
         self.record().epoch.fetch_add(1, Ordering::Relaxed);
     }
 
+    /// Returns the bytes of the host's memory that the engine's modules take, of which [`Config::max_engine_memory`] allows so many.
+    ///
+    /// ```
+    /// use weir::{Engine, Module};
+    ///
+    /// let engine = Engine::default();
+    /// let module = Module::new(&engine, "(module (func))")?;
+    /// assert_eq!(engine.host_memory(), module.host_memory());
+    /// drop(module);
+    /// assert_eq!(engine.host_memory(), 0);
+    /// # Ok::<(), weir::Error>(())
+    /// ```
+    pub fn host_memory(&self) -> usize {
+        self.record().account.used()
+    }
+
     /// Returns the statistics of all modules of this engine, including dropped ones; nothing of one that was [made before a
-    /// fork](crate::ForkedEngine).
+    /// fork](crate::ForkedEngine). Its lists, of refusals and of functions that were compiled, end after some megabytes.
     pub fn stats(&self) -> Stats {
         let mut stats = Stats::default();
         if self.record().is_inherited() {

@@ -63,7 +63,8 @@ impl Module {
     ///
     /// # Errors
     /// [`InvalidModule`] if the bytes are malformed or invalid, or need a feature that Weir
-    /// lacks; [`EnforcedLimitsError`](crate::EnforcedLimitsError) if the module exceeds a [limit](crate::Config::enforced_limits); the
+    /// lacks; [`EnforcedLimitsError`](crate::EnforcedLimitsError) if the module exceeds a [limit](crate::Config::enforced_limits);
+    /// [`ModuleMemoryExceeded`](crate::ModuleMemoryExceeded) if it takes more memory than [is allowed](crate::Config::max_module_memory); the
     /// parser's error if the text is malformed.
     pub fn new(engine: &Engine, bytes: impl AsRef<[u8]>) -> Result<Module> {
         engine.record().check_process()?;
@@ -113,7 +114,8 @@ impl Module {
         let started = Instant::now();
         engine.config().check_shape(&bytes)?;
         let validation = engine.config().validation(engine.config().lazy_validation);
-        let bytecode = validate::parse_with(bytes, validation).map_err(refused)?;
+        let account = engine.config().module_account(bytes.len(), &engine.record().account);
+        let bytecode = validate::parse_within(bytes, validation, account).map_err(refused)?;
         let shelf = cached.is_some().then(|| Shelf::new(None, true));
         let module = Module::from_validated(engine, bytecode, shelf, cached, started)?;
         hash_early(&module);
@@ -136,7 +138,9 @@ impl Module {
     ) -> Result<Result<Module, Bytes>> {
         let started = Instant::now();
         engine.config().check_shape(&bytes)?;
-        let mut bytecode = validate::parse_with(bytes, engine.config().validation(true)).map_err(refused)?;
+        let account = engine.config().module_account(bytes.len(), &engine.record().account);
+        let mut bytecode = validate::parse_within(bytes, engine.config().validation(true), account).map_err(refused)?;
+        bytecode.account.charge(artifact.size()).map_err(Error::new)?;
         let part = artifact.module();
         if bytecode.bodies.len() != part.bodies as usize {
             return Ok(Err(bytecode.bytes));
@@ -162,20 +166,22 @@ impl Module {
         let layout = Layout::of(&bytecode);
         let records = layout.size() as usize + bytecode.funcs.len() * size_of::<FuncRef>();
         engine.record().quota.check(&bytecode, records)?;
+        let (fuel, fuse) = (config.has_assembly() && config.consume_fuel, config.fuses());
+        bytecode.account.charge(ModuleRecord::size(&bytecode, fuel, fuse)).map_err(Error::new)?;
         let sig_ids = engine.record().signatures.intern_all(&bytecode.types);
         let mut exports: Box<[u32]> = (0..bytecode.exports.len() as u32).collect();
         exports.sort_unstable_by_key(|&i| &bytecode.exports[i as usize].name);
         let engines = &engine.record().engines;
         let ready = |body: &Body| (engines.first_ticks(body.len()), body.work);
         // A function that is not ready yet takes the slow path at its first call.
-        let begin = |body: &Body| if config.fuses() || body.get().is_none() { (0, 1) } else { ready(body) };
+        let begin = |body: &Body| if fuse || body.get().is_none() { (0, 1) } else { ready(body) };
         let code = bytecode.bodies.iter().map(begin).map(|(ticks, work)| FuncCode::new(ticks, work));
         let code: Box<[FuncCode]> = code.collect();
         let record = Arc::new(ModuleRecord {
             engine: engine.clone(),
             layout,
             sig_ids,
-            bodies: Bodies::new(&bytecode, &code, config.has_assembly() && config.consume_fuel, config.fuses()),
+            bodies: Bodies::new(&bytecode, &code, fuel, fuse),
             code,
             exports,
             images: Images::default(),
@@ -201,7 +207,8 @@ impl Module {
     /// As [`Module::new`].
     pub fn validate(engine: &Engine, bytes: &[u8]) -> Result<()> {
         engine.config().check_shape(bytes)?;
-        validate::parse_with(bytes.into(), engine.config().validation(false))?;
+        let account = engine.config().module_account(bytes.len(), &engine.record().account);
+        validate::parse_within(bytes.into(), engine.config().validation(false), account)?;
         Ok(())
     }
 
@@ -269,6 +276,12 @@ impl Module {
         }
     }
 
+    /// Returns the bytes of the host's memory that the module takes, of which [`Config::max_module_memory`](crate::Config::max_module_memory)
+    /// allows so many.
+    pub fn host_memory(&self) -> usize {
+        self.bytecode().account.used()
+    }
+
     /// Returns the statistics of this module.
     pub fn stats(&self) -> Stats {
         let mut stats = Stats::default();
@@ -295,6 +308,9 @@ impl Module {
 
 /// The error for a module that cannot be loaded: wasmtime compiles a function before it validates its body, and says so.
 fn refused(invalid: InvalidModule) -> Error {
+    if let Some(exceeded) = invalid.exceeded() {
+        return Error::new(exceeded.clone());
+    }
     let Some(func) = invalid.func_index() else { return Error::new(invalid).context("failed to parse WebAssembly module") };
     let text = format!("Invalid input WebAssembly code at offset {}: {}", invalid.offset, invalid.original());
     let name = invalid.func_name().map_or_else(String::new, |name| format!("::{}", Plain(name)));

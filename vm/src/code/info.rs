@@ -1,6 +1,7 @@
 //! The record of published code: the function that it belongs to, and the meaning of its traps and calls.
 
 use super::map::Regions;
+use weir_bytecode::account::{ALLOCATION, flat};
 use weir_contract::code::{Backend, FrameLayout, Inlining, Landing};
 use weir_contract::tables::Tables;
 use weir_contract::{Entry, TrapSite};
@@ -63,9 +64,20 @@ pub(super) struct CodeInfo {
     /// The address of the function's cell.
     pub(super) cell: usize,
     pub(super) tables: Tables,
+    /// Their bytes.
+    pub(super) tables_len: usize,
 }
 
 impl CodeInfo {
+    /// Returns the bytes that the record takes, with what the tier keeps for the code.
+    pub(super) fn size(&self) -> usize {
+        /// An entry of the map of installed code, one of the module's entries, and one in the order of eviction.
+        const ENTRIES: usize = 256;
+        let Inlining { traps, calls, links } = &self.inlining;
+        let inlining = flat(traps) + flat(calls) + flat(links);
+        size_of::<CodeInfo>() + ALLOCATION + self.tables_len + flat(&self.landings) + inlining + ENTRIES
+    }
+
     /// Returns the trap at exactly this offset, and the functions that are active there, innermost first.
     pub(super) fn trap_at(&self, offset: usize) -> Option<(TrapSite, impl Iterator<Item = Site> + '_)> {
         let index = self.tables.trap_at(offset)?;

@@ -27,6 +27,7 @@ use std::io;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
+use weir_bytecode::account::ModuleMemoryExceeded;
 use weir_contract::STRIPES;
 
 /// Bytes of cells: two million functions.
@@ -54,6 +55,9 @@ pub enum CodeError {
     /// The engine's modules have as many functions as there are cells and counters for.
     #[error("the engine has no place for the cells of more functions")]
     Cells,
+    /// The tables of the code would take more memory than is allowed.
+    #[error("{0}")]
+    Memory(#[from] ModuleMemoryExceeded),
     /// The module's functions have too many different signatures.
     #[error("its functions have signatures of too many shapes")]
     Shapes,

@@ -28,6 +28,7 @@ use std::ptr::{self, NonNull};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
 use stubs::{FUNC_STUBS, STUB, Shape, THUNK};
+use weir_bytecode::account::Account;
 use weir_bytecode::{FuncType, Module};
 use weir_contract::code::{Reloc, RelocTarget, Stripe};
 use weir_contract::tables::Tables;
@@ -84,6 +85,8 @@ pub(crate) struct RetiredCode {
     code: Installed,
     /// Its module's [`ModuleCode::freed`].
     freed: Arc<AtomicU64>,
+    /// Its module's.
+    account: Arc<Account>,
 }
 
 impl RetiredCode {
@@ -109,7 +112,7 @@ impl RetiredCode {
     /// It is code of `space`. No thread runs in it, will return to it or can still reach it.
     pub unsafe fn free(self, space: &CodeSpace) -> usize {
         // SAFETY: the caller's promise.
-        unsafe { self.code.free(&space.arena) }
+        unsafe { self.code.free(&space.arena, &self.account) }
     }
 
     /// Frees the code while its module lives, and counts that. Returns the bytes of code.
@@ -290,17 +293,19 @@ impl CodeSpace {
     /// functions, mostly for first touches of pages.
     ///
     /// # Errors
-    /// [`CodeError::Full`], [`CodeError::Cells`], [`CodeError::Shapes`].
+    /// [`CodeError::Full`], [`CodeError::Cells`], [`CodeError::Shapes`], [`CodeError::Memory`].
     pub fn add_module(self: &Arc<Self>, key: ModuleKey, module: &Module, sig_ids: &[u32]) -> Result<ModuleCode, CodeError> {
-        let by_shape = self.acquire(module)?;
-        let (cells, ticks, stubs) = match self.add_functions(module, &by_shape) {
-            Ok(added) => added,
+        let size = ModuleCode::size(module.types.len());
+        module.account.charge(size)?;
+        let added = self.acquire(module).and_then(|by_shape| match self.add_functions(module, &by_shape) {
+            Ok(added) => Ok((by_shape, added)),
             Err(error) => {
                 // SAFETY: nothing was made that refers to the stubs.
                 unsafe { self.release(&by_shape) };
-                return Err(error);
+                Err(error)
             }
-        };
+        });
+        let (by_shape, (cells, ticks, stubs)) = added.inspect_err(|_| module.account.give_back(size))?;
         let count = module.bodies.len();
         let code = ModuleCode {
             space: self.clone(),
@@ -314,6 +319,7 @@ impl CodeSpace {
             by_shape,
             installed: Lock::new(Rank::Installed, HashMap::new()),
             freed: Arc::default(),
+            account: module.account.clone(),
         };
         for func in code.first..code.first + count as u32 {
             code.cell(func).store(code.thunk(func).cast_mut(), Ordering::Release);
@@ -475,6 +481,8 @@ pub(crate) struct ModuleCode {
     installed: Lock<HashMap<usize, Installed>>,
     /// Bytes of its retired code that were freed. The address of this counter identifies the module to [`RetiredCode`].
     freed: Arc<AtomicU64>,
+    /// What the tables of its code are charged to.
+    account: Arc<Account>,
 }
 
 /// The code of an entry of a function, to be placed in memory.
@@ -510,11 +518,12 @@ impl Installed {
         unsafe { self.info.as_ref() }
     }
 
-    /// Frees code and record. Returns the bytes of code.
+    /// Frees code and record. Returns the bytes of code. The account is its module's.
     ///
     /// # Safety
     /// No thread runs in the code, will return to it or can still reach it.
-    unsafe fn free(self, arena: &CodeArena) -> usize {
+    unsafe fn free(self, arena: &CodeArena, account: &Account) -> usize {
+        account.give_back(self.info().size());
         // SAFETY: the caller's promise; the record came from a Box.
         unsafe {
             let len = self.info().len;
@@ -531,6 +540,11 @@ unsafe impl Send for ModuleCode {}
 unsafe impl Sync for ModuleCode {}
 
 impl ModuleCode {
+    /// Returns the bytes of the tables of a module with this number of types, without those of its code.
+    fn size(types: usize) -> usize {
+        types * (size_of::<Option<Stubs>>() + size_of::<u32>())
+    }
+
     /// Returns the engine's code space.
     pub fn space(&self) -> &Arc<CodeSpace> {
         &self.space
@@ -570,15 +584,16 @@ impl ModuleCode {
     /// addresses yet.
     ///
     /// # Errors
-    /// [`CodeError::Full`]: there is not room for all.
+    /// [`CodeError::Full`]: there is not room for all. [`CodeError::Memory`]: nor for their tables.
     pub fn install(&self, all: Vec<Unplaced<'_>>) -> Result<Vec<*const u8>, CodeError> {
         let counted = |entry: Entry| self.space.crossings.as_ref().filter(|_| entry == Entry::Call).map(|&(_, stub)| stub);
         let mut tables = Vec::with_capacity(all.iter().map(|unplaced| unplaced.code.tables.len()).sum());
         let starts: Vec<usize> = all.iter().map(|unplaced| add(&mut tables, unplaced.code.tables)).collect();
-        let tables = Arc::new(tables);
+        let all_tables = Arc::new(tables);
         let (mut infos, mut bodies) = (Vec::with_capacity(all.len()), Vec::with_capacity(all.len()));
         for (Unplaced { func, entry, counters, code }, start) in all.into_iter().zip(starts) {
-            let UnplacedCode { backend, code, relocs, landings, frame, inlining, counters: _, tables: _ } = code;
+            let UnplacedCode { backend, code, relocs, landings, frame, inlining, counters: _, tables } = code;
+            let tables_len = tables.len();
             let before = if counted(entry).is_some() { COUNTING_ENTRY } else { 0 };
             infos.push(Box::new(CodeInfo {
                 module: self.key,
@@ -589,7 +604,8 @@ impl ModuleCode {
                 before,
                 counting_entry: 0,
                 cell: self.cell(func).as_ptr() as usize,
-                tables: Tables::at(tables.clone(), start).expect("unplaced code has tables"),
+                tables_len,
+                tables: Tables::at(all_tables.clone(), start).expect("unplaced code has tables"),
                 landings,
                 frame,
                 inlining,
@@ -597,6 +613,8 @@ impl ModuleCode {
             bodies.push((code, relocs, counters));
         }
         let regions: Vec<_> = infos.iter().map(|info| (info.len, ptr::from_ref(&**info).expose_provenance())).collect();
+        let size = infos.iter().map(|info| info.size()).sum();
+        self.account.charge(size)?;
         let placed = self.space.arena.publish_all(&regions, |index, bytes, address| {
             let (info, (code, relocs, counters)) = (&mut infos[index], &bodies[index]);
             let (entry, bytes) = bytes.split_at_mut(info.before);
@@ -607,7 +625,8 @@ impl ModuleCode {
             let address = address + info.before;
             bytes.copy_from_slice(code);
             relocs.iter().for_each(|reloc| self.relocate(bytes, address, reloc, *counters));
-        })?;
+        });
+        let placed = placed.inspect_err(|_| self.account.give_back(size))?;
         let mut installed = self.installed();
         installed.reserve(placed.len());
         let install = |(code, info): (NonNull<u8>, Box<CodeInfo>)| {
@@ -666,7 +685,7 @@ impl ModuleCode {
     /// module has no such code.
     pub fn unlink(&self, address: *const u8) -> Option<RetiredCode> {
         let code = self.installed().remove(&(address as usize))?;
-        Some(RetiredCode { code, freed: self.freed.clone() })
+        Some(RetiredCode { code, freed: self.freed.clone(), account: self.account.clone() })
     }
 
     /// Returns the stubs for functions with the type of this index, which a function of the module has.
@@ -688,11 +707,12 @@ impl ModuleCode {
 
 impl Drop for ModuleCode {
     fn drop(&mut self) {
+        self.account.give_back(ModuleCode::size(self.by_shape.by_type.len()));
         let arena = &self.space.arena;
         let installed = std::mem::take(self.installed.get_mut()).into_values();
         for code in installed {
             // SAFETY: no instance is left, so nothing runs in the module's code or refers to it.
-            unsafe { code.free(arena) };
+            unsafe { code.free(arena, &self.account) };
         }
         // SAFETY: as above.
         unsafe {

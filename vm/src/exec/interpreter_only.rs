@@ -40,7 +40,8 @@ impl Engines for InterpreterOnly {
         if let Some(body) = module.bytecode.body(func)
             && self.profiles
         {
-            code.begin_profile(CounterCounts::of(body), |_| None::<Box<[AtomicU32]>>);
+            // Without room it is not counted.
+            let _ = code.begin_profile(&module.bytecode.account, CounterCounts::of(body), |_| None::<Box<[AtomicU32]>>);
         }
         code.reset_ticks(i32::MAX);
         Next::Interpret

@@ -41,7 +41,7 @@ pub(super) fn refusal(module: &Module, func: u32) -> Option<Error> {
         return None;
     }
     let error = module.bytecode().validated_body(func)?.err()?;
-    Some(Error::new(error.clone()))
+    Some(error.exceeded().cloned().map_or_else(|| Error::new(error.clone()), Error::new))
 }
 
 /// Ends the activation at a call of `body` whose frame does not fit, if the reason is that the function is invalid.

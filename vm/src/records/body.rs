@@ -144,11 +144,11 @@ impl Bodies {
     pub fn new(module: &Bytecode, code: &[FuncCode], fuel: bool, fuse: bool) -> Bodies {
         assert_eq!(module.bodies.len(), code.len());
         let bodies = code.iter().zip(module.imported_funcs..).map(|(code, func)| Body::new(module, func, code));
-        let end = module.bodies.last().map_or(0, |body| body.range().end as usize);
+        let (costs, fused) = Bodies::tables(module, fuel, fuse);
         let bodies = Bodies {
             bodies: bodies.map(UnsafeCell::new).collect(),
-            costs: zeros(if fuel { module.bytes.len() } else { 0 }),
-            fused: zeros(if fuse { end } else { 0 }),
+            costs: zeros(costs),
+            fused: zeros(fused),
             lazy: (fuse || module.unvalidated.is_some()).then(Mutex::default),
         };
         if bodies.lazy.is_none() {
@@ -161,6 +161,18 @@ impl Bodies {
             }
         }
         bodies
+    }
+
+    /// Returns the bytes that those of `module` take. The other arguments are those of [`Bodies::new`].
+    pub fn size(module: &Bytecode, fuel: bool, fuse: bool) -> usize {
+        let (costs, fused) = Bodies::tables(module, fuel, fuse);
+        module.bodies.len() * size_of::<Body>() + costs + fused
+    }
+
+    /// The bytes of the costs and of the fused code.
+    fn tables(module: &Bytecode, fuel: bool, fuse: bool) -> (usize, usize) {
+        let end = module.bodies.last().map_or(0, |body| body.range().end as usize);
+        (if fuel { module.bytes.len() } else { 0 }, if fuse { end } else { 0 })
     }
 
     /// Returns the address of the code that the interpreter executes, less its offset in `module`, whose bodies these are.

@@ -10,6 +10,7 @@ use std::borrow::Cow;
 use std::path::PathBuf;
 use std::sync::Arc;
 use weir_bytecode::Module as Bytecode;
+use weir_bytecode::account::Account;
 use weir_bytecode::cost::Costs;
 use weir_bytecode::shape::EnforcedLimits;
 use weir_bytecode::validate::{self, Proposals, WasmFeatures};
@@ -29,6 +30,10 @@ const DEFAULT_ASYNC_STACK: usize = 2 << 20;
 const DEFAULT_VALUE_STACK: usize = 4 << 20;
 /// Default of [`Config::wasm_backtrace_max_frames`](crate::Config::wasm_backtrace_max_frames).
 pub(crate) const DEFAULT_MAX_BACKTRACE: usize = 20;
+/// Default of [`Config::max_module_memory`](crate::Config::max_module_memory): this, and more for each of the module's bytes.
+const MODULE_MEMORY: usize = 64 << 20;
+/// Programs that compilers produce take less than a tenth of this.
+const MODULE_MEMORY_PER_BYTE: usize = 64;
 /// A memory without guard regions that may outgrow what the settings reserve for it reserves at least this, or its maximum if that is less.
 const GROWTH_MAX: u64 = 8 << 30;
 
@@ -156,6 +161,9 @@ pub struct Config {
     pub(crate) max_code_size: usize,
     pub(crate) max_module_size: usize,
     pub(crate) max_validation_steps: u64,
+    /// `None` for the default, which depends on the module.
+    pub(crate) max_module_memory: Option<usize>,
+    pub(crate) max_engine_memory: usize,
     pub(crate) max_backtrace: usize,
     pub(crate) backtrace_details: WasmBacktraceDetails,
     pub(crate) backtrace_on_throw: bool,
@@ -296,6 +304,8 @@ impl Default for Config {
             max_code_size: usize::MAX,
             max_module_size: usize::MAX,
             max_validation_steps: u64::MAX,
+            max_module_memory: None,
+            max_engine_memory: usize::MAX,
             max_backtrace: DEFAULT_MAX_BACKTRACE,
             backtrace_details: WasmBacktraceDetails::Environment,
             backtrace_on_throw: false,
@@ -340,6 +350,18 @@ impl Config {
             return Err(Error::msg(format!("a module of {len} bytes is larger than the {max} bytes that are allowed")));
         }
         self.shape.map_or(Ok(()), |limits| limits.check(bytes)).map_err(Error::new)
+    }
+
+    /// Returns the account of the memory that the modules of an engine take together.
+    pub(crate) fn engine_account(&self) -> Account {
+        Account::new(self.max_engine_memory, "the engine's modules take", "Config::max_engine_memory")
+    }
+
+    /// Returns the account of the memory that a module of `len` bytes takes, which is a part of that of its engine.
+    pub(crate) fn module_account(&self, len: usize, engine: &Arc<Account>) -> Account {
+        let default = MODULE_MEMORY.saturating_add(MODULE_MEMORY_PER_BYTE.saturating_mul(len));
+        let max = self.max_module_memory.unwrap_or(default);
+        Account::new(max, "the module takes", "Config::max_module_memory").within(engine.clone())
     }
 
     /// Returns whether the interpreter executes superinstructions. Where functions get baseline code, most are not interpreted for long

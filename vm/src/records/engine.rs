@@ -16,6 +16,7 @@ use crate::sys::fork::Process;
 use std::mem;
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Weak};
+use weir_bytecode::account::Account;
 
 /// Settings and the state that modules and stores of a process share. Cheap to clone; clones refer to the same engine.
 #[derive(Clone, Debug)]
@@ -50,6 +51,8 @@ pub(crate) struct EngineRecord {
     pub fiber_stacks: FiberStacks,
     /// Address space of dropped memories, for new ones.
     pub reservations: Reservations,
+    /// The memory that its modules take.
+    pub account: Arc<Account>,
     /// What its stores hold together.
     pub quota: Quota,
     /// The quiescence words of its stores.

@@ -4,6 +4,7 @@ use crate::records::profile::{Counters, Directions, Memory};
 use std::mem;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicI32, AtomicPtr, AtomicU32, AtomicU64, Ordering};
+use weir_bytecode::account::Account;
 use weir_bytecode::{FuncBody, Module as Bytecode};
 use weir_contract::profile::{CounterCounts, Profile};
 use weir_contract::{InstanceCtx, StackCtx, Status};
@@ -134,10 +135,31 @@ impl FuncCode {
         self.profile.get().map(|counters| &**counters)
     }
 
-    /// Begins the profile of the function, which has this number of counters, if it has not begun. `allocate` is for [`Counters::new`].
-    pub fn begin_profile<M: Memory + 'static>(&self, counts: CounterCounts, allocate: impl FnOnce(usize) -> Option<M>) {
-        let counters = self.profile.get_or_init(|| Box::new(Counters::new(counts, allocate)));
+    /// Begins the profile of the function, which has this number of counters, if it has not begun, and charges it to `account`. Returns whether
+    /// there is a profile now. `allocate` is for [`Counters::new`].
+    pub fn begin_profile<M: Memory + 'static>(
+        &self,
+        account: &Account,
+        counts: CounterCounts,
+        allocate: impl FnOnce(usize) -> Option<M>,
+    ) -> bool {
+        if self.profile.get().is_some() {
+            return true;
+        }
+        let size = Counters::size(counts);
+        if account.charge(size).is_err() {
+            return false;
+        }
+        let mut is_new = false;
+        let counters = self.profile.get_or_init(|| {
+            is_new = true;
+            Box::new(Counters::new(counts, allocate))
+        });
+        if !is_new {
+            account.give_back(size);
+        }
         self.directions.store(counters.directions().cast_mut(), Ordering::Release);
+        true
     }
 
     /// Returns the counts so far of the function, which is `body` of `module`, if the profile has begun.

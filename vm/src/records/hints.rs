@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
 use weir_bytecode::Module as Bytecode;
+use weir_bytecode::hints::HintKind;
 use weir_contract::Entry;
 use weir_contract::hints::{Hints, priorities};
 use weir_contract::profile::Profile;
@@ -29,12 +30,21 @@ impl ModuleHints {
 
     /// Returns the priority of the compilation of a function of `module`, which this is of: the lowest comes first.
     pub fn priority(&self, module: &Bytecode, func: u32) -> u32 {
-        self.priorities.get_or_init(|| priorities(module)).get(&func).copied().unwrap_or(u32::MAX)
+        let read = || if has_room(module) { priorities(module) } else { BTreeMap::new() };
+        self.priorities.get_or_init(read).get(&func).copied().unwrap_or(u32::MAX)
     }
 
     fn counts(&self, module: &Bytecode) -> &Hints {
-        self.counts.get_or_init(|| Hints::read(module, hash))
+        self.counts.get_or_init(|| if has_room(module) { Hints::read(module, hash) } else { Hints::default() })
     }
+}
+
+/// Charges the hints of `module`; without room it is as if it had none.
+fn has_room(module: &Bytecode) -> bool {
+    /// Bytes for each of their bytes, at most: a hint has three, and is an entry of a map.
+    const PER_BYTE: usize = 32;
+    let contents = HintKind::ALL.iter().filter_map(|&kind| module.hint_sections.contents(kind, &module.bytes));
+    module.account.charge(contents.map(|contents| contents.len() * PER_BYTE).sum()).is_ok()
 }
 
 /// The hash of profiles.

@@ -146,7 +146,8 @@ impl Data<'_> {
     }
 }
 
-/// Returns the image of the memories whose data it can replace; `None` if there are none, or the system cannot make such a file.
+/// Returns the image of the memories whose data it can replace; `None` if there are none, the system cannot make such a file, or it would take
+/// more memory than the module may.
 fn image(bytecode: &Bytecode) -> Option<Image> {
     let data = data(bytecode);
     let memories = bytecode.memories.len() - bytecode.imported_memories as usize;
@@ -167,8 +168,14 @@ fn image(bytecode: &Bytecode) -> Option<Image> {
     if parts.is_empty() {
         return None;
     }
-    let file = write().ok()?;
-    Some(Image { file, parts: parts.into() })
+    // In the file and, while that is written, of one memory as a copy.
+    let bytes = |data: &Data<'_>| data.pages().iter().map(Range::len).sum::<usize>();
+    let all = data.iter().map(bytes).sum::<usize>();
+    let copied = data.iter().map(bytes).max().unwrap_or(0);
+    bytecode.account.charge(all + copied).ok()?;
+    let file = write().ok();
+    bytecode.account.give_back(if file.is_some() { copied } else { all + copied });
+    Some(Image { file: file?, parts: parts.into() })
 }
 
 /// Returns the data of the memories of which an image has the same effect as instantiation. After a segment that may be out of bounds,

@@ -124,6 +124,15 @@ pub(crate) struct ModuleRecord {
 }
 
 impl ModuleRecord {
+    /// Returns the bytes that the record of a module takes, without `bytecode` and what is made later. The other arguments are those of
+    /// [`Bodies::new`].
+    pub fn size(bytecode: &Bytecode, fuel: bool, fuse: bool) -> usize {
+        /// The record itself, and the data that the tier keeps for it.
+        const RECORD: usize = 4 << 10;
+        let functions = bytecode.bodies.len() * size_of::<FuncCode>() + Bodies::size(bytecode, fuel, fuse);
+        RECORD + functions + bytecode.exports.len() * size_of::<u32>() + Interned::size(&bytecode.types)
+    }
+
     /// Returns the item exported under `name`.
     pub fn export(&self, name: &str) -> Option<ExternIndex> {
         let exports = &self.bytecode.exports;

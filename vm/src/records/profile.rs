@@ -14,6 +14,7 @@ use std::ops::Range;
 use std::ptr::NonNull;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
+use weir_bytecode::account::ALLOCATION;
 use weir_bytecode::instrs::{Instr, Instrs};
 use weir_bytecode::opcodes::{Control, Effect};
 use weir_bytecode::{FuncBody, Module as Bytecode, Opcode};
@@ -189,6 +190,15 @@ impl Counters {
         let memory = allocate(count).map_or_else(own, |memory| -> Box<dyn Memory> { Box::new(memory) });
         let words = memory.stripe(0).expect("the first stripe exists").into();
         Counters { words, memory, entries, instructions: OnceLock::new() }
+    }
+
+    /// Returns the bytes that the counters of a function take, with those of [`Instructions`], at most. Stripes after the first are not counted:
+    /// they are a part of the engine's code memory.
+    pub fn size(counts: CounterCounts) -> usize {
+        let (entries, calls) = (counts.entries as usize, counts.calls as usize);
+        let instructions = entries * size_of::<Owner>() + calls * size_of::<u32>();
+        let counters = entries * size_of::<Directions>() + calls * size_of::<Site>();
+        size_of::<Counters>() + instructions + counters + 4 * ALLOCATION
     }
 
     /// Returns the offset of the counters in a stripe that code reaches, if they are in such.

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::ops::Deref;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use weir_bytecode::FuncType;
+use weir_bytecode::account::{ALLOCATION, Allocated};
 use weir_bytecode::types::{HeapType, RefType, TableType, ValType};
 
 /// The registry: the types that modules of the engine name, or that the host has named. A type of modules is removed with the last of these,
@@ -73,6 +74,20 @@ impl Registry {
         }
     }
 
+    /// Gives back memory when less than a quarter of it is in use. A type with a high identity keeps the places of those below.
+    fn shrink(&mut self) {
+        const FEW: usize = 64;
+        if self.ids.capacity() / 4 < self.ids.len().max(FEW) {
+            return;
+        }
+        while self.types.pop_if(|entry| entry.is_none()).is_some() {}
+        let end = self.types.len() as u32;
+        self.free.retain(|&id| id < end);
+        self.ids.shrink_to_fit();
+        self.types.shrink_to_fit();
+        self.free.shrink_to_fit();
+    }
+
     fn entry(&mut self, id: u32) -> &mut Entry {
         self.types[id as usize].as_mut().expect("the type is in use")
     }
@@ -117,6 +132,20 @@ impl Signatures {
     }
 }
 
+impl Interned {
+    /// Returns the bytes that types of a module take, if no other module has them.
+    pub fn size(types: &[FuncType]) -> usize {
+        // Half of the map's places may be free.
+        const TYPE: usize = 2 * size_of::<(Arc<FuncType>, u32)>()
+            + size_of::<Option<Entry>>()
+            + size_of::<[usize; 2]>()
+            + size_of::<FuncType>()
+            + ALLOCATION
+            + 2 * size_of::<u32>();
+        types.iter().map(|ty| TYPE + ty.allocated()).sum()
+    }
+}
+
 impl Deref for Interned {
     type Target = [u32];
 
@@ -131,9 +160,7 @@ impl Drop for Interned {
         for &id in &self.ids {
             registry.release(id);
         }
-        if registry.ids.is_empty() {
-            *registry = Registry::default();
-        }
+        registry.shrink();
     }
 }
 

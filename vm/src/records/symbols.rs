@@ -90,12 +90,16 @@ mod dwarf {
     use addr2line::{Context, Frame};
     use gimli::{Dwarf, EndianArcSlice, LittleEndian, SectionId};
     use std::fmt;
+    use std::io;
     use std::path::Path;
     use std::sync::{Arc, Mutex, PoisonError};
     use weir_bytecode::Module;
     use weir_bytecode::file::debugging;
 
     type Bytes = EndianArcSlice<LittleEndian>;
+
+    /// Bytes for each byte of debugging information, once it is decoded, at most: a byte may be a row of the table of lines.
+    const PER_BYTE: usize = 32;
 
     /// What DWARF says of a module.
     pub(super) struct Lines {
@@ -114,10 +118,12 @@ mod dwarf {
     }
 
     impl Lines {
-        /// Reads the debugging information of a module, from its file if it has one. `None` if it would take more than it is worth.
+        /// Reads the debugging information of a module, from its file if it has one. `None` if it would take more memory than it is worth, or
+        /// than the module may.
         pub fn of(file: Option<&Path>, module: &Module) -> Option<Lines> {
             let file = file.and_then(|path| {
                 let all = |len, read_at: &sys::file::ReadAt<'_>| {
+                    module.account.charge(len).map_err(|_| io::ErrorKind::OutOfMemory)?;
                     let mut bytes = vec![0; len];
                     read_at(&mut bytes, 0)?;
                     Ok(bytes.into())
@@ -128,6 +134,8 @@ mod dwarf {
             let file = file.filter(|file| file.starts_with(b"\0asm"));
             let binary: &[u8] = file.as_deref().unwrap_or(&module.bytes);
             let found = debugging(binary);
+            let bytes = found.sections.iter().map(|section| section.1.len()).sum::<usize>();
+            module.account.charge(bytes.saturating_mul(1 + PER_BYTE)).ok()?;
             let section = |id: SectionId| -> Result<Bytes, ()> {
                 let section = found.sections.iter().find(|section| section.0 == id.name());
                 Ok(Bytes::new(Arc::from(section.map_or(&[][..], |section| section.1)), LittleEndian))

@@ -57,7 +57,8 @@ pub(super) fn compile_and_install(
     let (mut options, mut counters) = (&engine.options, None);
     if backend == Backend::Baseline && (options.counts || options.ticks) {
         if options.counts {
-            begin_profile(module, func, CounterCounts::of(module.body(func)?));
+            // Without a profile the code does not count.
+            let _ = begin_profile(module, func, CounterCounts::of(module.body(func)?));
             counters = module.func_code(func).counters().and_then(Counters::offset);
         }
         let several = module.engine.record().stripes.are_several();
@@ -141,7 +142,7 @@ fn counters_of(module: &ModuleRecord, func: u32, code: &UnplacedCode<'_>) -> Opt
     if !code.relocs.iter().any(|reloc| matches!(reloc.target, RelocTarget::Counters(_))) {
         return Some(None);
     }
-    begin_profile(module, func, code.counters);
+    let _ = begin_profile(module, func, code.counters);
     module.func_code(func).counters().and_then(Counters::offset).map(Some)
 }
 
@@ -221,7 +222,9 @@ fn place<'b>(
     failures: u32,
 ) -> Result<Code, CodeError> {
     let mut placed = native.code.install(unplaced());
-    if placed.is_err() && evict::make_room(engine_of(module.engine.record()), policy::wanted(len, failures)) {
+    if matches!(placed, Err(CodeError::Full(_) | CodeError::Cells))
+        && evict::make_room(engine_of(module.engine.record()), policy::wanted(len, failures))
+    {
         placed = native.code.install(unplaced());
     }
     Ok(Code(placed?[0]))

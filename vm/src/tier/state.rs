@@ -198,10 +198,12 @@ impl Memory for Reached {
     }
 }
 
-/// Begins the profile of a function, in memory that its code reaches if it can have code.
-pub(super) fn begin_profile(module: &ModuleRecord, func: u32, counts: CounterCounts) {
+/// Begins the profile of a function, in memory that its code reaches if it can have code. Returns whether there is one now, or the module has
+/// no memory left for it.
+pub(super) fn begin_profile(module: &ModuleRecord, func: u32, counts: CounterCounts) -> bool {
     let native = state_of(module).native(module).ok();
-    module.func_code(func).begin_profile(counts, |count| native?.code.alloc_counters(count).map(Reached));
+    let allocate = |count| native?.code.alloc_counters(count).map(Reached);
+    module.func_code(func).begin_profile(&module.bytecode.account, counts, allocate)
 }
 
 /// Makes cells and code of a module. The outer error is the reason why the engine has no native code.

@@ -42,7 +42,7 @@ pub(super) fn keep(module: &ModuleRecord, Key { func, entry, level }: Key, compi
         Backend::Cranelift => false,
     };
     if entry == Entry::Call && is_kept {
-        shelf.keep(func, grade(level), packed);
+        shelf.keep(&module.bytecode.account, func, grade(level), packed);
     }
 }
 

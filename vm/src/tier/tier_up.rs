@@ -40,8 +40,8 @@ pub(super) fn tier_up(module: &Arc<ModuleRecord>, func: u32, at: Option<u32>) ->
     if !stored
         && code.counters().is_none()
         && let Some(ticks) = engine.policy.profile_ticks(body.len())
+        && begin_profile(module, func, CounterCounts::of(body))
     {
-        begin_profile(module, func, CounterCounts::of(body));
         code.reset_ticks(ticks);
         return Next::Interpret;
     }

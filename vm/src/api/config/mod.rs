@@ -156,6 +156,28 @@ impl Config {
         self
     }
 
+    /// Limits the bytes of the host's memory that a module takes: its bytes, and what is made of them when it is loaded and while it is used, such
+    /// as types, the tables of its functions, names, profiles and tables of compiled code. Machine code has
+    /// [a limit](Config::max_code_size) of its own, and so have instances, memories and tables in their [stores](crate::Store::limiter).
+    ///
+    /// Loading a module that takes more is the error [`ModuleMemoryExceeded`](crate::ModuleMemoryExceeded), before much more is taken. Afterwards,
+    /// a function for whose tables there is no room is an error when it is first called, with
+    /// [`lazy_validation`](Config::lazy_validation); names and source lines are missing in messages; functions have no profile, or stay
+    /// in the tiers where they are; and data are copied instead of mapped. [`Module::host_memory`](crate::Module::host_memory) is what a module takes.
+    /// Default: 64 MiB, and 64 for each byte of the module.
+    pub fn max_module_memory(&mut self, bytes: usize) -> &mut Config {
+        self.max_module_memory = Some(bytes);
+        self
+    }
+
+    /// Limits the bytes of the host's memory that all modules of an engine take together, each as [`Config::max_module_memory`] says. A module
+    /// gives back what it takes when it is dropped with its instances. A type that several modules have counts for each of them.
+    /// At the limit the same happens as at that of a module. Default: no limit.
+    pub fn max_engine_memory(&mut self, bytes: usize) -> &mut Config {
+        self.max_engine_memory = bytes;
+        self
+    }
+
     /// Compiles a function after this many calls and loop iterations, whatever its size. Default: `None`, which weighs
     /// the cost of compiling it.
     pub fn tier_up_threshold(&mut self, ticks: Option<u32>) -> &mut Config {

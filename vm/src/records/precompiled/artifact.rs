@@ -13,6 +13,7 @@ use std::sync::OnceLock;
 use std::time::Duration;
 use weir_bytecode::Bytes;
 use weir_bytecode::FuncBody;
+use weir_bytecode::account::flat;
 use weir_bytecode::module::Results;
 use weir_bytecode::stored::read_all;
 
@@ -79,6 +80,12 @@ impl Artifact {
         bodies.sort_unstable();
         let groups = groups.iter().map(|_| OnceLock::new()).collect();
         Ok(Artifact { source, header, index, bodies, groups })
+    }
+
+    /// Returns the bytes that it takes: the index, and the results of validation when they are read.
+    pub fn size(&self) -> usize {
+        let results = self.index.module.results.iter().map(|group| group.place.len as usize).sum::<usize>();
+        self.index.len() as usize + flat(&self.bodies) + flat(&self.groups) + results
     }
 
     /// Returns the hash of the module.

@@ -338,7 +338,7 @@ impl Cached {
             results: bodies.into_iter().filter_map(result).collect(),
             work: work.into_iter().map(|work| (work.func, work)).collect(),
             ran,
-            code: shelf.take_kept(),
+            code: shelf.take_kept(&module.account),
         };
         // Without that the next process validates and compiles again.
         let _ = self.directory.add(self.entry(module), found, addition);

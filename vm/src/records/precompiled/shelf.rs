@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
+use weir_bytecode::account::{Account, flat};
 
 /// Code by function and tier.
 pub(crate) type CodeMap = BTreeMap<(u32, Grade), Box<[u8]>>;
@@ -118,10 +119,11 @@ impl Shelf {
         self.earlier.get_or_init(|| work().collect())
     }
 
-    /// Keeps code that was compiled, if code is kept.
-    pub fn keep(&self, func: u32, grade: Grade, code: &[u8]) {
-        if self.keeps {
-            lock(&self.kept).insert((func, grade), code.into());
+    /// Keeps code that was compiled, if code is kept and `account`, which is the module's, has room for it.
+    pub fn keep(&self, account: &Account, func: u32, grade: Grade, code: &[u8]) {
+        if self.keeps && account.charge(size(code)).is_ok() {
+            let before = lock(&self.kept).insert((func, grade), code.into());
+            account.give_back(before.map_or(0, |before| size(&before)));
         }
     }
 
@@ -135,10 +137,17 @@ impl Shelf {
         !lock(&self.kept).is_empty()
     }
 
-    /// Takes the code that was kept since the last time.
-    pub fn take_kept(&self) -> CodeMap {
-        std::mem::take(&mut lock(&self.kept))
+    /// Takes the code that was kept since the last time. It is no longer charged.
+    pub fn take_kept(&self, account: &Account) -> CodeMap {
+        let kept = std::mem::take(&mut *lock(&self.kept));
+        account.give_back(kept.values().map(|code| size(code)).sum());
+        kept
     }
+}
+
+/// Returns the bytes that kept code takes.
+fn size(code: &[u8]) -> usize {
+    flat(code) + 2 * size_of::<((u32, Grade), Box<[u8]>)>()
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
