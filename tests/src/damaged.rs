@@ -7,7 +7,10 @@ use crate::hostile::wasm::{leb, section};
 use crate::rng::Rng;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use wasm_encoder as enc;
-use weir::{Config, Engine, Instance, InvalidModule, Linker, Module, Store, StoreLimits, StoreLimitsBuilder, Tier, Val};
+use weir::{
+    Config, Engine, Instance, InvalidModule, Linker, Module, ModuleMemoryExceeded, Store, StoreLimits, StoreLimitsBuilder, Tier,
+    Val,
+};
 
 /// The last step that a module reached.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -55,7 +58,9 @@ const FUEL: u64 = 20_000;
 fn run(engine: &Engine, bytes: &[u8]) -> Result<ModuleOutcome, String> {
     let module = match Module::from_binary(engine, bytes) {
         Ok(module) => module,
-        Err(error) if !error.is::<InvalidModule>() => return Err(format!("refused for another reason: {error:#}")),
+        Err(error) if !(error.is::<InvalidModule>() || error.is::<ModuleMemoryExceeded>()) => {
+            return Err(format!("refused for another reason: {error:#}"));
+        }
         Err(error) => return explained(&error, ModuleOutcome::Refused),
     };
     let limits = StoreLimitsBuilder::new().memory_size(MEMORY).table_elements(ELEMENTS).memories(8).tables(8);

@@ -111,11 +111,25 @@ fn load(engine: &Engine, bytes: &[u8]) -> Result<[usize; 3], ModuleMemoryExceede
     Ok([held, module.host_memory(), peak])
 }
 
+/// wasmparser has eight bytes for each of them.
+fn each_call_of_two_bytes_may_push_a_thousand_operands() {
+    let wide = [b"\x60\0".to_vec(), leb(1000), vec![0x7F; 1000]].concat();
+    let types = section(1, &[b"\x60\0\0".to_vec(), wide]);
+    let calls = [b"\0".to_vec(), b"\x10\x01".repeat(100_000), b"\0\x0b".to_vec()].concat();
+    let bytes = module(&[types, section(3, &[vec![0], vec![1]]), code(&[calls, b"\0\0\x0b".to_vec()])]);
+    let (engine, default) = (engine(|_| ()), (64 << 20) + 64 * bytes.len());
+    let (result, peak) = peak_during(|| load(&engine, &bytes));
+    let error = result.expect_err("a stack of 800 MB");
+    assert!(error.max() == default && peak <= default + default / 2, "{error}, {peak}");
+    assert_eq!(engine.host_memory(), 0);
+}
+
 /// What is not counted one by one.
 const SMALL: usize = 16 << 10;
 
 #[test]
 fn charges_are_what_modules_take() {
+    each_call_of_two_bytes_may_push_a_thousand_operands();
     for lazy in [false, true] {
         for (name, bytes) in modules() {
             let unlimited = engine(|config| _ = config.lazy_validation(lazy));

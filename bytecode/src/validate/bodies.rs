@@ -6,7 +6,7 @@
 
 use super::acceptor::Acceptor;
 use super::builder::{Builder, Class, Step};
-use super::code::{Code, VALUE};
+use super::code::Code;
 use super::convert::val_type;
 use super::invalid::InvalidModule;
 use super::tables::{Placed, Shared, Tables};
@@ -31,6 +31,9 @@ const STEPS_PER_COUNT: u64 = 1_000_000;
 
 /// The bytes of tables that a thread writes before it charges them, and of stacks while it validates a body.
 const BYTES_PER_CHARGE: usize = 64 << 10;
+
+/// Bytes of an operand on wasmparser's stack.
+const OPERAND: usize = 8;
 
 /// The body with this index and range, which a module that was parsed lazily has left for later.
 pub(crate) fn validate_one(code: &Code<'_>, index: u32, range: Range<u32>) -> Result<FuncBody, InvalidModule> {
@@ -178,11 +181,11 @@ impl Worker {
             let (next, after) = (reader.original_position() as u32, validator.operand_stack_height());
             self.builder.instruction(code, Step { class, pc, next, before });
             self.builder.operands(after);
-            let height = after as usize * VALUE + self.builder.open_blocks();
-            if height > *stacks + BYTES_PER_CHARGE {
-                // A stack doubles when it is full.
-                code.charge(height, pc)?;
-                *stacks += height;
+            // A stack doubles when it is full.
+            let taken = 2 * (after as usize * OPERAND + self.builder.open_blocks());
+            if taken > *stacks + BYTES_PER_CHARGE {
+                code.charge(taken - *stacks, pc)?;
+                *stacks = taken;
             }
             (pc, before) = (next, after);
         }

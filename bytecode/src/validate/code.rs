@@ -55,7 +55,7 @@ impl<'m> Code<'m> {
 /// Bytes that wasmparser keeps for a type, without its parameters and results.
 const TYPE_KEPT: usize = 128;
 /// Bytes that it takes for a parameter or result.
-pub(super) const VALUE: usize = 4;
+const VALUE: usize = 4;
 
 /// The parts of a module that the validation of its bodies needs, kept from the validation of its other sections.
 #[derive(Debug)]

@@ -4,7 +4,8 @@ use crate::differential::{CallEnd, ended};
 use crate::engines::engine;
 use crate::failure::reasons;
 use weir::{
-    Config, Engine, Func, Instance, InvalidModule, Linker, Module, Result, Store, StoreLimits, StoreLimitsBuilder, Trap, Val,
+    Config, Engine, Func, Instance, InvalidModule, Linker, Module, ModuleMemoryExceeded, Result, Store, StoreLimits,
+    StoreLimitsBuilder, Trap, Val,
 };
 
 /// Bytes of all memories of a module, and elements of all its tables.
@@ -48,7 +49,9 @@ pub fn metered(config: &Config) -> Result<Engine> {
 pub fn ends(engine: &Engine, wasm: &[u8]) -> Result<Ends, String> {
     let module = match Module::from_binary(engine, wasm) {
         Ok(module) => module,
-        Err(error) if error.is::<InvalidModule>() => return one_line(&error).map(Ends::Refused),
+        Err(error) if error.is::<InvalidModule>() || error.is::<ModuleMemoryExceeded>() => {
+            return one_line(&error).map(Ends::Refused);
+        }
         Err(error) => return Err(format!("refused for another reason: {error:#}")),
     };
     let limits = StoreLimitsBuilder::new().memory_size(MEMORY).table_elements(ELEMENTS).build();

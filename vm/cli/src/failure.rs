@@ -3,7 +3,10 @@
 use crate::style;
 use std::error::Error as StdError;
 use std::io;
-use weir::{Error, InvalidModule, LinkError, MemoryFault, Trap, Unavailable, UnknownImportError, WasmBacktrace, WasmCoreDump};
+use weir::{
+    Error, InvalidModule, LinkError, MemoryFault, ModuleMemoryExceeded, Trap, Unavailable, UnknownImportError, WasmBacktrace,
+    WasmCoreDump,
+};
 use weir_bytecode::names::Plain;
 use weir_wasi::{BrokenPipe, I32Exit};
 
@@ -59,7 +62,7 @@ impl Failure {
             Failure::Module(error) => format!("weir: {}", causes(error)),
             Failure::Guest(error) if error.is::<I32Exit>() || error.is::<BrokenPipe>() => return None,
             Failure::Guest(error) => {
-                let trap = error.is::<Trap>() || error.is::<InvalidModule>();
+                let trap = error.is::<Trap>() || error.is::<InvalidModule>() || error.is::<ModuleMemoryExceeded>();
                 let kind = if trap { "trap: " } else { "" };
                 format!("weir: {kind}{}{}", causes(error), error.wasm_backtrace().map(backtrace).unwrap_or_default())
             }

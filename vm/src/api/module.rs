@@ -208,8 +208,8 @@ impl Module {
     pub fn validate(engine: &Engine, bytes: &[u8]) -> Result<()> {
         engine.config().check_shape(bytes)?;
         let account = engine.config().module_account(bytes.len(), &engine.record().account);
-        validate::parse_within(bytes.into(), engine.config().validation(false), account)?;
-        Ok(())
+        let validated = validate::parse_within(bytes.into(), engine.config().validation(false), account);
+        validated.map(drop).map_err(|invalid| invalid.exceeded().cloned().map_or_else(|| Error::from(invalid), Error::new))
     }
 
     /// Returns the imports, in order.
