@@ -39,11 +39,13 @@ impl ModuleMemoryExceeded {
     }
 }
 
-/// Bytes of memory, of which only so many are allowed. Threads may share it. Without a limit by default.
+/// Bytes of memory, of which only so many are allowed. Threads may share it. The default has no limit.
 #[derive(Debug)]
 pub struct Account {
     used: AtomicUsize,
     max: usize,
+    /// The bytes of `used` that do not count toward `max`.
+    aside: AtomicUsize,
     /// The beginning of the error's text, up to the number.
     whose: &'static str,
     setting: &'static str,
@@ -53,14 +55,15 @@ pub struct Account {
 
 impl Default for Account {
     fn default() -> Account {
-        Account::new(usize::MAX, "the module takes", "none")
+        // Without a limit neither text is used.
+        Account::new(usize::MAX, "", "")
     }
 }
 
 impl Account {
     /// Creates an account with this limit. `whose` and `setting` are for the error, see [`ModuleMemoryExceeded`].
     pub fn new(max: usize, whose: &'static str, setting: &'static str) -> Account {
-        Account { used: AtomicUsize::new(0), max, whose, setting, part_of: None }
+        Account { used: AtomicUsize::new(0), max, aside: AtomicUsize::new(0), whose, setting, part_of: None }
     }
 
     /// Returns the account as a part of another one. When it is dropped, what it was charged is given back there.
@@ -75,12 +78,22 @@ impl Account {
         self.used.load(Ordering::Relaxed)
     }
 
-    /// Charges memory that is to be allocated.
+    /// Returns the bytes that may still be charged, here and where charges are passed on.
+    pub fn room(&self) -> usize {
+        let own = self.limit().saturating_sub(self.used());
+        self.part_of.as_ref().map_or(own, |other| own.min(other.room()))
+    }
+
+    /// Charges memory that is to be allocated. Nothing is always allowed.
     ///
     /// # Errors
     /// It would be more than is allowed. Then nothing is charged.
     pub fn charge(&self, bytes: usize) -> Result<(), ModuleMemoryExceeded> {
-        let more = |used: usize| used.checked_add(bytes).filter(|&sum| sum <= self.max);
+        if bytes == 0 {
+            return Ok(());
+        }
+        let limit = self.limit();
+        let more = |used: usize| used.checked_add(bytes).filter(|&sum| sum <= limit);
         if let Err(used) = self.used.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more) {
             let Account { whose, setting, max, .. } = *self;
             return Err(ModuleMemoryExceeded { whose, setting, needed: used.saturating_add(bytes), max });
@@ -88,6 +101,29 @@ impl Account {
         self.part_of.as_ref().map_or(Ok(()), |other| other.charge(bytes)).inspect_err(|_| {
             self.used.fetch_sub(bytes, Ordering::Relaxed);
         })
+    }
+
+    /// The bytes that may be used: more than `max` by those that were set aside.
+    fn limit(&self) -> usize {
+        self.max.saturating_add(self.aside.load(Ordering::Relaxed))
+    }
+
+    /// Sets memory aside that was charged and was not needed yet: it takes no room from what is. Returns whether it was: an eighth of what is
+    /// allowed may be, so that this is exceeded by no more. Where charges are passed on they still count, and nothing is set aside
+    /// unless half is free there.
+    pub fn set_aside(&self, bytes: usize) -> bool {
+        let is_free = |other: &Arc<Account>| other.used() <= other.max / 2;
+        let more = |aside: usize| aside.checked_add(bytes).filter(|&sum| sum <= self.max / 8);
+        self.part_of.as_ref().is_none_or(is_free) && self.aside.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more).is_ok()
+    }
+
+    /// Charges memory that is given back if the result is dropped before it is [kept](Charge::keep).
+    ///
+    /// # Errors
+    /// As for [`Account::charge`].
+    pub fn charge_for_now(&self, bytes: usize) -> Result<Charge<'_>, ModuleMemoryExceeded> {
+        self.charge(bytes)?;
+        Ok(Charge { account: self, bytes })
     }
 
     /// Charges memory that cannot be refused, even if it is more than is allowed.
@@ -112,6 +148,26 @@ impl Account {
         }
         self.give_back(charged - bytes);
         Ok(())
+    }
+}
+
+/// Memory that is charged until this is dropped.
+#[derive(Debug)]
+pub struct Charge<'a> {
+    account: &'a Account,
+    bytes: usize,
+}
+
+impl Charge<'_> {
+    /// Leaves the memory charged.
+    pub fn keep(mut self) {
+        self.bytes = 0;
+    }
+}
+
+impl Drop for Charge<'_> {
+    fn drop(&mut self) {
+        self.account.give_back(self.bytes);
     }
 }
 
@@ -168,8 +224,18 @@ mod tests {
         second.replace(10, 41).expect_err("it is too much");
         drop(first);
         assert_eq!(whole.used(), 10);
+        assert_eq!((second.room(), whole.room()), (70, 90));
+        drop(second.charge_for_now(20).expect("it is allowed"));
+        assert_eq!(second.used(), 10);
+        second.charge_for_now(20).expect("it is allowed").keep();
+        second.give_back(20);
         second.charge_anyway(100);
-        assert_eq!(whole.used(), 110);
+        assert_eq!((whole.used(), second.room()), (110, 0));
+        second.charge(0).expect("nothing is always allowed");
+        assert!(!second.set_aside(5), "less than half is free");
+        second.give_back(90);
+        assert!(second.set_aside(10) && !second.set_aside(1));
+        assert_eq!(second.room(), 70);
         assert!(second.charge(usize::MAX).is_err());
         drop(second);
         assert_eq!(whole.used(), 0);

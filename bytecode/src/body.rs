@@ -44,13 +44,20 @@ impl Body {
         self.validated.get()?.as_ref().ok().map(|body| &**body)
     }
 
-    /// The result of validation; calls `validate` first if the body has not been validated.
-    pub(crate) fn get_or_validate(
-        &self,
-        validate: impl FnOnce() -> Result<FuncBody, InvalidModule>,
-    ) -> Result<&FuncBody, &InvalidModule> {
-        let validated = self.validated.get_or_init(|| validate().map(Box::new).map_err(Box::new));
-        validated.as_ref().map(|body| &**body).map_err(|error| &**error)
+    /// The result of validation, if the body has been validated. That there was no room for its tables is no result.
+    pub(crate) fn result(&self) -> Option<Result<&FuncBody, InvalidModule>> {
+        Some(self.validated.get()?.as_ref().map(|body| &**body).map_err(|error| InvalidModule::clone(error)))
+    }
+
+    /// Sets the result of validation, unless there was no room for it.
+    pub(crate) fn set_result(&self, result: Result<FuncBody, InvalidModule>) -> Result<&FuncBody, InvalidModule> {
+        match result {
+            Err(error) if error.exceeded().is_some() => Err(error),
+            result => {
+                let validated = self.validated.get_or_init(|| result.map(Box::new).map_err(Box::new));
+                validated.as_ref().map(|body| &**body).map_err(|error| InvalidModule::clone(error))
+            }
+        }
     }
 }
 

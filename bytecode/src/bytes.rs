@@ -5,12 +5,32 @@ use std::ops::Deref;
 
 /// The bytes of a module, which never change. Clones share them. Any owner can provide them: see [`Bytes::of`].
 #[derive(Clone, Default)]
-pub struct Bytes(bytes::Bytes);
+pub struct Bytes {
+    bytes: bytes::Bytes,
+    untouched: usize,
+}
 
 impl Bytes {
     /// Takes the bytes of an owner, which is dropped with the last clone. Its `as_ref` is called once.
     pub fn of(owner: impl AsRef<[u8]> + Send + 'static) -> Bytes {
-        Bytes(bytes::Bytes::from_owner(owner))
+        bytes::Bytes::from_owner(owner).into()
+    }
+
+    /// Returns the bytes, of which so many are zeros that take no memory because they were never written.
+    #[must_use]
+    pub fn with_untouched(self, untouched: usize) -> Bytes {
+        Bytes { untouched, ..self }
+    }
+
+    /// Returns how many of them take memory.
+    pub fn held(&self) -> usize {
+        self.len() - self.untouched
+    }
+}
+
+impl From<bytes::Bytes> for Bytes {
+    fn from(bytes: bytes::Bytes) -> Bytes {
+        Bytes { bytes, untouched: 0 }
     }
 }
 
@@ -19,7 +39,7 @@ impl Deref for Bytes {
 
     #[inline]
     fn deref(&self) -> &[u8] {
-        &self.0
+        &self.bytes
     }
 }
 
@@ -37,20 +57,20 @@ impl fmt::Debug for Bytes {
 
 impl From<Vec<u8>> for Bytes {
     fn from(bytes: Vec<u8>) -> Bytes {
-        Bytes(bytes.into())
+        bytes::Bytes::from(bytes).into()
     }
 }
 
 impl From<Box<[u8]>> for Bytes {
     fn from(bytes: Box<[u8]>) -> Bytes {
-        Bytes(bytes.into())
+        bytes::Bytes::from(bytes).into()
     }
 }
 
 /// Copies them.
 impl From<&[u8]> for Bytes {
     fn from(bytes: &[u8]) -> Bytes {
-        Bytes(bytes::Bytes::copy_from_slice(bytes))
+        bytes::Bytes::copy_from_slice(bytes).into()
     }
 }
 

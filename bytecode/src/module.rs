@@ -12,7 +12,7 @@ use crate::validate::{InvalidModule, Unvalidated, bodies};
 use smallvec::SmallVec;
 use std::fmt;
 use std::ops::Range;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use wasmparser::{BinaryReader, BinaryReaderError, Parser, Payload};
 
 /// A validated module. All indices are in range, and the code of validated bodies is well typed.
@@ -73,12 +73,17 @@ pub struct Module {
     pub hint_sections: HintSections,
     /// The account of the memory that it takes.
     pub account: Arc<Account>,
+    /// Held while a body is validated that was left for later: the one with the body's index, modulo their number.
+    pub validating: [Mutex<()>; 16],
 }
 
 /// The results of an earlier validation of the same bytes with the same options.
 pub trait Results: fmt::Debug + Send + Sync {
     /// Returns that of the body with this index, if it is there and not damaged.
     fn body(&self, index: u32) -> Option<FuncBody>;
+
+    /// Returns whether function `func` may run before its body is validated, because there is code of it.
+    fn may_run(&self, func: u32) -> bool;
 }
 
 /// One import.
@@ -270,29 +275,72 @@ impl Module {
     /// The body of function `func`, validated now if it has not been; `None` if the function is imported.
     ///
     /// # Errors
-    /// The body is invalid, or its tables take more memory than is allowed: also if there is room later.
-    pub fn validated_body(&self, func: u32) -> Option<Result<&FuncBody, &InvalidModule>> {
+    /// The body is invalid, or its tables take [more memory](InvalidModule::exceeded) than is allowed. Only the latter may change later.
+    pub fn validated_body(&self, func: u32) -> Option<Result<&FuncBody, InvalidModule>> {
         let index = func.checked_sub(self.imported_funcs)?;
         let body = &self.bodies[index as usize];
-        let stored = || self.results.as_ref()?.body(index).filter(|stored| stored.is_within(body.range()));
-        Some(body.get_or_validate(|| {
-            if let Some(stored) = stored() {
-                self.account.charge_anyway(stored.size());
-                return Ok(stored);
-            }
-            let unvalidated = self.unvalidated.as_ref().expect("only a module parsed lazily has bodies that are not validated");
-            bodies::validate_one(&self.code(unvalidated), index, body.range())
-        }))
+        if let Some(result) = body.result() {
+            return Some(result);
+        }
+        let _guard = self.lock(index);
+        // Another thread may have validated it.
+        if let Some(result) = body.result() {
+            return Some(result);
+        }
+        let result = self.validate(index, body.range());
+        if let Err(error) = &result
+            && error.exceeded().is_none()
+        {
+            self.account.charge_anyway(error.size());
+        }
+        Some(body.set_result(result))
+    }
+
+    /// The body with this index and range, from the results of an earlier validation or by validating it.
+    fn validate(&self, index: u32, range: Range<u32>) -> Result<FuncBody, InvalidModule> {
+        let func = self.imported_funcs + index;
+        // A function with stored code may run before its body is needed, which must then be there.
+        let may_refuse = !self.results.as_ref().is_some_and(|results| results.may_run(func));
+        let unvalidated = self.unvalidated.as_ref().expect("only a module parsed lazily has bodies that are not validated");
+        let code = self.code(unvalidated, may_refuse);
+        let stored = self.results.as_ref().and_then(|results| results.body(index));
+        let Some(stored) = stored.filter(|stored| stored.is_within(range.clone())) else {
+            return bodies::validate_one(&code, index, range);
+        };
+        code.charge(stored.size(), range.start).map_err(|error| error.within(func))?;
+        Ok(stored)
     }
 
     /// The body of function `func`, for a compiler that inlines it. The body is validated now if it has not been: the choice does not depend on
-    /// which functions were called. With a limit of validation's steps it is not: only functions that are called count toward that limit. `None`
-    /// if the function is imported, invalid or not validated.
+    /// which functions were called. With a limit of validation's steps it is not: only functions that are called count toward that limit. Nor
+    /// is it kept unless its tables can be [set aside](Account::set_aside), so that functions that are called have the same room as without it.
+    /// `None` if the function is imported, invalid or not validated.
     pub fn body_to_copy(&self, func: u32) -> Option<&FuncBody> {
-        match self.unvalidated.as_ref().is_some_and(Unvalidated::has_max_steps) {
-            true => self.body(func),
-            false => self.validated_body(func)?.ok(),
+        if self.unvalidated.as_ref().is_some_and(Unvalidated::has_max_steps) {
+            return self.body(func);
         }
+        let index = func.checked_sub(self.imported_funcs)?;
+        let body = &self.bodies[index as usize];
+        let _guard = match body.result() {
+            Some(result) => return result.ok(),
+            None => self.lock(index),
+        };
+        if let Some(result) = body.result() {
+            return result.ok();
+        }
+        let validated = self.validate(index, body.range()).ok()?;
+        let size = validated.size();
+        if !self.account.set_aside(size) {
+            self.account.give_back(size);
+            return None;
+        }
+        body.set_result(Ok(validated)).ok()
+    }
+
+    /// Locks the body with this index for its validation.
+    fn lock(&self, index: u32) -> MutexGuard<'_, ()> {
+        let lock = &self.validating[index as usize % self.validating.len()];
+        lock.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Returns the name and the contents of each custom section, in order. Sections with debugging
@@ -338,11 +386,9 @@ impl Module {
         self.accepted + self.unvalidated.as_ref().map_or(0, Unvalidated::accepted)
     }
 
-    /// Returns the data for validating its bodies.
-    pub(crate) fn code<'m>(&'m self, unvalidated: &'m Unvalidated) -> Code<'m> {
-        let Module { bytes, types, globals, funcs, tags, account, results, imported_funcs, .. } = self;
-        // A function with stored code may run before it is validated, and must then be.
-        let may_refuse = results.is_none();
+    /// Returns the data for validating its bodies. `may_refuse` is whether they may be refused for want of memory.
+    pub(crate) fn code<'m>(&'m self, unvalidated: &'m Unvalidated, may_refuse: bool) -> Code<'m> {
+        let Module { bytes, types, globals, funcs, tags, account, imported_funcs, .. } = self;
         Code { bytes, types, globals, funcs, tags, imported_funcs: *imported_funcs, unvalidated, account, may_refuse }
     }
 

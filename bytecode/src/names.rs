@@ -2,6 +2,7 @@
 //! thousands.
 
 use crate::account::Account;
+use std::cell::Cell;
 use std::fmt::{self, Write};
 use std::ops::Range;
 use std::sync::OnceLock;
@@ -57,10 +58,19 @@ impl Names {
             let start = name.as_ptr().addr() - bytes.as_ptr().addr();
             start..start + name.len()
         };
-        let add = |names: &mut Vec<Named>, map: NameMap<'_>| {
-            let count = map.clone().flatten().count();
-            if account.charge(count * size_of::<Named>()).is_ok() {
-                names.reserve(count);
+        let charged = Cell::new(0);
+        let add = |names: &mut Vec<Named>, map: NameMap<'_>, bytes: usize| {
+            // Each takes two bytes at least, whatever the section declares.
+            let count = map.names.size_hint().0.min(bytes / 2);
+            let size = count * size_of::<Named>();
+            if account.charge(size).is_ok() {
+                charged.set(charged.get() + size);
+                // A second section of names, which is malformed, must not copy all before it.
+                if names.is_empty() {
+                    names.reserve_exact(count)
+                } else {
+                    names.reserve(count)
+                }
                 names.extend(map.flatten().map(|naming| (naming.index, range(naming.name))));
             }
         };
@@ -72,8 +82,8 @@ impl Names {
                 for subsection in names.into_iter().map_while(Result::ok) {
                     match subsection {
                         Name::Module { name, .. } => read.module = Some(range(name)),
-                        Name::Function(map) => add(&mut read.funcs, map),
-                        Name::Tag(map) => add(&mut read.tags, map),
+                        Name::Function(map) => add(&mut read.funcs, map, contents.len()),
+                        Name::Tag(map) => add(&mut read.tags, map, contents.len()),
                         _ => {}
                     }
                 }
@@ -83,6 +93,7 @@ impl Names {
                 names.dedup_by_key(|(index, _)| *index);
                 names.shrink_to_fit();
             }
+            account.give_back(charged.get() - (read.funcs.len() + read.tags.len()) * size_of::<Named>());
             read
         })
     }

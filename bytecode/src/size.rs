@@ -14,7 +14,7 @@ impl Module {
         let Module { exports, elems, data, bodies, .. } = self;
         let items = types.allocated() + imports.allocated() + tables.allocated() + global_inits.allocated();
         let segments = exports.allocated() + elems.allocated() + data.allocated() + bodies.allocated();
-        bytes.len() + flat(funcs) + flat(memories) + flat(tags) + flat(globals) + items + segments
+        bytes.held() + flat(funcs) + flat(memories) + flat(tags) + flat(globals) + items + segments
     }
 }
 

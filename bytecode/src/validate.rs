@@ -108,7 +108,7 @@ pub fn parse_within(bytes: Bytes, options: Options, account: Account) -> Result<
 fn sections(bytes: Bytes, options: Options, account: Account, code: &mut dyn FnMut(usize)) -> Result<Unfinished, InvalidModule> {
     let account = Arc::new(account);
     let charge = |bytes: usize, at: usize| account.charge(bytes).map_err(|error| InvalidModule::exceeding(error, at as u64));
-    charge(bytes.len(), 0)?;
+    charge(bytes.held(), 0)?;
     let mut parser = Parser::new(0);
     parser.set_features(options.features());
     let mut validator = Validator::new_with_features(options.features());
@@ -120,13 +120,14 @@ fn sections(bytes: Bytes, options: Options, account: Account, code: &mut dyn FnM
         let Chunk::Parsed { consumed, payload } = parser.parse(&bytes[at..], true)? else {
             unreachable!("there are no more bytes")
         };
-        charge(memory::of_section(&payload), at)?;
+        let start = at;
         at += consumed;
         if let Payload::DataSection(section) = &payload
             && sections.read_plain(section, &bytes)
         {
             continue;
         }
+        charge(memory::of_section(&payload)?, start)?;
         match (validator.payload(&payload)?, payload) {
             (ValidPayload::Func(func, body), _) => {
                 resources = Some(func.resources);

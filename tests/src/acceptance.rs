@@ -141,7 +141,7 @@ impl Tally {
                 Ok(true)
             }
             (Err(fast), Err(slow)) => {
-                same_error(fast, slow)?;
+                same_error(&fast, &slow)?;
                 if known
                     && slow.message.starts_with("type mismatch")
                     && let Some(op) = opcode(wasm, slow.offset)

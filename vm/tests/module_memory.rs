@@ -53,18 +53,17 @@ fn modules() -> Vec<(&'static str, Vec<u8>)> {
     let empty = || code(&[b"\0\x0b".to_vec()]);
     let values = |i: usize| (0..16).map(|bit| 0x7F - (i >> bit & 1) as u8).collect::<Vec<u8>>();
     let many_types = many(20_000, |i| [b"\x60\x10".to_vec(), values(i), vec![0]].concat());
-    // Each has a parameter that refers to the type before.
-    let chain = many(20_000, |i| match i {
+    // Each has a parameter that refers to the type before. Indices below 64 are equal as signed and unsigned numbers.
+    let chain = many(64, |i| match i {
         0 => b"\x60\0\0".to_vec(),
         _ => [b"\x60\x01\x63".to_vec(), leb(i - 1), vec![0]].concat(),
     });
-    // Indices below 64 are equal as signed and unsigned numbers.
-    let chain = chain.into_iter().take(64).collect::<Vec<_>>();
     let imports = many(20_000, |i| [sized(b"env"), sized(format!("import {i}").as_bytes()), vec![0, 0]].concat());
     let exports = many(20_000, |i| [sized(format!("export {i}").as_bytes()), vec![0, 0]].concat());
     let functions = |count| [section(3, &many(count, |_| vec![0])), code(&many(count, |_| b"\0\x0b".to_vec()))].concat();
     let globals = many(50_000, |_| b"\x7f\0\x41\0\x0b".to_vec());
     let expressions = many(20_000, |_| b"\x7f\0\x41\0\x41\0\x6a\x41\0\x6a\x0b".to_vec());
+    let sum = [b"\x7f\0".to_vec(), b"\x41\0".repeat(100_000), vec![0x6A; 99_999], vec![0x0B]].concat();
     let elements = many(20_000, |_| [b"\x01\0".to_vec(), leb(8), vec![0; 8]].concat());
     let references = [b"\x05\x70".to_vec(), leb(50_000), b"\xd0\x70\x0b".repeat(50_000)].concat();
     let data = many(20_000, |_| b"\x01\x01\0".to_vec());
@@ -82,6 +81,7 @@ fn modules() -> Vec<(&'static str, Vec<u8>)> {
         ("functions", module(&[nothing(), functions(50_000)])),
         ("globals", module(&[section(6, &globals)])),
         ("constant expressions", module(&[section(6, &expressions)])),
+        ("a long expression", module(&[section(6, &[sum])])),
         ("elements", module(&[nothing(), function(), section(9, &elements), empty()])),
         ("references", module(&[section(9, &[references])])),
         ("data", module(&[section(11, &data)])),
@@ -139,8 +139,11 @@ fn charges_are_what_modules_take() {
             // Charges contain what the allocator adds.
             assert!(held <= charged + charged / 16 + SMALL && charged <= held + held / 2 + SMALL, "{figures}");
             assert_eq!(unlimited.host_memory(), 0, "{figures}");
-            // The tables of a single function are charged when they are complete.
+            // The tables of a single function are charged when they are complete, and its stack while it is validated.
             let is_function = ["labels", "loops", "blocks", "conditions"].contains(&name);
+            let needed = if is_function { 8 << 20 } else { charged * 9 / 2 };
+            let sufficient = engine(|config| _ = config.lazy_validation(lazy).max_module_memory(needed));
+            assert!(load(&sufficient, &bytes).is_ok(), "{figures}");
             let max = bytes.len() + (charged - bytes.len()) / 4;
             let engine = engine(|config| _ = config.lazy_validation(lazy).max_module_memory(max));
             let (result, peak) = peak_during(|| load(&engine, &bytes));

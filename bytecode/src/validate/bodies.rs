@@ -9,6 +9,7 @@ use super::builder::{Builder, Class, Step};
 use super::code::Code;
 use super::convert::val_type;
 use super::invalid::InvalidModule;
+use super::memory::OPERAND;
 use super::tables::{Placed, Shared, Tables};
 use crate::body::FuncBody;
 use crate::opcodes::Opcode;
@@ -32,15 +33,13 @@ const STEPS_PER_COUNT: u64 = 1_000_000;
 /// The bytes of tables that a thread writes before it charges them, and of stacks while it validates a body.
 const BYTES_PER_CHARGE: usize = 64 << 10;
 
-/// Bytes of an operand on wasmparser's stack.
-const OPERAND: usize = 8;
-
 /// The body with this index and range, which a module that was parsed lazily has left for later.
 pub(crate) fn validate_one(code: &Code<'_>, index: u32, range: Range<u32>) -> Result<FuncBody, InvalidModule> {
     let (mut worker, start) = (Worker::default(), range.start);
     let validated = worker.validate(code, index as usize, range).and_then(|placed| {
         let body = std::mem::take(&mut worker.tables).share().body(&placed);
-        code.charge(body.size(), start).map_err(|error| error.within(code.imported_funcs + index))?;
+        code.replace(worker.charged, body.size(), start).map_err(|error| error.within(code.imported_funcs + index))?;
+        worker.charged = 0;
         Ok(body)
     });
     code.account.give_back(worker.charged);
@@ -105,6 +104,7 @@ impl Worker {
             return Err(InvalidModule::new(message, range.start.into()).within(index));
         }
         let placed = self.builder.finish(code.unvalidated.options.work, &self.locals, &mut self.tables);
+        self.builder.give_back(BYTES_PER_CHARGE);
         let uncharged = self.tables.size() - self.charged;
         if uncharged >= BYTES_PER_CHARGE {
             code.charge(uncharged, range.start).map_err(|error| error.within(index))?;
@@ -141,11 +141,15 @@ impl Worker {
         entry
     }
 
-    /// Has wasmparser validate a body; returns the offset of its first instruction.
+    /// Has wasmparser validate a body; returns the offset of its first instruction. Stacks that are charged are not kept for other bodies.
     fn validate_slowly(&mut self, code: &Code<'_>, index: u32, range: &Range<u32>) -> Result<u32, InvalidModule> {
         let mut stacks = 0;
         let entry = self.validate_within(code, index, range, &mut stacks);
-        code.account.give_back(stacks);
+        if stacks > 0 {
+            self.allocations = FuncValidatorAllocations::default();
+            self.builder.give_back_labels();
+            code.account.give_back(stacks);
+        }
         entry
     }
 
@@ -184,7 +188,7 @@ impl Worker {
             // A stack doubles when it is full.
             let taken = 2 * (after as usize * OPERAND + self.builder.open_blocks());
             if taken > *stacks + BYTES_PER_CHARGE {
-                code.charge(taken - *stacks, pc)?;
+                code.charge_stacks(*stacks, taken, pc)?;
                 *stacks = taken;
             }
             (pc, before) = (next, after);

@@ -349,7 +349,29 @@ impl Builder {
     /// Returns the bytes of the blocks that are open, with those of wasmparser.
     #[inline]
     pub fn open_blocks(&self) -> usize {
-        self.labels.len() * (size_of::<Label>() + VALIDATORS_BLOCK)
+        self.labels.len() * (size_of::<Label>() + VALIDATORS_BLOCK) + self.open_loops.len() * size_of::<OpenLoop>()
+    }
+
+    /// Gives back the memory of blocks.
+    pub fn give_back_labels(&mut self) {
+        (self.labels, self.open_loops) = (Vec::new(), Vec::new());
+    }
+
+    /// Gives back what is larger than this many bytes, after a body. Few bodies of real modules have such tables.
+    pub fn give_back(&mut self, bytes: usize) {
+        fn shrink<T>(items: &mut Vec<T>, bytes: usize) {
+            if items.capacity() * size_of::<T>() > bytes {
+                *items = Vec::new();
+            }
+        }
+        shrink(&mut self.branches, bytes);
+        shrink(&mut self.loops, bytes);
+        shrink(&mut self.segments, bytes);
+        shrink(&mut self.regions, bytes);
+        shrink(&mut self.handlers, bytes);
+        shrink(&mut self.open_handlers, bytes);
+        shrink(&mut self.writes, bytes);
+        shrink(&mut self.set, bytes);
     }
 
     /// Records the number of operands on the stack after an instruction.

@@ -50,6 +50,31 @@ impl<'m> Code<'m> {
         self.account.charge_anyway(bytes);
         Ok(())
     }
+
+    /// Replaces what was charged for the tables of the body at `pc`.
+    ///
+    /// # Errors
+    /// As for [`Code::charge`]; then it is not replaced.
+    pub fn replace(&self, charged: usize, bytes: usize, pc: u32) -> Result<(), InvalidModule> {
+        self.account.give_back(charged.saturating_sub(bytes));
+        self.charge(bytes.saturating_sub(charged), pc)
+    }
+
+    /// Charges `bytes` of stacks for the body at `pc`, of which `charged` are charged.
+    ///
+    /// # Errors
+    /// As for [`Code::charge`]. Those of a body that may not be refused are charged anyway up to a bound that only bodies reach that are made
+    /// for it.
+    pub fn charge_stacks(&self, charged: usize, bytes: usize, pc: u32) -> Result<(), InvalidModule> {
+        /// No function that was validated before has needed as much, unless its limit was larger.
+        const MOST: usize = 64 << 20;
+        let more = bytes - charged;
+        if self.may_refuse || bytes > MOST {
+            return self.account.charge(more).map_err(|error| InvalidModule::exceeding(error, pc.into()));
+        }
+        self.account.charge_anyway(more);
+        Ok(())
+    }
 }
 
 /// Bytes that wasmparser keeps for a type, without its parameters and results.

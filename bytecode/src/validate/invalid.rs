@@ -1,6 +1,6 @@
 //! The error for bytes that are not a module.
 
-use crate::account::ModuleMemoryExceeded;
+use crate::account::{ALLOCATION, ModuleMemoryExceeded};
 use crate::names::Plain;
 use std::fmt;
 
@@ -64,6 +64,11 @@ impl InvalidModule {
     /// Returns the limit, if the reason is that the module takes more memory than is allowed.
     pub fn exceeded(&self) -> Option<&ModuleMemoryExceeded> {
         self.exceeded.as_deref()
+    }
+
+    /// Returns the bytes that it takes.
+    pub(crate) fn size(&self) -> usize {
+        size_of::<InvalidModule>() + self.message.len() + self.original.as_ref().map_or(0, |text| text.len()) + 3 * ALLOCATION
     }
 
     /// Returns the message as `Display` writes it.

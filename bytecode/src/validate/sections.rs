@@ -2,7 +2,7 @@
 
 use super::convert::{func_type, global_type, memory_type, ref_type, table_type};
 use super::invalid::InvalidModule;
-use crate::account::{Account, Allocated, flat};
+use crate::account::{ALLOCATION, Account, Allocated, flat};
 use crate::hints::HintSections;
 use crate::module::{
     ConstExpr, ConstOp, DataSegment, ElemItems, ElemMode, ElemSegment, Export, ExternIndex, ExternType, Import, Module, Table,
@@ -62,11 +62,11 @@ impl Sections {
         if self.uncharged < CHUNK {
             return Ok(());
         }
-        // It is clear from the numbers in the error what is too large, and not where.
+        // The error has no place: what it counts is spread over several items.
         self.account.charge(std::mem::take(&mut self.uncharged)).map_err(|error| InvalidModule::exceeding(error, 0))
     }
 
-    /// Reads a section that the validator has accepted. What it declares is in it: so many items are there.
+    /// Reads a section that the validator has accepted: it has as many items as it declares.
     #[expect(
         clippy::wildcard_enum_match_arm,
         reason = "these are the parser's payloads, and the others hold nothing that a module record needs"
@@ -100,11 +100,10 @@ impl Sections {
                     let table = table?;
                     let init = match &table.init {
                         TableInit::RefNull => None,
-                        TableInit::Expr(expr) => Some(const_expr(expr)?),
+                        TableInit::Expr(expr) => Some(self.const_expr(expr)?),
                     };
-                    let table = Table { ty: table_type(table.ty)?, init };
-                    self.grow::<Table>(table.allocated())?;
-                    self.tables.push(table);
+                    self.grow::<Table>(0)?;
+                    self.tables.push(Table { ty: table_type(table.ty)?, init });
                 }
             }
             Payload::MemorySection(reader) => {
@@ -123,8 +122,8 @@ impl Sections {
                 for global in reader {
                     let global = global?;
                     self.globals.push(global_type(global.ty)?);
-                    let init = const_expr(&global.init_expr)?;
-                    self.grow::<(GlobalType, ConstExpr)>(init.allocated())?;
+                    let init = self.const_expr(&global.init_expr)?;
+                    self.grow::<(GlobalType, ConstExpr)>(0)?;
                     self.global_inits.push(init);
                 }
             }
@@ -146,8 +145,7 @@ impl Sections {
                 self.grow::<()>(reader.count() as usize * size_of::<DataSegment>())?;
                 self.data.reserve_exact(reader.count() as usize);
                 for data in reader {
-                    let data = data_segment(data?)?;
-                    self.grow::<()>(data.allocated())?;
+                    let data = self.data_segment(data?)?;
                     self.data.push(data);
                 }
             }
@@ -221,10 +219,84 @@ impl Sections {
             ElementItems::Expressions(_, exprs) => exprs.count() as usize * size_of::<ConstExpr>(),
         };
         self.grow::<ElemSegment>(items)?;
-        let segment = elem_segment(elem)?;
-        self.grow::<()>(segment.allocated().saturating_sub(items))?;
+        let segment = self.elem_segment(elem)?;
         self.elems.push(segment);
         Ok(())
+    }
+
+    fn elem_segment(&mut self, elem: wasmparser::Element<'_>) -> Result<ElemSegment> {
+        let mode = match &elem.kind {
+            ElementKind::Passive => ElemMode::Passive,
+            ElementKind::Declared => ElemMode::Declared,
+            ElementKind::Active { table_index, offset_expr } => {
+                ElemMode::Active { table: table_index.unwrap_or(0), offset: self.const_expr(offset_expr)? }
+            }
+        };
+        // With exactly the room that was counted: `collect` would double it as it grows.
+        let (ty, items) = match elem.items {
+            ElementItems::Functions(funcs) => {
+                let mut all = Vec::with_capacity(funcs.count() as usize);
+                for func in funcs {
+                    all.push(func?);
+                }
+                (RefType::FUNCREF, ElemItems::Funcs(all.into()))
+            }
+            ElementItems::Expressions(ty, exprs) => {
+                let mut all = Vec::with_capacity(exprs.count() as usize);
+                for expr in exprs {
+                    all.push(self.const_expr(&expr?)?);
+                }
+                (ref_type(ty)?, ElemItems::Exprs(all.into()))
+            }
+        };
+        Ok(ElemSegment { ty, items, mode })
+    }
+
+    fn data_segment(&mut self, data: wasmparser::Data<'_>) -> Result<DataSegment> {
+        let active = match &data.kind {
+            DataKind::Passive => None,
+            DataKind::Active { memory_index, offset_expr } => Some((*memory_index, self.const_expr(offset_expr)?)),
+        };
+        // The bytes are the last thing in their segment. Offsets fit: the file is below 4 GiB.
+        let end = data.range.end as u32;
+        Ok(DataSegment { range: end - data.data.len() as u32..end, active })
+    }
+
+    /// Converts an expression that the validator has accepted, and charges what it allocates.
+    #[expect(clippy::wildcard_enum_match_arm, reason = "these are the parser's operators, and an unknown one is an error")]
+    fn const_expr(&mut self, expr: &wasmparser::ConstExpr<'_>) -> Result<ConstExpr> {
+        if let Some(value) = i32_const(&mut expr.get_binary_reader()) {
+            return Ok(ConstExpr(smallvec![ConstOp::I32(value)]));
+        }
+        // The last one ends it. Room for all is charged and made at once.
+        let count = expr.get_operators_reader().into_iter().take_while(std::result::Result::is_ok).count().saturating_sub(1);
+        let mut ops = SmallVec::new();
+        if count > ops.inline_size() {
+            self.grow::<()>(count * size_of::<ConstOp>() + ALLOCATION)?;
+            ops.reserve_exact(count);
+        }
+        for op in expr.get_operators_reader().into_iter_with_offsets() {
+            let (op, offset) = op?;
+            ops.push(match op {
+                Operator::I32Const { value } => ConstOp::I32(value),
+                Operator::I64Const { value } => ConstOp::I64(value),
+                Operator::F32Const { value } => ConstOp::F32(value.bits()),
+                Operator::F64Const { value } => ConstOp::F64(value.bits()),
+                Operator::V128Const { value } => ConstOp::V128(*value.bytes()),
+                Operator::GlobalGet { global_index } => ConstOp::GlobalGet(global_index),
+                Operator::RefNull { .. } => ConstOp::RefNull,
+                Operator::RefFunc { function_index } => ConstOp::RefFunc(function_index),
+                Operator::I32Add => ConstOp::Binary(Opcode::I32Add),
+                Operator::I32Sub => ConstOp::Binary(Opcode::I32Sub),
+                Operator::I32Mul => ConstOp::Binary(Opcode::I32Mul),
+                Operator::I64Add => ConstOp::Binary(Opcode::I64Add),
+                Operator::I64Sub => ConstOp::Binary(Opcode::I64Sub),
+                Operator::I64Mul => ConstOp::Binary(Opcode::I64Mul),
+                Operator::End => break,
+                _ => return Err(InvalidModule::new("constant expression not supported", offset)),
+            });
+        }
+        Ok(ConstExpr(ops))
     }
 
     fn import(&mut self, import: wasmparser::Import<'_>, offset: u64) -> Result<()> {
@@ -280,36 +352,6 @@ fn extern_index(export: &wasmparser::Export<'_>, offset: u64) -> Result<ExternIn
     }
 }
 
-fn elem_segment(elem: wasmparser::Element<'_>) -> Result<ElemSegment> {
-    let mode = match &elem.kind {
-        ElementKind::Passive => ElemMode::Passive,
-        ElementKind::Declared => ElemMode::Declared,
-        ElementKind::Active { table_index, offset_expr } => {
-            ElemMode::Active { table: table_index.unwrap_or(0), offset: const_expr(offset_expr)? }
-        }
-    };
-    let (ty, items) = match elem.items {
-        ElementItems::Functions(funcs) => {
-            (RefType::FUNCREF, ElemItems::Funcs(funcs.into_iter().collect::<std::result::Result<_, _>>()?))
-        }
-        ElementItems::Expressions(ty, exprs) => {
-            let exprs = exprs.into_iter().map(|expr| const_expr(&expr?));
-            (ref_type(ty)?, ElemItems::Exprs(exprs.collect::<Result<_>>()?))
-        }
-    };
-    Ok(ElemSegment { ty, items, mode })
-}
-
-fn data_segment(data: wasmparser::Data<'_>) -> Result<DataSegment> {
-    let active = match &data.kind {
-        DataKind::Passive => None,
-        DataKind::Active { memory_index, offset_expr } => Some((*memory_index, const_expr(offset_expr)?)),
-    };
-    // The bytes are the last thing in their segment. Offsets fit: the file is below 4 GiB.
-    let end = data.range.end as u32;
-    Ok(DataSegment { range: end - data.data.len() as u32..end, active })
-}
-
 /// Finds the bodies of a code section, which has `count` of them in this range of the module; also returns the first. `None` if there are not
 /// exactly as many, or there is none. The parser and the validator take three times as long for this as the cache misses that it is.
 pub(super) fn bodies(module: &[u8], count: u32, section: Range<usize>) -> Option<(Vec<Range<u32>>, FunctionBody<'_>)> {
@@ -353,34 +395,4 @@ fn i32_const(reader: &mut BinaryReader<'_>) -> Option<i32> {
     (reader.read_u8().ok()? == Opcode::I32Const as u8).then_some(())?;
     let value = reader.read_var_i32().ok()?;
     (reader.read_u8().ok()? == Opcode::End as u8).then_some(value)
-}
-
-#[expect(clippy::wildcard_enum_match_arm, reason = "these are the parser's operators, and an unknown one is an error")]
-fn const_expr(expr: &wasmparser::ConstExpr<'_>) -> Result<ConstExpr> {
-    if let Some(value) = i32_const(&mut expr.get_binary_reader()) {
-        return Ok(ConstExpr(smallvec![ConstOp::I32(value)]));
-    }
-    let mut ops = SmallVec::new();
-    for op in expr.get_operators_reader().into_iter_with_offsets() {
-        let (op, offset) = op?;
-        ops.push(match op {
-            Operator::I32Const { value } => ConstOp::I32(value),
-            Operator::I64Const { value } => ConstOp::I64(value),
-            Operator::F32Const { value } => ConstOp::F32(value.bits()),
-            Operator::F64Const { value } => ConstOp::F64(value.bits()),
-            Operator::V128Const { value } => ConstOp::V128(*value.bytes()),
-            Operator::GlobalGet { global_index } => ConstOp::GlobalGet(global_index),
-            Operator::RefNull { .. } => ConstOp::RefNull,
-            Operator::RefFunc { function_index } => ConstOp::RefFunc(function_index),
-            Operator::I32Add => ConstOp::Binary(Opcode::I32Add),
-            Operator::I32Sub => ConstOp::Binary(Opcode::I32Sub),
-            Operator::I32Mul => ConstOp::Binary(Opcode::I32Mul),
-            Operator::I64Add => ConstOp::Binary(Opcode::I64Add),
-            Operator::I64Sub => ConstOp::Binary(Opcode::I64Sub),
-            Operator::I64Mul => ConstOp::Binary(Opcode::I64Mul),
-            Operator::End => break,
-            _ => return Err(InvalidModule::new("constant expression not supported", offset)),
-        });
-    }
-    Ok(ConstExpr(ops))
 }

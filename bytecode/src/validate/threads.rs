@@ -135,7 +135,7 @@ impl Batches {
         let ranges = &self.unfinished.bodies;
         let mut done = Validated { batches: Vec::new(), bodies: Vec::new(), worker: Worker::new(self.bytes) };
         let Some(unvalidated) = &self.unfinished.unvalidated else { return done };
-        let code = self.unfinished.module.code(unvalidated);
+        let code = self.unfinished.module.code(unvalidated, true);
         // For all, because it is not known how many this thread will take. What is not used is not touched.
         done.bodies.reserve_exact(ranges.len());
         loop {

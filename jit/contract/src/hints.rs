@@ -55,6 +55,11 @@ fn at<T>(values: &[(u32, T)], offset: u32) -> Option<&T> {
 }
 
 impl Hints {
+    /// Returns whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.exact.is_none() && self.funcs.is_empty()
+    }
+
     /// Reads the hints of `module`. `hash` computes hashes. Malformed hints and a profile of other code are ignored.
     pub fn read(module: &Module, hash: impl Fn(&[u8]) -> ModuleHash) -> Hints {
         let mut funcs = BTreeMap::<u32, FuncHints>::new();

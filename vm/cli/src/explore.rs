@@ -112,7 +112,7 @@ pub(crate) fn find(module: &Bytecode, name: &str) -> Result<u32, Failure> {
 
 /// Returns the offset of the loop with this number or this offset.
 fn find_loop(wanted: &str, module: &Bytecode, func: u32) -> Result<u32, Failure> {
-    let body = module.validated_body(func).transpose().map_err(|error| Failure::Module(error.clone().into()))?;
+    let body = module.validated_body(func).transpose().map_err(|error| Failure::Module(error.into()))?;
     let loops = body.map_or(&[][..], |body| &body.loops);
     let found = match wanted.strip_prefix("0x") {
         Some(digits) => u32::from_str_radix(digits, 16).ok().and_then(|pc| loops.iter().find(|info| info.pc == pc)),

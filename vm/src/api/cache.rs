@@ -8,6 +8,7 @@ use crate::records::error::{Error, Result};
 use crate::records::events::ProfilingStrategy;
 use crate::records::loading::{self, Hash, Kind};
 use crate::records::module::Module;
+use crate::records::precompiled::artifact::Unfit;
 use crate::records::precompiled::cache::{Cached, Directory, Entry};
 use crate::records::precompiled::format::Identity;
 use crate::sys::file::Opened;
@@ -209,7 +210,13 @@ impl<'e> Lookup<'e> {
         match entry.map_or_else(|| Err("miss".into()), |entry| self.directory.find(&entry)) {
             Ok(artifact) => {
                 let module = Module::of_artifact(self.engine, bytes, artifact, cached("hit".into()))?;
-                module.or_else(|bytes| Module::loaded(self.engine, bytes, cached("refused: it is damaged".into())))
+                module.or_else(|(bytes, unfit)| {
+                    let reason = match unfit {
+                        Unfit::Damaged => "refused: it is damaged",
+                        Unfit::Memory(_) => "refused: it takes more memory than is allowed",
+                    };
+                    Module::loaded(self.engine, bytes, cached(reason.into()))
+                })
             }
             Err(reason) => Module::loaded(self.engine, bytes, cached(reason)),
         }

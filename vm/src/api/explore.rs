@@ -62,7 +62,7 @@ impl Module {
             false => None,
         };
         let body = body.ok_or_else(|| Error::msg(format!("the module defines no function {func}")))?;
-        let body = body.map_err(|error| Error::new(error.clone()))?;
+        let body = body.map_err(Error::new)?;
         let entry = match osr {
             None => Entry::Call,
             Some(pc) if body.loops.iter().any(|info| info.pc == pc) => Entry::Osr(pc),

@@ -12,7 +12,7 @@ use crate::records::image::Images;
 use crate::records::kept_profile::KeptProfile;
 use crate::records::loading;
 use crate::records::module::{Module, ModuleRecord};
-use crate::records::precompiled::artifact::Artifact;
+use crate::records::precompiled::artifact::{Artifact, Unfit};
 use crate::records::precompiled::cache::Cached;
 use crate::records::precompiled::shelf::Shelf;
 use crate::records::stats::Stats;
@@ -116,6 +116,7 @@ impl Module {
         let validation = engine.config().validation(engine.config().lazy_validation);
         let account = engine.config().module_account(bytes.len(), &engine.record().account);
         let bytecode = validate::parse_within(bytes, validation, account).map_err(refused)?;
+        bytecode.account.charge(record_size(engine, &bytecode)).map_err(Error::new)?;
         let shelf = cached.is_some().then(|| Shelf::new(None, true));
         let module = Module::from_validated(engine, bytecode, shelf, cached, started)?;
         hash_early(&module);
@@ -129,21 +130,28 @@ impl Module {
     /// compiled is kept if the module is `cached`.
     ///
     /// # Errors
-    /// As [`Module::new`]. If the artifact does not fit, the inner result is the bytes.
+    /// As [`Module::new`]. If the artifact cannot be used, the inner result is the bytes, and the reason.
     pub(crate) fn of_artifact(
         engine: &Engine,
         bytes: Bytes,
         artifact: Arc<Artifact>,
         cached: Option<Cached>,
-    ) -> Result<Result<Module, Bytes>> {
+    ) -> Result<Result<Module, (Bytes, Unfit)>> {
         let started = Instant::now();
         engine.config().check_shape(&bytes)?;
         let account = engine.config().module_account(bytes.len(), &engine.record().account);
         let mut bytecode = validate::parse_within(bytes, engine.config().validation(true), account).map_err(refused)?;
-        bytecode.account.charge(artifact.size()).map_err(Error::new)?;
         let part = artifact.module();
         if bytecode.bodies.len() != part.bodies as usize {
-            return Ok(Err(bytecode.bytes));
+            return Ok(Err((bytecode.bytes, Unfit::Damaged)));
+        }
+        let account = &bytecode.account;
+        let charged = account.charge(artifact.size() + record_size(engine, &bytecode)).and_then(|()| {
+            // Of a module that is validated before it runs, no call is refused later.
+            account.charge_for_now(if cached.is_some() { artifact.tables_size(&bytecode.bodies) } else { 0 }).map(drop)
+        });
+        if let Err(error) = charged {
+            return Ok(Err((bytecode.bytes, Unfit::Memory(error))));
         }
         bytecode.foreign_tail_calls = part.foreign_tail_calls;
         bytecode.results = Some(artifact.clone());
@@ -151,7 +159,7 @@ impl Module {
         Module::from_validated(engine, bytecode, Some(shelf), cached, started).map(Ok)
     }
 
-    /// Makes a module, whose decoding and validation began at `started`.
+    /// Makes a module, whose decoding and validation began at `started`. [`record_size`] is charged.
     fn from_validated(
         engine: &Engine,
         bytecode: Bytecode,
@@ -167,7 +175,6 @@ impl Module {
         let records = layout.size() as usize + bytecode.funcs.len() * size_of::<FuncRef>();
         engine.record().quota.check(&bytecode, records)?;
         let (fuel, fuse) = (config.has_assembly() && config.consume_fuel, config.fuses());
-        bytecode.account.charge(ModuleRecord::size(&bytecode, fuel, fuse)).map_err(Error::new)?;
         let sig_ids = engine.record().signatures.intern_all(&bytecode.types);
         let mut exports: Box<[u32]> = (0..bytecode.exports.len() as u32).collect();
         exports.sort_unstable_by_key(|&i| &bytecode.exports[i as usize].name);
@@ -209,7 +216,7 @@ impl Module {
         engine.config().check_shape(bytes)?;
         let account = engine.config().module_account(bytes.len(), &engine.record().account);
         let validated = validate::parse_within(bytes.into(), engine.config().validation(false), account);
-        validated.map(drop).map_err(|invalid| invalid.exceeded().cloned().map_or_else(|| Error::from(invalid), Error::new))
+        Ok(validated.map(drop)?)
     }
 
     /// Returns the imports, in order.
@@ -277,7 +284,8 @@ impl Module {
     }
 
     /// Returns the bytes of the host's memory that the module takes, of which [`Config::max_module_memory`](crate::Config::max_module_memory)
-    /// allows so many.
+    /// allows so many. They grow while the module is used, and loading it needed [more](crate::Config::max_module_memory). They are
+    /// counted until the last of its instances, its compilations and its retired code is gone.
     pub fn host_memory(&self) -> usize {
         self.bytecode().account.used()
     }
@@ -306,10 +314,17 @@ impl Module {
     }
 }
 
+/// The bytes of the record of a module.
+fn record_size(engine: &Engine, bytecode: &Bytecode) -> usize {
+    let config = engine.config();
+    let (fuel, fuse) = (config.has_assembly() && config.consume_fuel, config.fuses());
+    ModuleRecord::size(bytecode, fuel, fuse) + engine.record().engines.module_size(bytecode)
+}
+
 /// The error for a module that cannot be loaded: wasmtime compiles a function before it validates its body, and says so.
 fn refused(invalid: InvalidModule) -> Error {
-    if let Some(exceeded) = invalid.exceeded() {
-        return Error::new(exceeded.clone());
+    if invalid.exceeded().is_some() {
+        return Error::new(invalid);
     }
     let Some(func) = invalid.func_index() else { return Error::new(invalid).context("failed to parse WebAssembly module") };
     let text = format!("Invalid input WebAssembly code at offset {}: {}", invalid.offset, invalid.original());

@@ -109,7 +109,7 @@ impl Module {
         let identity = identity_of(self.engine())?;
         for func in record.bytecode.imported_funcs..record.bytecode.funcs.len() as u32 {
             if let Some(Err(error)) = record.bytecode.validated_body(func) {
-                return Err(Error::new(error.clone()));
+                return Err(Error::new(error));
             }
         }
         let (code, refusals) = compile(self);
@@ -202,7 +202,7 @@ impl Module {
             return deserialize(engine, stored);
         }
         let artifact = Arc::new(Artifact::open(stored, &identity).map_err(Error::new)?);
-        Module::of_artifact(engine, bytes.clone(), artifact, None)?.map_err(|_| Error::new(Unusable::Damaged))
+        Module::of_artifact(engine, bytes.clone(), artifact, None)?.map_err(|(_, unfit)| unfit.into())
     }
 }
 
@@ -210,9 +210,8 @@ fn deserialize(engine: &Engine, source: Box<dyn Source>) -> Result<Module> {
     engine.record().check_process()?;
     let artifact = Artifact::open(source, &identity_of(engine)?).map_err(Error::new)?;
     let artifact = Arc::new(artifact);
-    let damaged = || Error::new(Unusable::Damaged);
-    let bytes = artifact.module_bytes().ok_or_else(damaged)?;
-    Module::of_artifact(engine, bytes, artifact, None)?.map_err(|_| damaged())
+    let bytes = artifact.module_bytes().ok_or_else(|| Error::new(Unusable::Damaged))?;
+    Module::of_artifact(engine, bytes, artifact, None)?.map_err(|(_, unfit)| unfit.into())
 }
 
 /// Returns the identity of an engine's code.

@@ -1,7 +1,8 @@
 //! The record of published code: the function that it belongs to, and the meaning of its traps and calls.
 
 use super::map::Regions;
-use weir_bytecode::account::{ALLOCATION, flat};
+use std::sync::Arc;
+use weir_bytecode::account::{ALLOCATION, Account, flat};
 use weir_contract::code::{Backend, FrameLayout, Inlining, Landing};
 use weir_contract::tables::Tables;
 use weir_contract::{Entry, TrapSite};
@@ -64,18 +65,32 @@ pub(super) struct CodeInfo {
     /// The address of the function's cell.
     pub(super) cell: usize,
     pub(super) tables: Tables,
-    /// Their bytes.
-    pub(super) tables_len: usize,
+    /// The charge of the tables of all code that was installed with it, which are one allocation.
+    pub(super) batch: Arc<Batch>,
+}
+
+/// The tables of code that was installed together, which stay until all of it is gone.
+#[derive(Debug)]
+pub(super) struct Batch {
+    /// Their bytes, which are charged.
+    pub bytes: usize,
+    pub account: Arc<Account>,
+}
+
+impl Drop for Batch {
+    fn drop(&mut self) {
+        self.account.give_back(self.bytes);
+    }
 }
 
 impl CodeInfo {
-    /// Returns the bytes that the record takes, with what the tier keeps for the code.
+    /// Returns the bytes that the record takes, with what the tier keeps for the code, without the tables.
     pub(super) fn size(&self) -> usize {
         /// An entry of the map of installed code, one of the module's entries, and one in the order of eviction.
         const ENTRIES: usize = 256;
         let Inlining { traps, calls, links } = &self.inlining;
         let inlining = flat(traps) + flat(calls) + flat(links);
-        size_of::<CodeInfo>() + ALLOCATION + self.tables_len + flat(&self.landings) + inlining + ENTRIES
+        size_of::<CodeInfo>() + ALLOCATION + flat(&self.landings) + inlining + ENTRIES
     }
 
     /// Returns the trap at exactly this offset, and the functions that are active there, innermost first.

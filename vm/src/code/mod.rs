@@ -19,7 +19,7 @@ pub(crate) use stubs::{Assembly, Enter, Grown, Hooks, Registers, Stubs};
 
 use crate::sys::lock::{Guard, Lock, Rank};
 use crossings::COUNTING_ENTRY;
-use info::{Calls, CodeInfo, ModuleKey};
+use info::{Batch, Calls, CodeInfo, ModuleKey};
 use map::CodeArena;
 use std::collections::hash_map::Entry::{Occupied, Vacant};
 use std::collections::{HashMap, HashSet};
@@ -293,10 +293,8 @@ impl CodeSpace {
     /// functions, mostly for first touches of pages.
     ///
     /// # Errors
-    /// [`CodeError::Full`], [`CodeError::Cells`], [`CodeError::Shapes`], [`CodeError::Memory`].
+    /// [`CodeError::Full`], [`CodeError::Cells`], [`CodeError::Shapes`].
     pub fn add_module(self: &Arc<Self>, key: ModuleKey, module: &Module, sig_ids: &[u32]) -> Result<ModuleCode, CodeError> {
-        let size = ModuleCode::size(module.types.len());
-        module.account.charge(size)?;
         let added = self.acquire(module).and_then(|by_shape| match self.add_functions(module, &by_shape) {
             Ok(added) => Ok((by_shape, added)),
             Err(error) => {
@@ -305,7 +303,7 @@ impl CodeSpace {
                 Err(error)
             }
         });
-        let (by_shape, (cells, ticks, stubs)) = added.inspect_err(|_| module.account.give_back(size))?;
+        let (by_shape, (cells, ticks, stubs)) = added?;
         let count = module.bodies.len();
         let code = ModuleCode {
             space: self.clone(),
@@ -540,8 +538,9 @@ unsafe impl Send for ModuleCode {}
 unsafe impl Sync for ModuleCode {}
 
 impl ModuleCode {
-    /// Returns the bytes of the tables of a module with this number of types, without those of its code.
-    fn size(types: usize) -> usize {
+    /// Returns the bytes of the tables of a module with this number of types, without those of its code. They are charged when the module is
+    /// loaded, so that no instance is without native code because there was no room for a moment.
+    pub fn size(types: usize) -> usize {
         types * (size_of::<Option<Stubs>>() + size_of::<u32>())
     }
 
@@ -589,11 +588,12 @@ impl ModuleCode {
         let counted = |entry: Entry| self.space.crossings.as_ref().filter(|_| entry == Entry::Call).map(|&(_, stub)| stub);
         let mut tables = Vec::with_capacity(all.iter().map(|unplaced| unplaced.code.tables.len()).sum());
         let starts: Vec<usize> = all.iter().map(|unplaced| add(&mut tables, unplaced.code.tables)).collect();
+        self.account.charge(tables.len())?;
+        let batch = Arc::new(Batch { bytes: tables.len(), account: self.account.clone() });
         let all_tables = Arc::new(tables);
         let (mut infos, mut bodies) = (Vec::with_capacity(all.len()), Vec::with_capacity(all.len()));
         for (Unplaced { func, entry, counters, code }, start) in all.into_iter().zip(starts) {
-            let UnplacedCode { backend, code, relocs, landings, frame, inlining, counters: _, tables } = code;
-            let tables_len = tables.len();
+            let UnplacedCode { backend, code, relocs, landings, frame, inlining, counters: _, tables: _ } = code;
             let before = if counted(entry).is_some() { COUNTING_ENTRY } else { 0 };
             infos.push(Box::new(CodeInfo {
                 module: self.key,
@@ -604,7 +604,7 @@ impl ModuleCode {
                 before,
                 counting_entry: 0,
                 cell: self.cell(func).as_ptr() as usize,
-                tables_len,
+                batch: batch.clone(),
                 tables: Tables::at(all_tables.clone(), start).expect("unplaced code has tables"),
                 landings,
                 frame,
@@ -707,7 +707,6 @@ impl ModuleCode {
 
 impl Drop for ModuleCode {
     fn drop(&mut self) {
-        self.account.give_back(ModuleCode::size(self.by_shape.by_type.len()));
         let arena = &self.space.arena;
         let installed = std::mem::take(self.installed.get_mut()).into_values();
         for code in installed {

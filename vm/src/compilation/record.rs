@@ -11,18 +11,25 @@ use weir_jit::compile::CompileStats;
 use weir_jit::{Backend, Compiled};
 
 /// Statistics of all compilations and evaluations of a module or an engine.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Record {
     /// The compiled functions, by module and index, with the back ends that compiled them or their loops.
     compiled: BTreeMap<(u64, u32), CompiledWith>,
     /// The sums. The numbers of functions by back end are without those in `compiled`.
     sums: Stats,
-    /// The bytes that the lists in `sums` may still grow by; `None` without a limit.
-    room: Option<usize>,
+    /// The bytes that the lists in `sums` may still grow by.
+    room: usize,
 }
 
-/// Bytes of the lists of an engine, which stay when a module is dropped.
+/// Bytes of the lists of a module, and of those of an engine, which stay when a module is dropped. They are not charged to the module. A row
+/// takes a hundred, so that this is those of a module of 40,000 functions.
 const LISTS: usize = 4 << 20;
+
+impl Default for Record {
+    fn default() -> Record {
+        Record { compiled: BTreeMap::new(), sums: Stats::default(), room: LISTS }
+    }
+}
 
 /// The back ends that compiled a function or one of its loops.
 #[derive(Clone, Copy, Debug, Default)]
@@ -50,16 +57,10 @@ impl CompiledWith {
 }
 
 impl Record {
-    /// Creates the record of an engine.
-    pub fn of_engine() -> Record {
-        Record { room: Some(LISTS), ..Record::default() }
-    }
-
     /// Returns whether a list may have another row, of this size with its text.
     fn has_room(&mut self, bytes: usize) -> bool {
-        let Some(room) = &mut self.room else { return true };
-        let left = room.checked_sub(bytes);
-        *room = left.unwrap_or(*room);
+        let left = self.room.checked_sub(bytes);
+        self.room = left.unwrap_or(self.room);
         left.is_some()
     }
 

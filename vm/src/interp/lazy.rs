@@ -35,13 +35,9 @@ pub(super) fn prepare(module: &ModuleRecord, func: u32) -> bool {
     }
 }
 
-/// Returns the reason why function `func` is invalid, if it has been validated and is.
+/// Returns the reason why function `func` could not be made ready.
 pub(super) fn refusal(module: &Module, func: u32) -> Option<Error> {
-    if !module.record().bodies.is_lazy() {
-        return None;
-    }
-    let error = module.bytecode().validated_body(func)?.err()?;
-    Some(error.exceeded().cloned().map_or_else(|| Error::new(error.clone()), Error::new))
+    module.record().bodies.refusal(module.bytecode(), func).map(Error::new)
 }
 
 /// Ends the activation at a call of `body` whose frame does not fit, if the reason is that the function is invalid.

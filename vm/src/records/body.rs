@@ -9,6 +9,7 @@ use std::sync::atomic::{Ordering, fence};
 use std::sync::{Mutex, PoisonError};
 use weir_bytecode::module::FuncBody;
 use weir_bytecode::sidetable::BranchEntry;
+use weir_bytecode::validate::InvalidModule;
 use weir_bytecode::{Module as Bytecode, Opcode, fusion};
 use weir_contract::{FRAME_HEADER, slot_words};
 
@@ -127,8 +128,9 @@ pub(crate) struct Bodies {
     /// The code of the functions that are ready, with superinstructions, at the offsets that it has in the module. Empty
     /// if the interpreter executes none. Only pages of functions that were called take memory.
     fused: Box<[UnsafeCell<u8>]>,
-    /// Held while a body is validated and made ready; `None` if all are ready.
-    lazy: Option<Mutex<()>>,
+    /// Held while a body is validated and made ready; `None` if all are ready. With the last refusal of a body for want of memory, which may be
+    /// no more by the time that the call's error is made.
+    lazy: Option<Mutex<Option<InvalidModule>>>,
 }
 
 // SAFETY: a body that is not ready, the costs of its segments and its fused code are written by one thread at a time,
@@ -222,22 +224,26 @@ impl Bodies {
         self.bodies.as_ptr().cast()
     }
 
-    /// Returns whether some functions may not be ready yet.
-    pub fn is_lazy(&self) -> bool {
-        self.lazy.is_some()
-    }
-
     /// Makes function `func` of `module`, whose bodies these are, ready, after validation if it is not validated. `publish`
     /// stores, with release order, the word that lets other threads call a function that has just become ready.
     pub fn prepare(&self, module: &Bytecode, func: u32, publish: impl FnOnce(&FuncBody)) -> Readiness {
         let Some(lock) = &self.lazy else { return Readiness::Before };
-        let _guard = lock.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut refused = lock.lock().unwrap_or_else(PoisonError::into_inner);
         let body = self.bodies[(func - module.imported_funcs) as usize].get();
         // SAFETY: the lock is held, so no other thread writes it.
         if unsafe { (*body).is_ready() } {
             return Readiness::Before;
         }
-        let Some(Ok(source)) = module.validated_body(func) else { return Readiness::Invalid };
+        let source = match module.validated_body(func) {
+            Some(Ok(source)) => source,
+            Some(Err(error)) => {
+                if error.exceeded().is_some() {
+                    *refused = Some(error);
+                }
+                return Readiness::Invalid;
+            }
+            None => return Readiness::Invalid,
+        };
         // SAFETY: the lock is held. A thread without it reads the fields written here only after the word that
         // `publish` stores, and the costs only after that or the frame's size.
         unsafe {
@@ -248,6 +254,21 @@ impl Bodies {
         }
         publish(source);
         Readiness::Now
+    }
+
+    /// Returns the reason why function `func` of `module` could not be made ready, if it is not. If only memory was lacking, the next call may
+    /// succeed.
+    pub fn refusal(&self, module: &Bytecode, func: u32) -> Option<InvalidModule> {
+        let refused = self.lazy.as_ref()?.lock().unwrap_or_else(PoisonError::into_inner);
+        let body = self.bodies[(func - module.imported_funcs) as usize].get();
+        // SAFETY: the lock is held, so no other thread writes it.
+        if unsafe { (*body).is_ready() } {
+            return None;
+        }
+        match module.validated_body(func)? {
+            Ok(_) => refused.clone(),
+            Err(error) => Some(error),
+        }
     }
 }
 
@@ -264,6 +285,6 @@ pub(crate) enum Readiness {
     Before,
     /// The function has become ready now.
     Now,
-    /// The function is invalid.
+    /// The function is invalid, or there is no room for its tables.
     Invalid,
 }

@@ -16,7 +16,7 @@ use std::fmt;
 use std::ops::ControlFlow;
 use std::ptr;
 use std::sync::Arc;
-use weir_bytecode::FuncType;
+use weir_bytecode::{FuncType, Module as Bytecode};
 use weir_contract::code::{FrameLayout, Landing};
 use weir_contract::tables::Tables;
 use weir_contract::{Helper, HelperAddress, InstanceCtx};
@@ -69,6 +69,11 @@ pub(crate) trait Engines: Any + fmt::Debug + Send + Sync {
     /// Creates the data that it keeps per module, in
     /// [`ModuleRecord::tier`](crate::records::module::ModuleRecord::tier).
     fn module_state(&self) -> Box<dyn Any + Send + Sync>;
+
+    /// Returns the bytes that it may keep for a module, but for what it charges later.
+    fn module_size(&self, _bytecode: &Bytecode) -> usize {
+        0
+    }
 
     /// Returns the ticks of a function with `bytes` of code before [`Engines::tier_up`] is called for it.
     fn first_ticks(&self, bytes: u32) -> i32;

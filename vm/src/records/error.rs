@@ -11,6 +11,7 @@ use std::convert::Infallible;
 use std::error::Error as StdError;
 use std::fmt;
 use std::ops::Deref;
+use weir_bytecode::validate::InvalidModule;
 
 /// The result of an operation that may fail with an [`Error`].
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -18,7 +19,7 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 /// The error of an operation of this crate, or of a host function.
 ///
 /// It wraps a cause of any error type, which [`Error::downcast_ref`] recovers: a [`Trap`](crate::Trap), a
-/// [`LinkError`](crate::LinkError), an [`InvalidModule`](crate::InvalidModule), an embedder's own type. If the guest
+/// [`LinkError`](crate::LinkError), an [`InvalidModule`], an embedder's own type. If the guest
 /// was running, a [`WasmBacktrace`](crate::WasmBacktrace) is one of its contexts.
 ///
 /// `Display` writes the outermost context, which is the backtrace if the guest was running and the embedder has added none, or the
@@ -310,9 +311,14 @@ impl Part for Anyhow {
 }
 
 impl Error {
-    /// Creates an error with this cause.
+    /// Creates an error with this cause. An [`InvalidModule`] that takes more memory than is allowed becomes a
+    /// [`ModuleMemoryExceeded`](crate::ModuleMemoryExceeded).
     pub fn new<E: StdError + Send + Sync + 'static>(cause: E) -> Error {
-        Error::of(Box::new(Cause(cause)))
+        let invalid = (&cause as &dyn Any).downcast_ref::<InvalidModule>();
+        match invalid.and_then(InvalidModule::exceeded) {
+            Some(exceeded) => Error::of(Box::new(Cause(exceeded.clone()))),
+            None => Error::of(Box::new(Cause(cause))),
+        }
     }
 
     /// Creates an error from a message.

@@ -30,21 +30,29 @@ impl ModuleHints {
 
     /// Returns the priority of the compilation of a function of `module`, which this is of: the lowest comes first.
     pub fn priority(&self, module: &Bytecode, func: u32) -> u32 {
-        let read = || if has_room(module) { priorities(module) } else { BTreeMap::new() };
+        let read = || read(module, &[HintKind::Priority], || priorities(module), BTreeMap::is_empty);
         self.priorities.get_or_init(read).get(&func).copied().unwrap_or(u32::MAX)
     }
 
     fn counts(&self, module: &Bytecode) -> &Hints {
-        self.counts.get_or_init(|| if has_room(module) { Hints::read(module, hash) } else { Hints::default() })
+        const KINDS: [HintKind; 4] = [HintKind::Branch, HintKind::Frequency, HintKind::Targets, HintKind::Profile];
+        self.counts.get_or_init(|| read(module, &KINDS, || Hints::read(module, hash), Hints::is_empty))
     }
 }
 
-/// Charges the hints of `module`; without room it is as if it had none.
-fn has_room(module: &Bytecode) -> bool {
+/// Returns what `read` makes of the hints of these kinds in `module`, which is charged unless `is_empty`, as of malformed ones; without room it
+/// is as if there were none.
+fn read<T: Default>(module: &Bytecode, kinds: &[HintKind], read: impl FnOnce() -> T, is_empty: impl Fn(&T) -> bool) -> T {
     /// Bytes for each of their bytes, at most: a hint has three, and is an entry of a map.
     const PER_BYTE: usize = 32;
-    let contents = HintKind::ALL.iter().filter_map(|&kind| module.hint_sections.contents(kind, &module.bytes));
-    module.account.charge(contents.map(|contents| contents.len() * PER_BYTE).sum()).is_ok()
+    let contents = kinds.iter().filter_map(|&kind| module.hint_sections.contents(kind, &module.bytes));
+    let bytes = contents.map(|contents| contents.len() * PER_BYTE).sum();
+    let Ok(charge) = module.account.charge_for_now(bytes) else { return T::default() };
+    let hints = read();
+    if !is_empty(&hints) {
+        charge.keep();
+    }
+    hints
 }
 
 /// The hash of profiles.

@@ -84,7 +84,9 @@ pub(crate) fn fill<R: Default + Clone + Send>(
     }
     let mut buffer = Buffer::zeroed(len, places)?;
     let results = fill_places(buffer.bytes_mut())?;
-    Ok((Bytes::of(buffer), results))
+    // What is between the places is not written.
+    let untouched = len - places.iter().map(Range::len).sum::<usize>();
+    Ok((Bytes::of(buffer).with_untouched(untouched), results))
 }
 
 /// Returns the hash of a module, of which only these ranges count. `threads` threads make it.

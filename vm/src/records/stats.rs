@@ -145,7 +145,7 @@ pub enum RefusedBy {
     Cranelift,
     /// The baseline compiler.
     Baseline,
-    /// The code memory, which has no room now.
+    /// The code memory, which has no room now, or the module's limit of memory, which has none for the code's tables.
     CodeMemory,
     /// The native stack, which has no room for the compiler.
     Stack,

@@ -94,6 +94,7 @@ mod dwarf {
     use std::path::Path;
     use std::sync::{Arc, Mutex, PoisonError};
     use weir_bytecode::Module;
+    use weir_bytecode::account::Charge;
     use weir_bytecode::file::debugging;
 
     type Bytes = EndianArcSlice<LittleEndian>;
@@ -121,9 +122,10 @@ mod dwarf {
         /// Reads the debugging information of a module, from its file if it has one. `None` if it would take more memory than it is worth, or
         /// than the module may.
         pub fn of(file: Option<&Path>, module: &Module) -> Option<Lines> {
+            let mut of_file = None;
             let file = file.and_then(|path| {
                 let all = |len, read_at: &sys::file::ReadAt<'_>| {
-                    module.account.charge(len).map_err(|_| io::ErrorKind::OutOfMemory)?;
+                    of_file = Some(module.account.charge_for_now(len).map_err(|_| io::ErrorKind::OutOfMemory)?);
                     let mut bytes = vec![0; len];
                     read_at(&mut bytes, 0)?;
                     Ok(bytes.into())
@@ -132,10 +134,11 @@ mod dwarf {
             });
             // A file in the text format has no debugging information, and says nothing about the module.
             let file = file.filter(|file| file.starts_with(b"\0asm"));
+            let of_file = of_file.filter(|_| file.is_some());
             let binary: &[u8] = file.as_deref().unwrap_or(&module.bytes);
             let found = debugging(binary);
             let bytes = found.sections.iter().map(|section| section.1.len()).sum::<usize>();
-            module.account.charge(bytes.saturating_mul(1 + PER_BYTE)).ok()?;
+            let of_lines = module.account.charge_for_now(bytes.saturating_mul(1 + PER_BYTE)).ok()?;
             let section = |id: SectionId| -> Result<Bytes, ()> {
                 let section = found.sections.iter().find(|section| section.0 == id.name());
                 Ok(Bytes::new(Arc::from(section.map_or(&[][..], |section| section.1)), LittleEndian))
@@ -143,6 +146,7 @@ mod dwarf {
             let mut dwarf = Dwarf::load(section).ok()?;
             is_bounded(&mut dwarf).then_some(())?;
             let (code, context) = (found.code as u32, Mutex::new(Context::from_dwarf(dwarf).ok()?));
+            of_file.into_iter().chain([of_lines]).for_each(Charge::keep);
             Some(Lines { code, file, context })
         }
 

@@ -1,30 +1,35 @@
 //! Installs code of earlier processes.
 
 use super::entry::{Code, Key};
-use super::install::{install_all, install_stored};
+use super::install::{Unused, install_all, install_stored};
 use super::policy;
 use super::state::{engine_of, state_of};
 use super::stored::{grade, has};
 use crate::records::module::ModuleRecord;
 use crate::records::precompiled::format::{CodePlace, Grade};
 use std::sync::Arc;
-use weir_bytecode::stored::Damaged;
 use weir_contract::Entry;
 use weir_contract::unplaced::UnplacedCode;
 use weir_jit::Backend;
 
-/// Installs the stored code of an entry. If it is damaged, it is as if there were none from now on. Returns whether it is not.
-pub(super) fn install(module: &Arc<ModuleRecord>, key: Key) -> Result<Option<Code>, Damaged> {
-    let (shelf, grade) = (module.shelf.as_ref().ok_or(Damaged)?, grade(key.level));
+/// Installs the stored code of an entry, if there is room.
+///
+/// # Errors
+/// It is damaged, or there is no room for its counters: it is as if there were none from now on.
+pub(super) fn install(module: &Arc<ModuleRecord>, key: Key) -> Result<Option<Code>, Unused> {
+    let (shelf, grade) = (module.shelf.as_ref().ok_or(Unused)?, grade(key.level));
     let bytes = shelf.get(key.func, grade);
     match bytes.as_deref().and_then(|bytes| read(module, bytes, grade)) {
         Some(code) => {
-            shelf.took(grade);
-            Ok(install_stored(module, key, code))
+            let installed = install_stored(module, key, code)?;
+            if installed.is_some() {
+                shelf.took(grade);
+            }
+            Ok(installed)
         }
         None => {
             shelf.discard(key.func, grade);
-            Err(Damaged)
+            Err(Unused)
         }
     }
 }
@@ -59,13 +64,7 @@ pub(super) fn install_ahead(module: &Arc<ModuleRecord>) {
             }
         }
         drop(entries);
-        let keys: Vec<Key> = all.iter().map(|(key, _)| *key).collect();
-        if install_all(module, all) {
-            keys.iter().for_each(|key| shelf.took(grade(key.level)));
-        } else {
-            let mut entries = state.entries();
-            keys.iter().for_each(|key| entries.dropped(*key));
-        }
+        install_all(module, all).iter().for_each(|key| shelf.took(grade(key.level)));
     });
 }
 

@@ -5,7 +5,7 @@ use super::state::{EngineState, ModuleState, NativeModule, state_of};
 use super::tier_up::tier_up;
 use super::unwind::{native_site, search_segment, visit_functions};
 use super::{earlier, evict, fill};
-use crate::code::Crossings;
+use crate::code::{Crossings, ModuleCode};
 use crate::records::engines::{Engines, NativeSite, Next};
 use crate::records::error::{Error, Result};
 use crate::records::func_code::Enter;
@@ -19,7 +19,7 @@ use std::ops::ControlFlow;
 use std::ptr;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
-use weir_bytecode::FuncType;
+use weir_bytecode::{FuncType, Module as Bytecode};
 use weir_contract::{Helper, HelperAddress, InstanceCtx};
 
 /// Returns whether this processor executes the instructions that the native back end emits.
@@ -28,6 +28,10 @@ pub(crate) fn has_processor() -> bool {
 }
 
 impl Engines for EngineState {
+    fn module_size(&self, bytecode: &Bytecode) -> usize {
+        ModuleCode::size(bytecode.types.len())
+    }
+
     fn module_state(&self) -> Box<dyn Any + Send + Sync> {
         Box::new(ModuleState::default())
     }

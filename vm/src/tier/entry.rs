@@ -176,7 +176,7 @@ impl Slot {
         self.state = State::BackingOff { requests: 1 };
     }
 
-    /// Its compilation was stopped, because nobody was left to request it.
+    /// Its compilation was stopped, because nobody was left to request it, or its stored code is not used.
     fn stopped(&mut self) {
         debug_assert!(matches!(self.state, State::Queued), "{self:?}");
         self.state = State::Cold;

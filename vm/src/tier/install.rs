@@ -25,6 +25,10 @@ use weir_contract::unplaced::UnplacedCode;
 use weir_jit::compile::{Context, Options};
 use weir_jit::{Backend, Compiled, Refusal};
 
+/// Stored code is not used.
+#[derive(Debug)]
+pub(super) struct Unused;
+
 /// The result of compiling.
 #[derive(Default)]
 struct Attempt<'m> {
@@ -82,47 +86,53 @@ pub(super) fn compile_and_install(
         return None;
     }
     let packed = attempt.compiled.as_ref().zip(module.body(func)).map(|(compiled, body)| compiled.pack(body));
-    if let (Some(compiled), Some(packed)) = (&attempt.compiled, &packed)
-        && !ptr::eq(options, &engine.uncounted)
-    {
-        stored::keep(module, key, compiled, packed);
-    }
-    install(module, key, attempt, packed.as_deref(), counters, wanted)
+    let keeps = !ptr::eq(options, &engine.uncounted);
+    install(module, key, attempt, packed.as_deref(), counters, (wanted, keeps))
 }
 
-/// Places code of an earlier process in memory and publishes it. A thread waits for it. Returns `None` if there is no room.
-pub(super) fn install_stored(module: &Arc<ModuleRecord>, key: Key, code: UnplacedCode<'_>) -> Option<Code> {
-    let Some(counters) = counters_of(module, key.func, &code) else {
-        state_of(module).entries().dropped(key);
-        return None;
-    };
+/// Places code of an earlier process in memory and publishes it. A thread waits for it. Returns `None` if there is no room for the code.
+///
+/// # Errors
+/// There is none for its counters: it is as if there were no stored code from now on.
+pub(super) fn install_stored(module: &Arc<ModuleRecord>, key: Key, code: UnplacedCode<'_>) -> Result<Option<Code>, Unused> {
+    let counters = counters_of(module, key, &code).ok_or(Unused)?;
     let (engine, state) = (engine_of(module.engine.record()), state_of(module));
-    let native = state.native(module).ok()?;
+    let Ok(native) = state.native(module) else { return Ok(None) };
     let (backend, len) = (code.backend, code.code.len());
     let failures = state.entries().get(key).failures();
     let unplaced = || vec![Unplaced { func: key.func, entry: key.entry, counters, code: code.clone() }];
     let Ok(code) = place(module, native, &unplaced, len, failures) else {
         state.entries().no_room(key, failures + 1, |count| engine.policy.backoff(count));
-        return None;
+        return Ok(None);
     };
     // SAFETY: the code is installed, the module lives, and only ready code can be retired.
     unsafe { engine.listeners.report_stored(module, key.func, backend, slice::from_raw_parts(code.0, len)) };
     ready(module, native, key, code, true);
-    Some(code)
+    Ok(Some(code))
 }
 
 /// Places code of an earlier process in memory and publishes it, for all of these entries, which are queued and whose functions have no other
-/// code. No thread waits for it. Returns whether there was room.
-pub(super) fn install_all(module: &Arc<ModuleRecord>, all: Vec<(Key, UnplacedCode<'_>)>) -> bool {
+/// code. No thread waits for it. Returns the entries that have code now. The others wait for no code; those without room for their counters are
+/// as if there were no stored code.
+pub(super) fn install_all(module: &Arc<ModuleRecord>, all: Vec<(Key, UnplacedCode<'_>)>) -> Vec<Key> {
     let (engine, state) = (engine_of(module.engine.record()), state_of(module));
-    let Ok(native) = state.native(module) else { return false };
-    let what: Vec<(Key, Backend, usize)> = all.iter().map(|(key, code)| (*key, code.backend, code.code.len())).collect();
-    let mut unplaced = Vec::with_capacity(all.len());
-    for (Key { func, entry, .. }, code) in all {
-        let Some(counters) = counters_of(module, func, &code) else { return false };
-        unplaced.push(Unplaced { func, entry, counters, code });
+    let (mut what, mut unplaced) = (Vec::with_capacity(all.len()), Vec::with_capacity(all.len()));
+    for (key, code) in all {
+        match counters_of(module, key, &code) {
+            Some(counters) => {
+                what.push((key, code.backend, code.code.len()));
+                unplaced.push(Unplaced { func: key.func, entry: key.entry, counters, code });
+            }
+            None => state.entries().stopped(key),
+        }
     }
-    let Ok(placed) = native.code.install(unplaced) else { return false };
+    let native = state.native(module);
+    let placed = native.ok().and_then(|native| Some((native, native.code.install(unplaced).ok()?)));
+    let Some((native, placed)) = placed else {
+        let mut entries = state.entries();
+        what.iter().for_each(|(key, ..)| entries.dropped(*key));
+        return Vec::new();
+    };
     let mut entries = state.entries();
     for (&(key, backend, len), &address) in what.iter().zip(&placed) {
         // SAFETY: the code is installed, the module lives, and only ready code can be retired.
@@ -133,17 +143,23 @@ pub(super) fn install_all(module: &Arc<ModuleRecord>, all: Vec<(Key, UnplacedCod
         publish::installed(module, native, &mut entries, (key, Code(address)), false);
     }
     drop(entries);
-    evict::ready_all(module, what.iter().map(|(key, ..)| *key));
-    true
+    let installed: Vec<Key> = what.iter().map(|(key, ..)| *key).collect();
+    evict::ready_all(module, installed.iter().copied());
+    installed
 }
 
-/// Returns where the counters are of a function with this code, if that counts; `None` if they are out of its reach.
-fn counters_of(module: &ModuleRecord, func: u32, code: &UnplacedCode<'_>) -> Option<Option<u32>> {
+/// Returns where the counters are of an entry with this stored code, if that counts. `None` if there is no room for them or they are out of its
+/// reach: then the code is not used, and the function is compiled without counts.
+fn counters_of(module: &ModuleRecord, Key { func, level, .. }: Key, code: &UnplacedCode<'_>) -> Option<Option<u32>> {
     if !code.relocs.iter().any(|reloc| matches!(reloc.target, RelocTarget::Counters(_))) {
         return Some(None);
     }
     let _ = begin_profile(module, func, code.counters);
-    module.func_code(func).counters().and_then(Counters::offset).map(Some)
+    let offset = module.func_code(func).counters().and_then(Counters::offset);
+    if let (None, Some(shelf)) = (offset, &module.shelf) {
+        shelf.pass_over(func, stored::grade(level));
+    }
+    offset.map(Some)
 }
 
 /// Publishes the code of an entry.
@@ -154,14 +170,15 @@ fn ready(module: &Arc<ModuleRecord>, native: &NativeModule, key: Key, code: Code
     evict::ready(module, key);
 }
 
-/// Places the code of an attempt, which is `packed`, in memory and publishes it, and reports the attempt.
+/// Places the code of an attempt, which is `packed`, in memory and publishes it, and reports the attempt. `wanted` is as for
+/// [`compile_and_install`]; `keeps` is whether the code may be kept for later processes, for which it need not fit here.
 fn install(
     module: &Arc<ModuleRecord>,
     key: Key,
     attempt: Attempt<'_>,
     packed: Option<&[u8]>,
     counters: Option<u32>,
-    wanted: bool,
+    (wanted, keeps): (bool, bool),
 ) -> Option<Code> {
     let Key { func, entry, .. } = key;
     let (engine, state) = (engine_of(module.engine.record()), state_of(module));
@@ -177,7 +194,12 @@ fn install(
             let code = UnplacedCode::read(packed, &module.bytecode).expect("the compiler's tables are within code and module");
             vec![Unplaced { func, entry, counters, code }]
         };
-        match place(module, native, &unplaced, compiled.code.len(), slot.failures()) {
+        let placed = place(module, native, &unplaced, compiled.code.len(), slot.failures());
+        // After that: what runs now goes first where memory is short.
+        if keeps {
+            stored::keep(module, key, &compiled, packed);
+        }
+        match placed {
             Ok(code) => Some((code, compiled)),
             Err(error) => {
                 full = true;
@@ -190,6 +212,8 @@ fn install(
         kept.compiled(func, entry, profile.map_or_else(Profile::default, Cow::into_owned));
     }
     if !(again && full) {
+        // Names are read now, if they have not been: not while the engine's record is locked.
+        let _ = module.bytecode.func_name(func);
         for record in [&state.record, &engine.record] {
             let mut record = record.lock().unwrap_or_else(PoisonError::into_inner);
             record.add(module, func, entry, installed.as_ref().map(|(_, compiled)| compiled), again, &refusals);

@@ -90,7 +90,7 @@ impl EngineState {
             helpers,
             space: OnceLock::new(),
             queue: Queue::new(config.compiler_threads.unwrap_or(threads)),
-            record: Mutex::new(Record::of_engine()),
+            record: Mutex::default(),
             osr_entries: AtomicU64::new(0),
             resumed: AtomicU64::new(0),
             osr_exits: AtomicU64::new(0),

@@ -2,7 +2,7 @@
 
 use super::entry::{Action, Code, Key, Level};
 use super::held::Held;
-use super::install::compile_and_install;
+use super::install::{Unused, compile_and_install};
 use super::policy::{self, Decision, Exit, NEVER};
 use super::queue::{COMPILER_STACK, NoThread};
 use super::requests::Job;
@@ -15,7 +15,6 @@ use crate::records::stack::with_room;
 use crate::records::stats::{Fallback, RefusedBy};
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError, Weak};
-use weir_bytecode::stored::Damaged;
 use weir_contract::Entry;
 use weir_contract::profile::CounterCounts;
 use weir_jit::Backend;
@@ -261,9 +260,9 @@ fn find(module: &Arc<ModuleRecord>, key: Key) -> Found {
         return match earlier::install(module, key) {
             Ok(Some(code)) => Found::Ready(code),
             Ok(None) => Found::Later(policy.backoff_ticks(bytes)),
-            Err(Damaged) => {
+            Err(Unused) => {
                 // The next request is decided as if there were no stored code.
-                state.entries().dropped(key);
+                state.entries().stopped(key);
                 Found::Later(policy.next_ticks(level))
             }
         };

@@ -160,18 +160,24 @@ impl Config {
     /// as types, the tables of its functions, names, profiles and tables of compiled code. Machine code has
     /// [a limit](Config::max_code_size) of its own, and so have instances, memories and tables in their [stores](crate::Store::limiter).
     ///
-    /// Loading a module that takes more is the error [`ModuleMemoryExceeded`](crate::ModuleMemoryExceeded), before much more is taken. Afterwards,
-    /// a function for whose tables there is no room is an error when it is first called, with
-    /// [`lazy_validation`](Config::lazy_validation); names and source lines are missing in messages; functions have no profile, or stay
-    /// in the tiers where they are; and data are copied instead of mapped. [`Module::host_memory`](crate::Module::host_memory) is what a module takes.
-    /// Default: 64 MiB, and 64 for each byte of the module.
+    /// Loading a module that takes more is the error [`ModuleMemoryExceeded`](crate::ModuleMemoryExceeded), before much more is taken. It
+    /// needs more than is held afterwards: most modules less than a tenth, but those with thousands of types, imports or
+    /// exports up to four times as much, and a function with a deep stack the stack. So a limit near
+    /// [`Module::host_memory`](crate::Module::host_memory), which is what a module holds, refuses to load it again.
+    ///
+    /// Afterwards, each call of a function for whose tables there is no room is an error, with [`lazy_validation`](Config::lazy_validation), until
+    /// there is some; functions have no profile, or stay in the tiers where they are, until there is; and names, source lines and hints
+    /// for which there was no room when they were first wanted are missing as long as the module lives, as are images of data, which are
+    /// copied instead. With lazy validation or a cache, functions that a compiler inlines before they are called may take an eighth more than the
+    /// limit. Default: 64 MiB, and 64 for each byte of the module.
     pub fn max_module_memory(&mut self, bytes: usize) -> &mut Config {
         self.max_module_memory = Some(bytes);
         self
     }
 
-    /// Limits the bytes of the host's memory that all modules of an engine take together, each as [`Config::max_module_memory`] says. A module
-    /// gives back what it takes when it is dropped with its instances. A type that several modules have counts for each of them.
+    /// Limits the bytes of the host's memory that all modules of an engine take together, each as [`Config::max_module_memory`] says, and more
+    /// while it is loaded. A module gives back what it takes when it is dropped with its instances and when none of its compilations
+    /// runs any more, some milliseconds later. A type that several modules have counts for each of them.
     /// At the limit the same happens as at that of a module. Default: no limit.
     pub fn max_engine_memory(&mut self, bytes: usize) -> &mut Config {
         self.max_engine_memory = bytes;

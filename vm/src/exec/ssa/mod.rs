@@ -94,7 +94,7 @@ fn state_of(module: &ModuleRecord) -> &ModuleState {
 impl Evaluator {
     /// Creates the tier for an engine with these settings.
     pub fn new(config: &Config) -> Evaluator {
-        Evaluator { options: options(config), record: Mutex::new(Record::of_engine()) }
+        Evaluator { options: options(config), record: Mutex::default() }
     }
 
     /// Returns the translation of function `func`; makes it at the first call.

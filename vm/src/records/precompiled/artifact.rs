@@ -4,6 +4,7 @@ use super::format::{
     Builder, CodePlace, Grade, Group, HEADER, Header, Identity, Index, ModulePart, Piece, Place, Unusable, checksum,
 };
 use super::work::Work;
+use crate::records::error::Error;
 use crate::records::loading::{Hash, fill};
 use crate::sys::file::Opened;
 use std::collections::BTreeMap;
@@ -13,8 +14,8 @@ use std::sync::OnceLock;
 use std::time::Duration;
 use weir_bytecode::Bytes;
 use weir_bytecode::FuncBody;
-use weir_bytecode::account::flat;
-use weir_bytecode::module::Results;
+use weir_bytecode::account::{ModuleMemoryExceeded, flat};
+use weir_bytecode::module::{Body, Results};
 use weir_bytecode::stored::read_all;
 
 /// The bytes of a container. They may change at any time.
@@ -24,6 +25,9 @@ pub(crate) trait Source: fmt::Debug + Send + Sync {
 
     /// Copies the bytes from an offset on.
     fn read_at(&self, into: &mut [u8], at: u64) -> io::Result<()>;
+
+    /// Those of them that are in memory.
+    fn held(&self) -> usize;
 }
 
 impl Source for Box<[u8]> {
@@ -36,6 +40,10 @@ impl Source for Box<[u8]> {
         into.copy_from_slice(bytes.ok_or(io::ErrorKind::UnexpectedEof)?);
         Ok(())
     }
+
+    fn held(&self) -> usize {
+        (**self).len()
+    }
 }
 
 impl Source for Opened {
@@ -45,6 +53,28 @@ impl Source for Opened {
 
     fn read_at(&self, into: &mut [u8], at: u64) -> io::Result<()> {
         Opened::read_at(self, into, at)
+    }
+
+    fn held(&self) -> usize {
+        0
+    }
+}
+
+/// The reason why a module cannot be made from an artifact.
+#[derive(Debug)]
+pub(crate) enum Unfit {
+    /// It is of another module, or damaged.
+    Damaged,
+    /// What the artifact takes is more than is allowed with the rest of the module.
+    Memory(ModuleMemoryExceeded),
+}
+
+impl From<Unfit> for Error {
+    fn from(unfit: Unfit) -> Error {
+        match unfit {
+            Unfit::Damaged => Error::new(Unusable::Damaged),
+            Unfit::Memory(error) => Error::new(error),
+        }
     }
 }
 
@@ -82,10 +112,28 @@ impl Artifact {
         Ok(Artifact { source, header, index, bodies, groups })
     }
 
-    /// Returns the bytes that it takes: the index, and the results of validation when they are read.
+    /// Returns the bytes that it takes: the container if it is in memory, the index, and the results of validation when they are read. Code is
+    /// read to where it runs.
     pub fn size(&self) -> usize {
-        let results = self.index.module.results.iter().map(|group| group.place.len as usize).sum::<usize>();
-        self.index.len() as usize + flat(&self.bodies) + flat(&self.groups) + results
+        let ModulePart { pieces, results, .. } = &self.index.module;
+        let of_results = results.iter().map(|group| flat(&group.bodies) + group.place.len as usize).sum::<usize>();
+        let index = flat(pieces) + flat(results) + of_results + flat(&self.index.code);
+        self.source.held() + index + flat(&self.bodies) + flat(&self.groups)
+    }
+
+    /// Returns about how many bytes the side tables of all these bodies take, of which the container has results; real modules need less.
+    pub fn tables_size(&self, bodies: &[Body]) -> usize {
+        /// Bytes for a stored byte: that of a local becomes twelve.
+        const STORED: usize = 12;
+        /// Bytes for a byte of code, of which there is no result.
+        const CODE: usize = 16;
+        /// Bytes for a body besides.
+        const BODY: usize = 512;
+        let len = |body: &Body| body.range().len();
+        let with_result = self.bodies.iter().filter_map(|(body, ..)| bodies.get(*body as usize)).map(len).sum::<usize>();
+        let code = bodies.iter().map(len).sum::<usize>().saturating_sub(with_result);
+        let stored = self.index.module.results.iter().map(|group| group.place.len as usize).sum::<usize>();
+        stored * STORED + code * CODE + bodies.len() * BODY
     }
 
     /// Returns the hash of the module.
@@ -224,5 +272,11 @@ fn read(source: &dyn Source, Place { at, len, sum }: Place) -> Option<Vec<u8>> {
 impl Results for Artifact {
     fn body(&self, index: u32) -> Option<FuncBody> {
         read_all(self.result(index)?).ok()
+    }
+
+    fn may_run(&self, func: u32) -> bool {
+        let code = self.code();
+        let at = code.partition_point(|code| code.func < func);
+        code.get(at).is_some_and(|code| code.func == func)
     }
 }

@@ -19,8 +19,10 @@ pub(crate) struct Shelf {
     /// Whether code that is compiled is kept.
     keeps: bool,
     kept: Mutex<CodeMap>,
-    /// Code of the artifact that turned out to be damaged.
-    damaged: Mutex<BTreeSet<(u32, Grade)>>,
+    /// Code of the artifact that is not used: it turned out to be damaged, or there is no room for its counters.
+    unused: Mutex<BTreeSet<(u32, Grade)>>,
+    /// How much of it is damaged.
+    damaged: AtomicU64,
     /// The artifact's work, by function.
     earlier: OnceLock<BTreeMap<u32, Work>>,
     /// How many functions had code from the artifact, by tier.
@@ -41,7 +43,7 @@ impl Shelf {
     /// Returns whether there is code of a function in the artifact.
     pub fn has(&self, func: u32, grade: Grade) -> bool {
         let found = self.artifact.as_ref().is_some_and(|artifact| artifact.find(func, grade).is_some());
-        found && !lock(&self.damaged).contains(&(func, grade))
+        found && !lock(&self.unused).contains(&(func, grade))
     }
 
     /// Returns a copy of the code of a function in the artifact, if there is some that is not damaged.
@@ -85,7 +87,13 @@ impl Shelf {
 
     /// The code of a function in the artifact is damaged: it is as if there were none.
     pub fn discard(&self, func: u32, grade: Grade) {
-        lock(&self.damaged).insert((func, grade));
+        let is_new = lock(&self.unused).insert((func, grade));
+        self.damaged.fetch_add(is_new.into(), Ordering::Relaxed);
+    }
+
+    /// The code of a function in the artifact cannot be used by this process: it is as if there were none.
+    pub fn pass_over(&self, func: u32, grade: Grade) {
+        lock(&self.unused).insert((func, grade));
     }
 
     /// Returns how many functions had code of this tier from the artifact.
@@ -95,7 +103,7 @@ impl Shelf {
 
     /// Returns how much code of the artifact was damaged.
     pub fn damaged(&self) -> u64 {
-        lock(&self.damaged).len() as u64
+        self.damaged.load(Ordering::Relaxed)
     }
 
     /// Returns whether code is kept that this process compiles.

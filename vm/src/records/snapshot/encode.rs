@@ -397,7 +397,7 @@ fn undeclared(module: &Module, state: &State<'_>, exports: &Exports, declared: &
     let mut used = BTreeSet::new();
     for func in module.imported_funcs..module.funcs.len() as u32 {
         let Some(body) = module.validated_body(func) else { continue };
-        let body = body.map_err(|error| Error::new(error.clone()))?;
+        let body = body.map_err(Error::new)?;
         let end = module.bodies[(func - module.imported_funcs) as usize].range().end;
         used.extend(Instrs::new(module, body.entry, end).filter_map(|instr| match instr.imm {
             Imm::Index(func) if instr.op == Opcode::RefFunc => Some(func),
