@@ -127,6 +127,7 @@ impl Parent {
     fn refuses(self) {
         let Parent { engine, module, mut linker, pre, mut store, instance, trap } = self;
         is_refused(Module::new(&engine, PROGRAM));
+        is_refused(Module::validate(&engine, b"\0asm\x01\0\0\0"));
         is_refused(engine.precompile_module(&wat::parse_str(PROGRAM).unwrap()));
         is_refused(module.serialize());
         is_refused(module.saved_profile());

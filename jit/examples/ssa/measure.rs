@@ -1,9 +1,9 @@
 //! Medians, and the most memory allocated at once.
 
 #[path = "peak.rs"]
-mod peak;
+pub mod peak;
 
-pub use peak::{Watched, peak_during};
+pub use peak::peak_during;
 
 use bumpalo::Bump;
 use weir_bytecode::Module;

@@ -1,7 +1,7 @@
 //! The most memory that each phase of a compilation to machine code allocates. Of large lists that are reserved and not filled, the system
 //! gives less.
 
-use crate::measure::Watched;
+use crate::measure::peak::Watched;
 use crate::shapes;
 use crate::whole::defined;
 use bumpalo::Bump;

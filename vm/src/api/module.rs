@@ -213,6 +213,7 @@ impl Module {
     /// # Errors
     /// As [`Module::new`].
     pub fn validate(engine: &Engine, bytes: &[u8]) -> Result<()> {
+        engine.record().check_process()?;
         engine.config().check_shape(bytes)?;
         let account = engine.config().module_account(bytes.len(), &engine.record().account);
         let validated = validate::parse_within(bytes.into(), engine.config().validation(false), account);

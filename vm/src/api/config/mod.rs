@@ -161,8 +161,8 @@ impl Config {
     /// [a limit](Config::max_code_size) of its own, and so have instances, memories and tables in their [stores](crate::Store::limiter).
     ///
     /// Loading a module that takes more is the error [`ModuleMemoryExceeded`](crate::ModuleMemoryExceeded), before much more is taken. It
-    /// needs more than is held afterwards: most modules less than a tenth, but those with thousands of types, imports or
-    /// exports up to four times as much, and a function with a deep stack the stack. So a limit near
+    /// needs more than is held afterwards: most modules a few per cent, those with thousands of globals or types half as much, those with thousands of
+    /// imports or exports up to four times as much, and a function with a deep stack the stack. So a limit near
     /// [`Module::host_memory`](crate::Module::host_memory), which is what a module holds, refuses to load it again.
     ///
     /// Afterwards, each call of a function for whose tables there is no room is an error, with [`lazy_validation`](Config::lazy_validation), until
