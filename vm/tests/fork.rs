@@ -14,7 +14,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
 use weir::{
     Caller, Config, Engine, Error, ForkedEngine, Func, Global, GlobalType, Instance, InstancePre, Linker, Memory, MemoryType,
-    Module, Mutability, Ref, RefType, Result, Snapshot, Store, Table, TableType, Tier, Trap, Val, ValType,
+    Module, Mutability, Ref, RefType, Result, Store, Table, TableType, Tier, Trap, Val, ValType,
 };
 
 const PROGRAM: &str = r#"(module
@@ -131,7 +131,8 @@ impl Parent {
         is_refused(engine.precompile_module(&wat::parse_str(PROGRAM).unwrap()));
         is_refused(module.serialize());
         is_refused(module.saved_profile());
-        is_refused(Snapshot::new().take(&store, instance));
+        #[cfg(feature = "snapshot")]
+        is_refused(weir::Snapshot::new().take(&store, instance));
         assert!(format!("{trap:?}").contains("out of bounds memory access"), "{trap:?}");
         is_refused(module.use_profile(""));
         is_refused(Store::try_new(&engine, ()));
