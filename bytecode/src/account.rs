@@ -7,7 +7,7 @@
 //! An account may be part of another one, to which it passes its charges on: that of an engine has those of its modules.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 /// Bytes that an allocation takes beyond those that were asked for: the allocator's header and rounding, on average.
 pub const ALLOCATION: usize = 16;
@@ -46,6 +46,8 @@ pub struct Account {
     max: usize,
     /// The bytes of `used` that do not count toward `max`.
     aside: AtomicUsize,
+    /// Whether nothing more is set aside.
+    aside_is_full: AtomicBool,
     /// The beginning of the error's text, up to the number.
     whose: &'static str,
     setting: &'static str,
@@ -63,7 +65,8 @@ impl Default for Account {
 impl Account {
     /// Creates an account with this limit. `whose` and `setting` are for the error, see [`ModuleMemoryExceeded`].
     pub fn new(max: usize, whose: &'static str, setting: &'static str) -> Account {
-        Account { used: AtomicUsize::new(0), max, aside: AtomicUsize::new(0), whose, setting, part_of: None }
+        let (used, aside, aside_is_full) = (AtomicUsize::new(0), AtomicUsize::new(0), AtomicBool::new(false));
+        Account { used, max, aside, aside_is_full, whose, setting, part_of: None }
     }
 
     /// Returns the account as a part of another one. When it is dropped, what it was charged is given back there.
@@ -108,13 +111,27 @@ impl Account {
         self.max.saturating_add(self.aside.load(Ordering::Relaxed))
     }
 
-    /// Sets memory aside that was charged and was not needed yet: it takes no room from what is. Returns whether it was: an eighth of what is
-    /// allowed may be, so that this is exceeded by no more. Where charges are passed on they still count, and nothing is set aside
-    /// unless half is free there.
+    /// Sets memory aside that was charged and that nothing needs yet: the limit grows by it. Returns whether it did. At most an eighth of the
+    /// limit is set aside, and nothing more once something was too much. The account to which charges are passed on must have half of its
+    /// room left; there they count like others.
     pub fn set_aside(&self, bytes: usize) -> bool {
-        let is_free = |other: &Arc<Account>| other.used() <= other.max / 2;
         let more = |aside: usize| aside.checked_add(bytes).filter(|&sum| sum <= self.max / 8);
-        self.part_of.as_ref().is_none_or(is_free) && self.aside.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more).is_ok()
+        let done = self.may_set_aside() && self.aside.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more).is_ok();
+        if !done {
+            self.set_no_more_aside();
+        }
+        done
+    }
+
+    /// Whether something may be set aside, if it is not too much.
+    pub fn may_set_aside(&self) -> bool {
+        let has_room = |other: &Arc<Account>| other.used() <= other.max / 2;
+        !self.aside_is_full.load(Ordering::Relaxed) && self.part_of.as_ref().is_none_or(has_room)
+    }
+
+    /// Sets nothing more aside from here on.
+    pub fn set_no_more_aside(&self) {
+        self.aside_is_full.store(true, Ordering::Relaxed);
     }
 
     /// Charges memory that is given back if the result is dropped before it is [kept](Charge::keep).
@@ -232,10 +249,10 @@ mod tests {
         second.charge_anyway(100);
         assert_eq!((whole.used(), second.room()), (110, 0));
         second.charge(0).expect("nothing is always allowed");
-        assert!(!second.set_aside(5), "less than half is free");
+        assert!(!second.may_set_aside(), "less than half is free");
         second.give_back(90);
-        assert!(second.set_aside(10) && !second.set_aside(1));
-        assert_eq!(second.room(), 70);
+        assert!(second.set_aside(9) && !second.set_aside(2) && !second.set_aside(1));
+        assert_eq!(second.room(), 69);
         assert!(second.charge(usize::MAX).is_err());
         drop(second);
         assert_eq!(whole.used(), 0);

@@ -313,8 +313,8 @@ impl Module {
 
     /// The body of function `func`, for a compiler that inlines it. The body is validated now if it has not been: the choice does not depend on
     /// which functions were called. With a limit of validation's steps it is not: only functions that are called count toward that limit. Nor
-    /// is it kept unless its tables can be [set aside](Account::set_aside), so that functions that are called have the same room as without it.
-    /// `None` if the function is imported, invalid or not validated.
+    /// is it once its tables could not be [set aside](Account::set_aside), so that functions that are called have the same room as without it.
+    /// No function is validated twice. `None` if the function is imported, invalid or not validated.
     pub fn body_to_copy(&self, func: u32) -> Option<&FuncBody> {
         if self.unvalidated.as_ref().is_some_and(Unvalidated::has_max_steps) {
             return self.body(func);
@@ -328,13 +328,27 @@ impl Module {
         if let Some(result) = body.result() {
             return result.ok();
         }
-        let validated = self.validate(index, body.range()).ok()?;
-        let size = validated.size();
-        if !self.account.set_aside(size) {
-            self.account.give_back(size);
+        if !self.account.may_set_aside() {
             return None;
         }
-        body.set_result(Ok(validated)).ok()
+        match self.validate(index, body.range()) {
+            Ok(validated) => {
+                let size = validated.size();
+                if !self.account.set_aside(size) {
+                    self.account.give_back(size);
+                    return None;
+                }
+                body.set_result(Ok(validated)).ok()
+            }
+            Err(error) if error.exceeded().is_some() => {
+                self.account.set_no_more_aside();
+                None
+            }
+            Err(error) => {
+                self.account.charge_anyway(error.size());
+                body.set_result(Err(error)).ok()
+            }
+        }
     }
 
     /// Locks the body with this index for its validation.

@@ -78,6 +78,23 @@ fn a_compiler_does_not_take_the_room_of_functions_that_are_called() {
     assert_eq!((0..100).filter(|&func| module.body_to_copy(func).is_some()).count(), 50 + copied);
 }
 
+/// Compilers ask for the same function at each of its calls.
+#[test]
+fn no_function_is_validated_twice_for_a_compiler() {
+    let module =
+        load("(module (func (drop (i32.const 1)) (i32.add) (drop)) (func))", 1 << 20).1.expect("nothing is validated yet");
+    assert!(module.body_to_copy(0).is_none());
+    let charged = module.account.used();
+    assert!(module.body_to_copy(0).is_none() && module.validated_body(0).expect("it is defined").is_err());
+    assert_eq!(module.account.used(), charged, "its error is kept");
+    // The tables of the first do not fit into an eighth.
+    let module = load(&format!("{} (func))", labels().strip_suffix(')').expect("it ends with one")), 1 << 20).1;
+    let module = module.expect("nothing is validated yet");
+    assert!(module.body_to_copy(0).is_none() && !module.account.may_set_aside());
+    assert!(module.body_to_copy(2).is_none());
+    assert!(module.validated_body(2).expect("it is defined").is_ok() && module.body_to_copy(2).is_some());
+}
+
 /// The results of a validation, of which all are damaged, with code of function 0.
 #[derive(Debug)]
 struct Damaged;

@@ -22,6 +22,10 @@ pub struct Context {
     steps: u64,
 }
 
+/// Functions with more bytes are compiled in new arenas. How much of an arena is used depends a little on the length of its chunks, and so on
+/// the functions before, but whether a function is within the limit of its memory must not.
+const FRESH: u32 = 64 << 10;
+
 impl Context {
     /// Returns the [steps](crate::meter) of the last compilation, which may have been refused.
     pub fn steps(&self) -> u64 {
@@ -48,7 +52,10 @@ pub fn compile(cx: &mut Context, request: &Request<'_>) -> Result<Compiled, Refu
 /// # Panics
 /// As [`compile`]; and [`Refusal::Stopped`].
 pub fn compile_until(cx: &mut Context, request: &Request<'_>, stop: &dyn Fn() -> bool) -> Result<Compiled, Refusal> {
-    pipeline::clear(&mut cx.arena);
+    if request.module.body(request.func).is_some_and(|body| body.len() > FRESH) {
+        (cx.arena, cx.scratch) = (Bump::new(), Bump::new());
+    }
+    cx.arena.reset();
     cx.steps = 0;
     let text = match request.backend {
         Backend::Native => text_of(request, &[TextForm::Ssa, TextForm::Machine]),
@@ -60,7 +67,7 @@ pub fn compile_until(cx: &mut Context, request: &Request<'_>, stop: &dyn Fn() ->
     let mut unit = Unit::metered(request, form, std::mem::take(&mut cx.scratch), meter_of(request, stop));
     unit.stencils = std::mem::take(&mut cx.stencils);
     let done = pipeline::run(&mut unit, &mut phases, &mut UntilMachine);
-    let (compiled, steps, scratch, stencils) = if done.is_err() {
+    let (compiled, steps, mut scratch, stencils) = if done.is_err() {
         end(unit, done)
     } else {
         let mut unit = unit.after_ssa();
@@ -68,6 +75,9 @@ pub fn compile_until(cx: &mut Context, request: &Request<'_>, stop: &dyn Fn() ->
         let done = pipeline::run(&mut unit, phases, &mut ());
         end(unit, done)
     };
+    // The context may not be used again for a long time.
+    pipeline::clear(&mut cx.arena);
+    pipeline::clear(&mut scratch);
     (cx.scratch, cx.stencils, cx.steps) = (scratch, stencils, steps);
     compiled
 }

@@ -23,10 +23,10 @@ pub fn budget(bytes: u32) -> u64 {
 }
 
 /// The bytes of memory that the compilation of any function may hold, and for each byte of its code. Compilers' output takes 40 to
-/// 80 for each byte, so that functions of half a megabyte are compiled. What is not counted, and what the allocator adds, is about as much
-/// again; a module, its baseline code and a compilation together must stay within 64 MiB and 64 for each byte.
-const MEMORY: usize = 28 << 20;
-const MEMORY_PER_BYTE: usize = 28;
+/// 80 for each byte, so that functions of more than half a megabyte are compiled. What is not counted, and what the allocator adds, is nearly as
+/// much again. The aim is that a module, its baseline code and a compilation together take at most 64 MiB, and 64 for each byte.
+const MEMORY: usize = 32 << 20;
+const MEMORY_PER_BYTE: usize = 32;
 
 /// The bytes of memory that the compilation of a function with this many bytes of code may hold.
 pub fn memory(bytes: u32) -> usize {
@@ -150,7 +150,7 @@ impl<'s> Meter<'s> {
         Err(ended)
     }
 
-    /// Whether a pass may make SSA of this many bytes longer without need: the phases after it may hold twice as much beside it.
+    /// Whether an optimisation may make SSA longer that takes this many bytes now. Two thirds of the memory are left to later phases.
     pub fn allows_more_code(&self, bytes: usize) -> bool {
         bytes < self.max_memory / 3
     }

@@ -223,7 +223,7 @@ impl From<Ended> for Refusal {
     fn from(ended: Ended) -> Refusal {
         match ended {
             Ended::Budget(limit) => Refusal::Budget { backend: None, what: "the compilation", limit: limit as usize },
-            Ended::Memory(limit) => Refusal::Budget { backend: None, what: "the memory of the compilation", limit },
+            Ended::Memory(limit) => Refusal::Budget { backend: None, what: "the memory of the compilation in bytes", limit },
             Ended::Stopped => Refusal::Stopped,
         }
     }

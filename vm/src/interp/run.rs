@@ -30,8 +30,12 @@ pub(crate) unsafe fn run(instance: *mut InstanceCtx, func: u32, fp: *mut u64) ->
             return Exit::Dispatch { func, instance, code, args: fp, osr: false };
         }
         let stack = (*instance).stack;
-        if native_overflow(stack) || frame::overflows(stack, fp, body, (*body).words()) {
-            let refusal = lazy::refusal(&record.module, func).map(Failure::Host);
+        let overflows = || native_overflow(stack) || frame::overflows(stack, fp, body, (*body).words());
+        if overflows()
+            && let refusal = lazy::refusal(&record.module, func).map(Failure::Host)
+            // Another thread may have made the function ready meanwhile.
+            && (refusal.is_some() || overflows())
+        {
             let mut failure = refusal.unwrap_or_else(|| Failure::trap(Trap::StackOverflow));
             // The function has been entered, but has no frame.
             let limit = record.module.engine().config().max_backtrace;

@@ -128,8 +128,8 @@ pub(crate) struct Bodies {
     /// The code of the functions that are ready, with superinstructions, at the offsets that it has in the module. Empty
     /// if the interpreter executes none. Only pages of functions that were called take memory.
     fused: Box<[UnsafeCell<u8>]>,
-    /// Held while a body is validated and made ready; `None` if all are ready. With the last refusal of a body for want of memory, which may be
-    /// no more by the time that the call's error is made.
+    /// Held while a body is validated and made ready; `None` if all are ready. It holds the last refusal of a body for want of
+    /// memory: there may be room again when the call's error is made.
     lazy: Option<Mutex<Option<InvalidModule>>>,
 }
 

@@ -82,13 +82,14 @@ impl Shared {
         // The last reference to a module may be dropped here, too, with all that follows.
         self.catch(|| {
             let (best, mut rest) = choose(candidates, began);
-            let refused = |best: &Waiting| best.is_large() && !self.lock().requests.begin_large(module, began);
-            let best = best.and_then(|best| match refused(&best) {
-                true => {
+            // Another thread may have taken the memory meanwhile.
+            let may = |best: &Waiting| best.memory() == 0 || self.lock().requests.take_memory(module, began, best.memory());
+            let best = best.and_then(|best| match may(&best) {
+                true => Some(best),
+                false => {
                     rest.insert(0, best);
                     None
                 }
-                false => Some(best),
             });
             self.put_back(rest);
             best.into_iter().for_each(|best| best.into_job().run());
@@ -100,7 +101,7 @@ impl Shared {
             self.idle.notify_all();
         }
         if state.requests.any_may_run() {
-            // What waited for a large compilation, perhaps.
+            // What waited for memory, perhaps.
             self.wake.notify_one();
         }
         state
@@ -157,7 +158,8 @@ impl Queue {
         let mut state = self.shared.lock();
         state.requests.push(request);
         let here = affinity::current();
-        if state.idle.len() < state.requests.len() && state.threads < self.shared.limit {
+        let is_needed = state.idle.len() < state.requests.len() && state.requests.any_may_run();
+        if is_needed && state.threads < self.shared.limit {
             state.threads += 1;
             let started = self.start(move |shared| {
                 leave(here);
@@ -299,6 +301,7 @@ fn work_until_idle(shared: &Shared) {
 
 #[cfg(test)]
 mod tests {
+    use super::super::policy;
     use super::super::requests::MAX_CANDIDATES;
     use super::super::requests::tests::{Numbered, job, numbers};
     use super::*;
@@ -333,7 +336,7 @@ mod tests {
     /// The module of [`Blocking`].
     const BLOCKING: u64 = 7;
 
-    /// Runs until it is told to end, and relieves the queue meanwhile, if there is one. It is large.
+    /// Runs until it is told to end, and relieves the queue meanwhile, if there is one. It takes most of the memory.
     struct Blocking {
         queue: Option<Arc<Queue>>,
         begin: Sender<()>,
@@ -349,8 +352,8 @@ mod tests {
             Some(0)
         }
 
-        fn is_large(&self) -> bool {
-            true
+        fn memory(&self) -> usize {
+            policy::COMPILATIONS - 1
         }
 
         fn drop_stale(&self) {
@@ -409,17 +412,17 @@ mod tests {
 
     /// A thread is free all the time.
     #[test]
-    fn a_module_has_one_large_compilation_at_a_time() {
+    fn compilations_of_a_module_share_its_memory() {
         let (send, receive) = channel();
         let ((begin, begun), (end, ended)) = (channel(), channel());
         let queue = Queue::new(2);
         queue.push(1.0, Box::new(Blocking { queue: None, begin, ended })).expect("there are threads");
         begun.recv().expect("it begins");
-        let of = |module: u64, number: u64, large: bool| Box::new(Numbered { module, large, ..*job(number, &send).0 });
-        for (module, number, large) in
-            [(BLOCKING, 1, true), (BLOCKING, 2, true), (BLOCKING, 3, false), (8, 4, true), (8, 5, true)]
+        let of = |module: u64, number: u64, memory: usize| Box::new(Numbered { module, memory, ..*job(number, &send).0 });
+        let all = policy::COMPILATIONS;
+        for (module, number, memory) in [(BLOCKING, 1, 2 * all), (BLOCKING, 2, 2), (BLOCKING, 3, 1), (8, 4, 2 * all), (8, 5, all)]
         {
-            queue.push(1.0, of(module, number, large)).expect("there are threads");
+            queue.push(1.0, of(module, number, memory)).expect("there are threads");
         }
         let mut others = [(); 3].map(|()| receive.recv().expect("they run").0);
         others.sort_unstable();

@@ -9,6 +9,7 @@
 //! waits. A request is dropped when it is no longer wanted, and when its function was not executed for [`STALE`] while
 //! others were.
 
+use super::policy;
 use std::cmp::Reverse;
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
@@ -48,9 +49,10 @@ pub(super) trait Job: Send {
         false
     }
 
-    /// Returns whether the compilation may take much memory. Only one such compilation of a module runs at a time.
-    fn is_large(&self) -> bool {
-        false
+    /// Returns the bytes of memory that the compilation may take, or 0 if they are few. Compilations of a module run at the same time only if
+    /// they take at most [`policy::COMPILATIONS`] together.
+    fn memory(&self) -> usize {
+        0
     }
 
     /// The request is dropped because the function is not executed.
@@ -85,9 +87,9 @@ impl Waiting {
         self.job
     }
 
-    /// Returns whether its job [is large](Job::is_large).
-    pub fn is_large(&self) -> bool {
-        self.job.is_large()
+    /// Returns the [memory](Job::memory) of the job.
+    pub fn memory(&self) -> usize {
+        self.job.memory()
     }
 
     /// Returns the expected gain.
@@ -136,16 +138,14 @@ struct OfModule {
     waiting: VecDeque<Waiting>,
     /// The time that its compilations took, and the time of the others when it came.
     used: Duration,
-    /// When those compilations began that are running.
-    running: Vec<Instant>,
-    /// When that one of them began which [is large](Job::is_large).
-    large: Option<Instant>,
+    /// When those compilations began that are running, and the [memory](Job::memory) that each takes.
+    running: Vec<(Instant, usize)>,
 }
 
 impl OfModule {
     /// Returns the time that its compilations have had until now.
     fn used(&self, now: Instant) -> Duration {
-        self.used + self.running.iter().map(|began| now.saturating_duration_since(*began)).sum::<Duration>()
+        self.used + self.running.iter().map(|(began, _)| now.saturating_duration_since(*began)).sum::<Duration>()
     }
 
     /// Returns the number of requests that go first.
@@ -165,7 +165,13 @@ impl OfModule {
 
     /// Returns whether a thread may take this request of it now.
     fn may_run(&self, waiting: &Waiting, relief: bool) -> bool {
-        !(relief && waiting.job.goes_last() || self.large.is_some() && waiting.is_large())
+        !(relief && waiting.job.goes_last()) && self.has_room(waiting.memory())
+    }
+
+    /// Returns whether a compilation that takes this memory may begin: with the others, or alone.
+    fn has_room(&self, memory: usize) -> bool {
+        let taken: usize = self.running.iter().map(|running| running.1).sum();
+        memory == 0 || taken == 0 || taken + memory <= policy::COMPILATIONS
     }
 
     /// Returns whether a thread may take any request of it now.
@@ -237,7 +243,7 @@ impl Requests {
             if of.may_run(&waiting, relief) { taken.push(waiting) } else { left.push(waiting) }
         }
         left.into_iter().rev().for_each(|waiting| of.waiting.push_front(waiting));
-        of.running.push(now);
+        of.running.push((now, 0));
         self.len -= taken.len();
         Some((of.module, taken))
     }
@@ -253,22 +259,22 @@ impl Requests {
         }
     }
 
-    /// The compilation of a function of `module` that began then turns out to be [large](Job::is_large). Returns whether it may run: no
-    /// other one does.
-    pub fn begin_large(&mut self, module: u64, began: Instant) -> bool {
+    /// Takes this [memory](Job::memory) for the compilation of a function of `module` that began then. Returns whether there is room.
+    pub fn take_memory(&mut self, module: u64, began: Instant, memory: usize) -> bool {
         let of = self.of(module);
-        let may = of.large.is_none();
-        of.large.get_or_insert(began);
-        may
+        let has_room = of.has_room(memory);
+        if has_room && let Some(running) = of.running.iter_mut().find(|running| running.0 == began) {
+            running.1 = memory;
+        }
+        has_room
     }
 
     /// The compilation of a function of `module` that began then has ended.
     pub fn ended(&mut self, module: u64, began: Instant, now: Instant) {
         let of = self.of(module);
-        if let Some(at) = of.running.iter().position(|other| *other == began) {
+        if let Some(at) = of.running.iter().position(|other| other.0 == began) {
             of.running.swap_remove(at);
             of.used += now.saturating_duration_since(began);
-            of.large.take_if(|large| *large == began);
         }
         // Those that had more time than the rest are remembered until the others have had it, too, or nobody waits.
         let (reached, any) = (self.reached, self.modules.iter().any(OfModule::is_busy));
@@ -277,13 +283,7 @@ impl Requests {
 
     fn of(&mut self, module: u64) -> &mut OfModule {
         let at = self.modules.iter().position(|of| of.module == module).unwrap_or_else(|| {
-            self.modules.push(OfModule {
-                module,
-                waiting: VecDeque::new(),
-                used: self.reached + NEW,
-                running: Vec::new(),
-                large: None,
-            });
+            self.modules.push(OfModule { module, waiting: VecDeque::new(), used: self.reached + NEW, running: Vec::new() });
             self.modules.len() - 1
         });
         &mut self.modules[at]
@@ -305,7 +305,7 @@ pub(super) mod tests {
         pub wanted: Arc<AtomicBool>,
         pub first: bool,
         pub last: bool,
-        pub large: bool,
+        pub memory: usize,
         pub priority: u32,
         pub send: Sender<Outcome>,
     }
@@ -332,8 +332,8 @@ pub(super) mod tests {
             self.priority
         }
 
-        fn is_large(&self) -> bool {
-            self.large
+        fn memory(&self) -> usize {
+            self.memory
         }
 
         fn work(&self) -> Option<u64> {
@@ -360,7 +360,7 @@ pub(super) mod tests {
                 wanted: wanted.clone(),
                 first: false,
                 last: false,
-                large: false,
+                memory: 0,
                 priority: u32::MAX,
                 send: send.clone(),
             }),

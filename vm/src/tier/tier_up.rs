@@ -303,7 +303,7 @@ fn find(module: &Arc<ModuleRecord>, key: Key) -> Found {
                 key,
                 backend,
                 priority,
-                is_large: policy::is_large(bytes, key.level),
+                memory: policy::memory(bytes, key.level),
             };
             let queued = engine.queue.push(policy::value(bytes, entry), Box::new(compilation));
             match queued {
@@ -322,8 +322,8 @@ struct Compilation {
     backend: Backend,
     /// See [`Job::priority`].
     priority: u32,
-    /// See [`Job::is_large`].
-    is_large: bool,
+    /// See [`Job::memory`].
+    memory: usize,
 }
 
 impl Job for Compilation {
@@ -345,8 +345,8 @@ impl Job for Compilation {
         self.priority
     }
 
-    fn is_large(&self) -> bool {
-        self.is_large
+    fn memory(&self) -> usize {
+        self.memory
     }
 
     fn drop_stale(&self) {
