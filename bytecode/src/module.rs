@@ -287,13 +287,17 @@ impl Module {
         if let Some(result) = body.result() {
             return Some(result);
         }
-        let result = self.validate(index, body.range());
+        Some(self.keep(body, self.validate(index, body.range())))
+    }
+
+    /// Keeps the result of a body's validation, unless there was no room for it. An error that is kept is charged.
+    fn keep<'m>(&self, body: &'m Body, result: Result<FuncBody, InvalidModule>) -> Result<&'m FuncBody, InvalidModule> {
         if let Err(error) = &result
             && error.exceeded().is_none()
         {
             self.account.charge_anyway(error.size());
         }
-        Some(body.set_result(result))
+        body.set_result(result)
     }
 
     /// The body with this index and range, from the results of an earlier validation or by validating it.
@@ -331,24 +335,16 @@ impl Module {
         if !self.account.may_set_aside() {
             return None;
         }
-        match self.validate(index, body.range()) {
-            Ok(validated) => {
-                let size = validated.size();
-                if !self.account.set_aside(size) {
-                    self.account.give_back(size);
-                    return None;
-                }
-                body.set_result(Ok(validated)).ok()
+        let result = self.validate(index, body.range());
+        match &result {
+            Ok(validated) if !self.account.set_aside(validated.size()) => {
+                self.account.give_back(validated.size());
+                return None;
             }
-            Err(error) if error.exceeded().is_some() => {
-                self.account.set_no_more_aside();
-                None
-            }
-            Err(error) => {
-                self.account.charge_anyway(error.size());
-                body.set_result(Err(error)).ok()
-            }
+            Err(error) if error.exceeded().is_some() => self.account.set_no_more_aside(),
+            Ok(_) | Err(_) => (),
         }
+        self.keep(body, result).ok()
     }
 
     /// Locks the body with this index for its validation.
