@@ -8,8 +8,7 @@ mod common;
 #[path = "common/executor.rs"]
 mod executor;
 
-use common::{is_alone, is_built};
-use std::io::Error as SystemError;
+use common::{forked, is_alone, is_built};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
 use weir::{
@@ -28,29 +27,6 @@ const PROGRAM: &str = r#"(module
                            (call $fib (i32.sub (local.get 0) (i32.const 2)))))))
     (func (export "byte") (param i32) (result i32) (i32.load8_u (local.get 0)))
     (func (export "id") (param i32) (result i32) (call $id (local.get 0))))"#;
-
-/// Calls `child` in a forked process, and waits for its end.
-fn forked(child: impl FnOnce()) {
-    // SAFETY: the child ends here, and of what other threads may have locked it uses the allocator only, which the C library unlocks.
-    let process = unsafe { libc::fork() };
-    assert!(process >= 0, "{}", SystemError::last_os_error());
-    if process == 0 {
-        // SAFETY: whatever waits for a lock is ended by a signal.
-        unsafe { libc::alarm(60) };
-        let ended = catch_unwind(AssertUnwindSafe(child));
-        if let Err(panic) = &ended {
-            let text = panic.downcast_ref::<String>().cloned().unwrap_or_else(|| "the child panicked".into());
-            // SAFETY: the bytes are `text`.
-            unsafe { libc::write(2, text.as_ptr().cast(), text.len()) };
-        }
-        // SAFETY: nothing of this process is used any more.
-        unsafe { libc::_exit(i32::from(ended.is_err())) };
-    }
-    let mut status = 0;
-    // SAFETY: it fills in `status`.
-    assert_eq!(unsafe { libc::waitpid(process, &mut status, 0) }, process);
-    assert_eq!(status, 0, "the child failed, or waited for a lock");
-}
 
 /// A linker with the program's host function.
 fn linker<T: 'static>(engine: &Engine) -> Linker<T> {

@@ -4,9 +4,10 @@
 
 #[path = "../../../tests/src/engines.rs"]
 mod engines;
+mod process;
 
 pub use engines::*;
-use std::process::Command;
+pub use process::*;
 use weir::{Config, Engine, Instance, Linker, Module, Store, Tier};
 
 /// Settings under which results must not differ: interpreted only, evaluated as SSA, compiled at the first call or loop, compiled by
@@ -44,20 +45,6 @@ pub fn is_built(tier: Tier) -> bool {
         Tier::Cranelift => cfg!(feature = "cranelift"),
         Tier::Auto | Tier::Interpreter => true,
     }
-}
-
-/// Runs a test in a process of its own: no other test has locked or mapped anything meanwhile. The standard library captures no
-/// backtraces there; that takes a lock, and looks at the code of all frames, some of which a forked child does not have. Returns whether this is
-/// that process.
-pub fn is_alone(test: &str) -> bool {
-    const ALONE: &str = "WEIR_TEST_ALONE";
-    if std::env::var_os(ALONE).is_some() {
-        return true;
-    }
-    let mut alone = Command::new(std::env::current_exe().unwrap());
-    alone.args([test, "--exact", "--nocapture"]).env(ALONE, "1").env_remove("RUST_BACKTRACE").env_remove("RUST_LIB_BACKTRACE");
-    assert!(alone.status().unwrap().success(), "the test fails in a process of its own");
-    false
 }
 
 /// Runs a test under each of them, with changes of its own.

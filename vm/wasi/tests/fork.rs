@@ -3,14 +3,13 @@
 #![cfg(all(target_os = "linux", feature = "async"))]
 
 mod common;
+#[path = "../../tests/common/process.rs"]
+mod process;
 
 use common::{Guest, SUCCESS, scratch};
-use std::env;
+use process::{forked, is_alone};
 use std::fs;
-use std::io::Error as SystemError;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
-use std::process::Command;
 use weir::ForkedEngine;
 use weir_wasi::{FsPerms, WasiCtxBuilder};
 
@@ -29,32 +28,9 @@ fn uses_both_threads(folder: &Path) -> Guest {
     guest
 }
 
-/// Calls `child` in a forked process, and waits for its end.
-fn forked(child: impl FnOnce()) {
-    // SAFETY: the child ends here, and no other thread of this process holds a lock that it takes.
-    let process = unsafe { libc::fork() };
-    assert!(process >= 0, "{}", SystemError::last_os_error());
-    if process == 0 {
-        // SAFETY: whatever waits for a lock or for a thread is ended by a signal.
-        unsafe { libc::alarm(60) };
-        let ended = catch_unwind(AssertUnwindSafe(child));
-        // SAFETY: nothing of this process is used any more.
-        unsafe { libc::_exit(i32::from(ended.is_err())) };
-    }
-    let mut status = 0;
-    // SAFETY: it fills in `status`.
-    assert_eq!(unsafe { libc::waitpid(process, &mut status, 0) }, process);
-    assert_eq!(status, 0, "the child failed, or waited for a thread");
-}
-
 #[test]
 fn guests_of_a_child_have_threads_of_their_own() {
-    const ALONE: &str = "WEIR_TEST_ALONE";
-    if env::var_os(ALONE).is_none() {
-        let mut alone = Command::new(env::current_exe().expect("it runs"));
-        alone.args(["guests_of_a_child_have_threads_of_their_own", "--exact", "--nocapture"]).env(ALONE, "1");
-        let status = alone.env_remove("RUST_BACKTRACE").status().expect("it starts");
-        assert!(status.success(), "the test fails in a process of its own");
+    if !is_alone("guests_of_a_child_have_threads_of_their_own") {
         return;
     }
     let folder = scratch("fork");
