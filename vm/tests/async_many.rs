@@ -296,7 +296,7 @@ fn usage() -> (usize, usize) {
 
 #[test]
 fn many_guests_are_suspended_resumed_and_dropped() {
-    if !common::is_alone("many_guests_are_suspended_resumed_and_dropped") {
+    if !common::process::is_alone("many_guests_are_suspended_resumed_and_dropped") {
         return;
     }
     let count = std::env::var("WEIR_ASYNC_GUESTS").map_or(600, |count| count.parse().unwrap());

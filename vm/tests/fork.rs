@@ -8,7 +8,8 @@ mod common;
 #[path = "common/executor.rs"]
 mod executor;
 
-use common::{forked, is_alone, is_built};
+use common::is_built;
+use common::process::{forked, is_alone};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
 use weir::{

@@ -4,10 +4,9 @@
 
 #[path = "../../../tests/src/engines.rs"]
 mod engines;
-mod process;
+pub mod process;
 
 pub use engines::*;
-pub use process::*;
 use weir::{Config, Engine, Instance, Linker, Module, Store, Tier};
 
 /// Settings under which results must not differ: interpreted only, evaluated as SSA, compiled at the first call or loop, compiled by
