@@ -188,7 +188,7 @@ impl Worker {
             // A stack doubles when it is full.
             let taken = 2 * (after as usize * OPERAND + self.builder.open_blocks());
             if taken > *stacks + BYTES_PER_CHARGE {
-                code.charge_stacks(*stacks, taken, pc)?;
+                code.charge(taken - *stacks, pc)?;
                 *stacks = taken;
             }
             (pc, before) = (next, after);

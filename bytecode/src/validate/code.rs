@@ -21,8 +21,9 @@ pub(crate) struct Code<'m> {
     pub tags: &'m [u32],
     pub imported_funcs: u32,
     pub unvalidated: &'m Unvalidated,
-    /// What the bodies' tables are charged to, and whether it may refuse them.
+    /// What the bodies' tables are charged to.
     pub account: &'m Account,
+    /// Whether it may refuse them. If not, the body was validated in an earlier run, which had room for as much.
     pub may_refuse: bool,
 }
 
@@ -58,22 +59,6 @@ impl<'m> Code<'m> {
     pub fn replace(&self, charged: usize, bytes: usize, pc: u32) -> Result<(), InvalidModule> {
         self.account.give_back(charged.saturating_sub(bytes));
         self.charge(bytes.saturating_sub(charged), pc)
-    }
-
-    /// Charges `bytes` of stacks for the body at `pc`, of which `charged` are charged.
-    ///
-    /// # Errors
-    /// As for [`Code::charge`]. Those of a body that may not be refused are charged anyway up to a bound that only bodies reach that are made
-    /// for it.
-    pub fn charge_stacks(&self, charged: usize, bytes: usize, pc: u32) -> Result<(), InvalidModule> {
-        /// No function that was validated before has needed as much, unless its limit was larger.
-        const MOST: usize = 64 << 20;
-        let more = bytes - charged;
-        if self.may_refuse || bytes > MOST {
-            return self.account.charge(more).map_err(|error| InvalidModule::exceeding(error, pc.into()));
-        }
-        self.account.charge_anyway(more);
-        Ok(())
     }
 }
 
