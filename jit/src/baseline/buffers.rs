@@ -5,8 +5,8 @@ use super::parts::{Argument, Cold};
 use super::values::{Spare, Value};
 use crate::request::{Reloc, TrapEntry};
 
-/// Code of more bytes is not kept: few functions are that long.
-const KEPT_CODE: usize = 1 << 18;
+/// Vectors of more bytes are not kept: few functions need as much.
+const KEPT: usize = 1 << 18;
 
 /// Vectors that keep their capacity from one compilation to the next. All are empty but `code`, whose contents have no meaning.
 #[derive(Debug, Default)]
@@ -25,15 +25,34 @@ pub struct Buffers {
     pub calls: Vec<(u32, u32)>,
 }
 
+/// Frees the memory of an empty vector if it is not kept.
+pub fn free_if_large<T>(empty: &mut Vec<T>) {
+    debug_assert!(empty.is_empty(), "its contents would be lost");
+    if !is_kept(empty) {
+        *empty = Vec::new();
+    }
+}
+
+/// Whether the memory of the vector is kept.
+fn is_kept<T>(vec: &Vec<T>) -> bool {
+    vec.capacity() * size_of::<T>() <= KEPT
+}
+
+/// Returns the contents of a vector: a copy if its memory is kept.
+pub fn leave_or_copy<T: Clone>(vec: &mut Vec<T>) -> Vec<T> {
+    if is_kept(vec) { vec.clone() } else { std::mem::take(vec) }
+}
+
 impl Buffers {
     /// The buffers without their contents.
     pub fn emptied(self) -> Buffers {
         fn empty<T>(mut vec: Vec<T>) -> Vec<T> {
             vec.clear();
+            free_if_large(&mut vec);
             vec
         }
         Buffers {
-            code: if self.code.len() > KEPT_CODE { Vec::new() } else { self.code },
+            code: if is_kept(&self.code) { self.code } else { Vec::new() },
             values: empty(self.values),
             copies: empty(self.copies),
             unstored_locals: empty(self.unstored_locals),

@@ -4,6 +4,7 @@ use super::compiler::Compiler;
 use super::counts::{stripe, subtract};
 use super::frame::{self, SCRATCH};
 use super::parts::{Case, Cold, Head};
+use crate::meter::{Ended, Meter};
 use crate::regalloc::{Class, Reg};
 use crate::request::{Reloc, RelocTarget, Stripe, TrapEntry};
 use crate::seeded::{self, Fault};
@@ -74,8 +75,8 @@ impl Compiler<'_> {
 
     /// Records a jump to cold code, which returns here if it returns.
     pub fn push_cold(&mut self, field: Field, case: Case) {
-        let back = self.offset();
-        self.cold.push(Cold { field, back, pc: self.pc, case });
+        let back = self.offset() as u32;
+        self.cold.push(Cold { field: field as u32, back, pc: self.pc, case });
     }
 
     /// Traps on a condition.
@@ -150,7 +151,7 @@ impl Compiler<'_> {
         if !self.request.options.ticks {
             return;
         }
-        self.heads.push(Head { index, at: self.offset(), pins: self.pins.list.clone() });
+        self.heads.push(Head { index, at: self.offset() as u32, pins: self.pins.list.as_slice().into() });
         let work = self.body.branches[self.body.loops[index as usize].stp as usize].drop;
         let reloc = subtract_ticks(&mut self.out, stripe(self.request.options), self.request.func, work);
         self.relocs.push(reloc);
@@ -239,7 +240,7 @@ impl Compiler<'_> {
     pub fn end_division(&mut self) {
         let here = self.offset();
         if let Some(cold) = self.cold.last_mut() {
-            cold.back = here;
+            cold.back = here as u32;
         }
     }
 
@@ -250,17 +251,19 @@ impl Compiler<'_> {
     }
 
     /// Writes the cold code to which jumps lead.
-    pub fn cold_code(&mut self) {
+    pub fn cold_code(&mut self, meter: &Meter<'_>) -> Result<(), Ended> {
         let mut cold = std::mem::take(&mut self.cold);
         for Cold { field, back, pc, case } in cold.drain(..) {
-            self.bind(field);
+            meter.spend(1)?;
+            let back = back as usize;
+            self.bind(field as usize);
             match case {
                 Case::Trap(site) => self.raise(site, pc),
                 Case::Poll => self.poll_host(back, pc),
                 Case::Tick(index) => self.leave_loop(index, back),
                 Case::OutOfBounds => self.raise_because(Trap::MemoryOutOfBounds, SCRATCH, abi::RAX, pc),
                 Case::Signature(entry) => self.refuse_signature(entry, pc),
-                Case::Target { func, site, foreign } => self.count_other_target(func, site, foreign, back),
+                Case::Target { func, site, foreign } => self.count_other_target(func, site, foreign as usize, back),
                 Case::QuotientByMinusOne(width) => {
                     // The division overflows exactly when the negation does.
                     self.emit(&Inst::new(Asm::Neg, width).dst(abi::RAX).src(abi::RAX));
@@ -282,6 +285,7 @@ impl Compiler<'_> {
         }
         self.cold = cold;
         self.target_subroutine();
+        Ok(())
     }
 
     /// The helper preserves all registers except `rax`.

@@ -60,7 +60,7 @@ impl<'c> Compiler<'c> {
             self.instruction(op)?;
             self.unlock();
         }
-        self.cold_code();
+        self.cold_code(meter)?;
         Ok(())
     }
 

@@ -132,7 +132,7 @@ impl Compiler<'_> {
         self.emit(&Inst::new(Asm::Cmp, Width::D).src(func).mem(Mem::at(SCRATCH, site)));
         let other = self.jump_if(Cond::NE);
         self.emit(&Inst::new(Asm::SubTo, Width::D).mem(Mem::at(SCRATCH, site + 4)).imm(-1));
-        self.push_cold(other, Case::Target { func, site, foreign });
+        self.push_cold(other, Case::Target { func, site, foreign: foreign as u32 });
         self.release(func);
     }
 

@@ -7,7 +7,7 @@ use super::compiler::Compiler;
 use super::frame::{self, SCRATCH};
 use super::label::{Jump, merge_register};
 use super::parts::Landing;
-use super::values::{Kind, PinnedLocals, Popped, Registers};
+use super::values::{Kind, Popped, Registers};
 use crate::x64::insts::{Asm, Cond, Inst, Width};
 use weir_bytecode::instrs::{BlockType, Clauses};
 use weir_bytecode::types::has_vector;
@@ -31,13 +31,13 @@ impl<'c> Compiler<'c> {
         let label = &self.labels[index];
         let (takes, height) = (label.takes(), label.height);
         if let Some(target) = label.head() {
-            let pins = if self.pins.label == index { self.pins.list.clone() } else { PinnedLocals::new() };
-            self.landings.push(Landing { entry, target, loaded: None, pins });
+            let pins = if self.pins.label == index { self.pins.list.as_slice() } else { &[] };
+            self.landings.push(Landing { entry, target, loaded: None, pins: pins.into() });
             return;
         }
         let loaded = (takes.len() == 1).then(|| (height, takes.only()));
         let landing = self.landings.len() as u32;
-        self.landings.push(Landing { entry, target: 0, loaded, pins: PinnedLocals::new() });
+        self.landings.push(Landing { entry, target: 0, loaded, pins: Box::default() });
         // No register has a copy of a value.
         self.labels[index].meet(&Registers::new(), &mut self.spare);
         self.labels[index].jumps.push(&mut self.jumps, Jump::Landing(landing));
@@ -57,7 +57,7 @@ impl<'c> Compiler<'c> {
         payload.iter().for_each(|&ty| self.push_stored(Kind::of(ty)));
         self.live = true;
         let target = self.offset();
-        self.landings.push(Landing { entry, target, loaded: None, pins: PinnedLocals::new() });
+        self.landings.push(Landing { entry, target, loaded: None, pins: Box::default() });
     }
 
     pub fn throw(&mut self, tag: u32) {
@@ -108,7 +108,7 @@ impl<'c> Compiler<'c> {
             if let Some((index, kind)) = landing.loaded {
                 self.load_slot(merge_register(kind), kind, index);
             }
-            for &(local, reg) in &landing.pins {
+            for &(local, reg) in &*landing.pins {
                 self.load_slot(reg, self.values[local as usize].kind, local as usize);
             }
             self.jump_back(landing.target);

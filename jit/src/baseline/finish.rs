@@ -1,11 +1,12 @@
 //! Assembles the code: prologue, body, cold code, constants and jump tables.
 
-use super::buffers::Buffers;
+use super::buffers::{Buffers, free_if_large, leave_or_copy};
 use super::cold::subtract_ticks;
 use super::compiler::Compiler;
 use super::counts::stripe;
 use super::frame;
 use super::parts::Head;
+use crate::meter::{Ended, Meter};
 use crate::request::{Backend, CompileStats, Compiled, Inlining, Refusal, Reloc, Roots};
 use crate::x64::abi;
 use crate::x64::forms::Field;
@@ -25,18 +26,19 @@ impl Compiler<'_> {
 
     /// Writes the entries at loops. `bytes` is the size of the frame on the value stack. Returns, for each loop, its index and
     /// the offset of its entry.
-    fn write_headers(&mut self, bytes: i32, overflow: usize) -> Vec<(u32, u32)> {
+    fn write_headers(&mut self, bytes: i32, overflow: usize, meter: &Meter<'_>) -> Result<Vec<(u32, u32)>, Ended> {
         let heads = std::mem::take(&mut self.heads);
         if heads.is_empty() {
-            return Vec::new();
+            return Ok(Vec::new());
         }
         let shared = self.offset();
         for field in frame::header_prologue(&mut self.out, self.needs, bytes).fields {
             self.link(field, overflow);
         }
         let entry = |Head { index, at, pins }: Head| {
-            let loads = self.offset();
-            for &(local, reg) in &pins {
+            meter.spend(1)?;
+            let (at, loads) = (at as usize, self.offset());
+            for &(local, reg) in &*pins {
                 self.load_slot(reg, self.values[local as usize].kind, local as usize);
             }
             if !pins.is_empty() {
@@ -46,7 +48,7 @@ impl Compiler<'_> {
             let field = self.out.address(abi::RAX);
             self.link(field, if pins.is_empty() { at } else { loads });
             self.jump_back(shared);
-            (index, entry)
+            Ok((index, entry))
         };
         heads.into_iter().map(entry).collect()
     }
@@ -54,15 +56,18 @@ impl Compiler<'_> {
     /// The code with its tables.
     ///
     /// # Errors
-    /// If an instruction has no bytes.
-    pub fn finish(mut self) -> Result<Compiled, Refusal> {
+    /// If an instruction has no bytes, or the compilation is to end.
+    pub fn finish(mut self, meter: &Meter<'_>) -> Result<Compiled, Refusal> {
+        // What the body has left empty goes before the code is copied.
+        free_if_large(&mut self.labels);
+        free_if_large(&mut self.cold);
         self.write_subroutines();
         let bytes = self.slots.frame_bytes(self.locals + self.body.max_operands as usize);
         // The trap of the prologue's checks is after the body.
         let overflow = self.offset();
         self.stack_overflow();
         let request = self.request.options.ticks.then(|| self.request_at_entry());
-        let mut headers = self.write_headers(bytes, overflow);
+        let mut headers = self.write_headers(bytes, overflow, meter)?;
         let mut landings = self.write_landings();
         // The prologue is written last, and copied to the beginning.
         let end = self.offset();
@@ -125,9 +130,9 @@ impl Compiler<'_> {
         let compiled = Compiled {
             backend: Backend::Baseline,
             code,
-            relocs: relocs.clone(),
-            traps: traps.clone(),
-            calls: calls.clone(),
+            relocs: leave_or_copy(&mut relocs),
+            traps: leave_or_copy(&mut traps),
+            calls: leave_or_copy(&mut calls),
             headers,
             landings,
             frame: self.needs.layout(),

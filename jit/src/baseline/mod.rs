@@ -61,5 +61,5 @@ pub fn compile(request: &Request<'_>, stencils: &mut Stencils, native: Compile, 
     }
     let mut compiler = Compiler::new(request, body, stencils, native);
     compiler.function(meter)?;
-    compiler.finish()
+    compiler.finish(meter)
 }

@@ -1,19 +1,18 @@
 //! Code and data that are written, or filled in, after the body, and arguments of calls.
 
-use super::values::{Kind, PinnedLocals, Popped};
+use super::values::{Kind, Popped};
 use crate::regalloc::Reg;
 use crate::x64::abi::ArgLocation;
-use crate::x64::forms::Field;
 use crate::x64::insts::Width;
 use weir_contract::TrapSite;
 
-/// A jump to code after the function.
+/// A jump to code after the function. A function may have as many as it has instructions, so that offsets have four bytes here.
 #[derive(Clone, Copy, Debug)]
 pub struct Cold {
     /// The jump's distance.
-    pub field: Field,
+    pub field: u32,
     /// The position to which the code returns, if it returns.
-    pub back: usize,
+    pub back: u32,
     pub pc: u32,
     pub case: Case,
 }
@@ -37,7 +36,7 @@ pub enum Case {
         /// The offset of the call's counters.
         site: i32,
         /// The jump that comes with a function of another instance.
-        foreign: Field,
+        foreign: u32,
     },
     /// Divides `rax` by -1.
     QuotientByMinusOne(Width),
@@ -57,7 +56,7 @@ pub struct Landing {
     /// The value of which the label expects a copy in its register: its index and its kind.
     pub loaded: Option<(usize, Kind)>,
     /// The pinned locals that the label, which is a loop's, expects in registers.
-    pub pins: PinnedLocals,
+    pub pins: Box<[(u32, Reg)]>,
 }
 
 /// A loop at which the code can be entered.
@@ -66,9 +65,9 @@ pub struct Head {
     /// The index of the loop.
     pub index: u32,
     /// The offset of its code.
-    pub at: usize,
+    pub at: u32,
     /// The locals that are in registers there.
-    pub pins: PinnedLocals,
+    pub pins: Box<[(u32, Reg)]>,
 }
 
 /// A direction of a branch.

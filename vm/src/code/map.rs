@@ -82,6 +82,8 @@ pub(super) struct CodeArena {
     free: Lock<Free>,
     /// How often code has been freed.
     freed: AtomicUsize,
+    /// The bytes written since the pages of the writable view were forgotten.
+    written: AtomicUsize,
 }
 
 /// Maps `cells | counters | code`, and the code a second time. Both views are readable and writable, and excluded from forked
@@ -159,6 +161,7 @@ impl CodeArena {
             stripes,
             free: Lock::new(Rank::CodeMemory, free),
             freed: AtomicUsize::new(0),
+            written: AtomicUsize::new(0),
         })
     }
 
@@ -265,6 +268,7 @@ impl CodeArena {
             units.push(unit);
             (rest, unit) = (after, unit + units_of(len));
         }
+        self.count_written(all * UNIT);
         if used_before {
             // No thread that learns the address may execute bytes that it fetched earlier. Systems without this barrier
             // rely on the processor's own detection of modified code.
@@ -295,7 +299,17 @@ impl CodeArena {
         // SAFETY: the region is within the writable view, and only this call uses it. If a thread ran in it
         // nevertheless, the breakpoints would stop it at once.
         unsafe { self.writable.as_mut_ptr().add(unit * UNIT).write_bytes(INT3, len) };
+        self.count_written(len);
         self.lock().code.free(unit, len.div_ceil(UNIT).max(1));
+    }
+
+    /// Some bytes were written. Pages that stay in both views count twice as resident memory of the process, although they are the same.
+    fn count_written(&self, bytes: usize) {
+        const MOST: usize = 1 << 20;
+        if self.written.fetch_add(bytes, Ordering::Relaxed) + bytes >= MOST {
+            self.written.store(0, Ordering::Relaxed);
+            mapping::forget_shared_pages(&self.writable);
+        }
     }
 
     /// Returns how often code has been freed. While this is the same, an address of code belongs to the same code.

@@ -85,9 +85,11 @@ pub(super) fn compile_and_install(
         running.into_iter().for_each(Compiling::cut_off);
         return None;
     }
+    // What follows counts no steps. Other modules may have a thread meanwhile.
+    stop();
     let packed = attempt.compiled.as_ref().zip(module.body(func)).map(|(compiled, body)| compiled.pack(body));
     let keeps = !ptr::eq(options, &engine.uncounted);
-    install(module, key, attempt, packed.as_deref(), counters, (wanted, keeps))
+    install(module, key, attempt, packed, counters, (wanted, keeps))
 }
 
 /// Places code of an earlier process in memory and publishes it. A thread waits for it. Returns `None` if there is no room for the code.
@@ -176,7 +178,7 @@ fn install(
     module: &Arc<ModuleRecord>,
     key: Key,
     attempt: Attempt<'_>,
-    packed: Option<&[u8]>,
+    packed: Option<Vec<u8>>,
     counters: Option<u32>,
     (wanted, keeps): (bool, bool),
 ) -> Option<Code> {
@@ -191,7 +193,7 @@ fn install(
     let mut full = false;
     let installed = compiled.zip(packed).and_then(|(compiled, packed)| {
         let unplaced = || {
-            let code = UnplacedCode::read(packed, &module.bytecode).expect("the compiler's tables are within code and module");
+            let code = UnplacedCode::read(&packed, &module.bytecode).expect("the compiler's tables are within code and module");
             vec![Unplaced { func, entry, counters, code }]
         };
         let placed = place(module, native, &unplaced, compiled.code.len(), slot.failures());

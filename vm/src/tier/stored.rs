@@ -34,7 +34,7 @@ pub(super) fn has(module: &ModuleRecord, key: Key) -> bool {
 }
 
 /// Keeps the code of an entry, which is `packed`, for later processes, if the module's code outlives this one.
-pub(super) fn keep(module: &ModuleRecord, Key { func, entry, level }: Key, compiled: &Compiled, packed: &[u8]) {
+pub(super) fn keep(module: &ModuleRecord, Key { func, entry, level }: Key, compiled: &Compiled, packed: Vec<u8>) {
     let Some(shelf) = &module.shelf else { return };
     let is_kept = match compiled.backend {
         Backend::Native => level == Level::Top,
@@ -42,7 +42,7 @@ pub(super) fn keep(module: &ModuleRecord, Key { func, entry, level }: Key, compi
         Backend::Cranelift => false,
     };
     if entry == Entry::Call && is_kept {
-        shelf.keep(&module.bytecode.account, func, grade(level), packed);
+        shelf.keep(&module.bytecode.account, func, grade(level), packed.into());
     }
 }
 

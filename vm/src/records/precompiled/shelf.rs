@@ -128,9 +128,9 @@ impl Shelf {
     }
 
     /// Keeps code that was compiled, if code is kept and `account`, which is the module's, has room for it.
-    pub fn keep(&self, account: &Account, func: u32, grade: Grade, code: &[u8]) {
-        if self.keeps && account.charge(size(code)).is_ok() {
-            let before = lock(&self.kept).insert((func, grade), code.into());
+    pub fn keep(&self, account: &Account, func: u32, grade: Grade, code: Box<[u8]>) {
+        if self.keeps && account.charge(size(&code)).is_ok() {
+            let before = lock(&self.kept).insert((func, grade), code);
             account.give_back(before.map_or(0, |before| size(&before)));
         }
     }
