@@ -1,6 +1,7 @@
 //! The background compiler: threads that compile the functions of a queue. [`requests`](super::requests) has the order.
 //!
-//! A compilation that takes long does not keep those of other modules from their turn: it [starts a thread](Queue::relieve) for one of them.
+//! A compilation that takes long does not keep those of other modules from their turn: a [relief](Queue::relieve) is started for one of them, by the
+//! request if the compilation has taken long already, and otherwise by the compilation.
 
 use super::requests::{Job, Requests, Waiting, choose};
 use crate::records::stack::with_room;
@@ -177,6 +178,11 @@ impl Queue {
                     return with_room(COMPILER_STACK, run).ok_or(NoThread);
                 }
             }
+        } else if is_needed {
+            let now = Instant::now();
+            if state.requests.longest(now) >= LONG {
+                self.start_relief(&mut state, now);
+            }
         }
         // A condition variable wakes the thread that has waited longest.
         if let (Some(&idle), None) = (state.idle.first(), state.moved) {
@@ -199,7 +205,7 @@ impl Queue {
     }
 
     /// A job that began then is still running. If it has taken long, and modules wait for a thread that have none, starts one beyond the limit,
-    /// which executes a request of one of them. Called several times in a millisecond.
+    /// which executes their requests. Called several times in a millisecond.
     pub(super) fn relieve(&self, began: Instant) {
         let now = Instant::now();
         if now.duration_since(began) < LONG {
@@ -207,6 +213,11 @@ impl Queue {
         }
         // Whoever has the lock may be about to take the request; otherwise the next call sees it.
         let Ok(mut state) = self.shared.state.try_lock() else { return };
+        self.start_relief(&mut state, now);
+    }
+
+    /// Starts a thread beyond the limit if modules wait for one that have none. It ends when none does.
+    fn start_relief(&self, state: &mut State, now: Instant) {
         if state.reliefs == MAX_RELIEFS
             || state.closed
             || !state.idle.is_empty()
@@ -217,6 +228,10 @@ impl Queue {
         }
         let started = self.start(move |shared| {
             let mut state = shared.run_next(shared.lock(), true);
+            // What it took and did not choose must not wait for another relief.
+            while state.requests.has_kept_waiting() && !state.closed {
+                state = shared.run_next(state, true);
+            }
             state.reliefs -= 1;
             // The threads may have ended while it had requests that it has put back.
             if state.threads == 0 && state.requests.len() > 0 && !state.closed {
@@ -378,10 +393,11 @@ mod tests {
         let queue = Queue::new(1);
         queue.push(1.0, Box::new(Blocking { queue: None, begin, ended })).expect("there are threads");
         begun.recv().expect("the job begins");
+        let of = |number: u64, first: bool| Box::new(Numbered { module: BLOCKING, first, ..*job(number, &send).0 });
         for number in 100..100 + 2 * MAX_CANDIDATES as u64 {
-            queue.push(1.0, job(number, &send).0).expect("there are threads");
+            queue.push(1.0, of(number, false)).expect("there are threads");
         }
-        queue.push(0.001, Box::new(Numbered { first: true, ..*job(7, &send).0 })).expect("there are threads");
+        queue.push(0.001, of(7, true)).expect("there are threads");
         end.send(()).expect("the job waits");
         queue.wait_idle();
         let seen = numbers(&receive);
@@ -405,6 +421,24 @@ mod tests {
         others.sort_unstable();
         assert_eq!(others, [2, 3]);
         assert!(receive.try_recv().is_err(), "its own requests wait");
+        end.send(()).expect("it runs");
+        queue.wait_idle();
+        assert_eq!(numbers(&receive), [1]);
+    }
+
+    /// The only thread runs a compilation that has taken long and counts no steps.
+    #[test]
+    fn a_request_starts_a_thread_beside_a_long_compilation() {
+        let (send, receive) = channel();
+        let ((begin, begun), (end, ended)) = (channel(), channel());
+        let queue = Queue::new(1);
+        queue.push(1.0, Box::new(Blocking { queue: None, begin, ended })).expect("there are threads");
+        begun.recv().expect("it begins");
+        std::thread::sleep(LONG);
+        let of = |module: u64, number: u64| Box::new(Numbered { module, ..*job(number, &send).0 });
+        queue.push(9.0, of(BLOCKING, 1)).expect("there are threads");
+        queue.push(1.0, of(8, 2)).expect("there are threads");
+        assert_eq!(receive.recv().map(|(number, _)| number), Ok(2));
         end.send(()).expect("it runs");
         queue.wait_idle();
         assert_eq!(numbers(&receive), [1]);

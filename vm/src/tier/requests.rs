@@ -210,6 +210,12 @@ impl Requests {
         self.modules.iter().any(OfModule::is_kept_waiting)
     }
 
+    /// Returns how long the compilation that began first is running.
+    pub fn longest(&self, now: Instant) -> Duration {
+        let running = self.modules.iter().flat_map(|of| &of.running);
+        running.map(|(began, _)| now.saturating_duration_since(*began)).max().unwrap_or_default()
+    }
+
     /// Adds a request.
     pub fn push(&mut self, request: Waiting) {
         let to = self.of(request.job.module());
