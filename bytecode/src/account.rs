@@ -39,7 +39,7 @@ impl ModuleMemoryExceeded {
     }
 }
 
-/// Bytes of memory, of which only so many are allowed. Threads may share it. The default has no limit.
+/// A number of bytes of memory, and its limit. Threads may share an account. The default has no limit.
 #[derive(Debug)]
 pub struct Account {
     used: AtomicUsize,
@@ -87,7 +87,7 @@ impl Account {
         self.part_of.as_ref().map_or(own, |other| own.min(other.room()))
     }
 
-    /// Charges memory that is to be allocated. Nothing is always allowed.
+    /// Charges memory that is to be allocated. A charge of no bytes is never refused.
     ///
     /// # Errors
     /// It would be more than is allowed. Then nothing is charged.
@@ -112,11 +112,14 @@ impl Account {
     }
 
     /// Sets memory aside that was charged and that nothing needs yet: the limit grows by it. Returns whether it did. At most an eighth of the
-    /// limit is set aside, and nothing more once something was too much. The account to which charges are passed on must have half of its
-    /// room left; there they count like others.
+    /// limit is set aside, and nothing more once something was too much. While the account to which charges are passed on has less than half of
+    /// its room left, nothing is; what is counts there like other charges.
     pub fn set_aside(&self, bytes: usize) -> bool {
+        if !self.may_set_aside() {
+            return false;
+        }
         let more = |aside: usize| aside.checked_add(bytes).filter(|&sum| sum <= self.max / 8);
-        let done = self.may_set_aside() && self.aside.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more).is_ok();
+        let done = self.aside.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more).is_ok();
         if !done {
             self.set_no_more_aside();
         }

@@ -16,7 +16,7 @@ impl Bytes {
         bytes::Bytes::from_owner(owner).into()
     }
 
-    /// Returns the bytes, of which so many are zeros that take no memory because they were never written.
+    /// Returns the bytes with the number of those that take no memory: zeros that were never written.
     #[must_use]
     pub fn with_untouched(self, untouched: usize) -> Bytes {
         Bytes { untouched, ..self }

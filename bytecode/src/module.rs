@@ -341,7 +341,8 @@ impl Module {
                 self.account.give_back(validated.size());
                 return None;
             }
-            Err(error) if error.exceeded().is_some() => self.account.set_no_more_aside(),
+            // If it was for want of the engine's room, there may be some later.
+            Err(error) if error.exceeded().is_some() && self.account.may_set_aside() => self.account.set_no_more_aside(),
             Ok(_) | Err(_) => (),
         }
         self.keep(body, result).ok()

@@ -136,6 +136,19 @@ fn stacks_are_bounded_for_functions_without_code() {
     assert!(module.account.used() < before + (1 << 20), "the stacks are given back");
 }
 
+/// Other functions may have taken the steps in this run.
+#[test]
+fn functions_with_code_are_validated_without_steps() {
+    let text = format!("(module (func {0}) (func {0}))", "nop ".repeat(10_000));
+    let bytes = wat::parse_str(text).expect("well formed");
+    let options = Options { max_steps: 5_000, ..options() };
+    let mut module = parse_within(bytes.into(), options, Account::default()).expect("nothing is validated yet");
+    module.results = Some(Arc::new(Damaged));
+    let error = module.validated_body(1).expect("it is defined").expect_err("it takes 10,000");
+    assert!(error.to_string().contains("more than the 5000 steps that are allowed"), "{error}");
+    assert!(module.validated_body(0).expect("it is defined").is_ok());
+}
+
 fn leb(mut number: usize) -> Vec<u8> {
     let mut bytes = Vec::new();
     while number > 0x7F {

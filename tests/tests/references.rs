@@ -27,7 +27,7 @@ fn resident() -> u64 {
     pages * 4096
 }
 
-/// Resident memory after each so many values.
+/// Resident memory after every [`Samples::EVERY`] values.
 #[derive(Default)]
 struct Samples {
     made: u64,

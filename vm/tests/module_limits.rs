@@ -274,7 +274,7 @@ mod stored {
         let load = |left: Option<usize>| {
             let engine = common::engine(config(&cache).max_engine_memory(max)).expect("valid settings");
             let module = Module::new(&engine, &text).expect("it is valid");
-            // Another module leaves so much room.
+            // Another module leaves this much room.
             let other = left.map(|left| {
                 let len = max - engine.host_memory() - left;
                 let mut bytes = b"\0asm\x01\0\0\0\0".to_vec();

@@ -23,7 +23,8 @@ pub(crate) struct Code<'m> {
     pub unvalidated: &'m Unvalidated,
     /// What the bodies' tables are charged to.
     pub account: &'m Account,
-    /// Whether it may refuse them. If not, the body was validated in an earlier run, which had room for as much.
+    /// Whether a body may be refused for its memory, its locals or the steps of its validation. If not, a run that had room for as much has
+    /// validated it, perhaps with larger limits, and code of it may be running.
     pub may_refuse: bool,
 }
 
@@ -119,7 +120,7 @@ impl Unvalidated {
         self.signatures.as_ref()
     }
 
-    /// The bytes that it holds, of a module with these types and so many imports and exports: about, of wasmparser's description.
+    /// About the bytes that it and wasmparser's description hold, for a module with these types and these numbers of imports and exports.
     pub(super) fn size(&self, types: &[FuncType], imports: usize, exports: usize) -> usize {
         let values = types.iter().map(|ty| ty.params.len() + ty.results.len()).sum::<usize>();
         let types = types.len() * TYPE_KEPT + values * VALUE;

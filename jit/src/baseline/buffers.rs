@@ -25,11 +25,11 @@ pub struct Buffers {
     pub calls: Vec<(u32, u32)>,
 }
 
-/// Frees the memory of an empty vector if it is not kept.
-pub fn free_if_large<T>(empty: &mut Vec<T>) {
-    debug_assert!(empty.is_empty(), "its contents would be lost");
-    if !is_kept(empty) {
-        *empty = Vec::new();
+/// Empties a vector, and frees its memory if that is not kept.
+pub fn empty<T>(vec: &mut Vec<T>) {
+    vec.clear();
+    if !is_kept(vec) {
+        *vec = Vec::new();
     }
 }
 
@@ -46,23 +46,22 @@ pub fn leave_or_copy<T: Clone>(vec: &mut Vec<T>) -> Vec<T> {
 impl Buffers {
     /// The buffers without their contents.
     pub fn emptied(self) -> Buffers {
-        fn empty<T>(mut vec: Vec<T>) -> Vec<T> {
-            vec.clear();
-            free_if_large(&mut vec);
+        fn emptied<T>(mut vec: Vec<T>) -> Vec<T> {
+            empty(&mut vec);
             vec
         }
         Buffers {
             code: if is_kept(&self.code) { self.code } else { Vec::new() },
-            values: empty(self.values),
-            copies: empty(self.copies),
-            unstored_locals: empty(self.unstored_locals),
-            jumps: empty(self.jumps),
+            values: emptied(self.values),
+            copies: emptied(self.copies),
+            unstored_locals: emptied(self.unstored_locals),
+            jumps: emptied(self.jumps),
             spare: self.spare,
-            arguments: empty(self.arguments),
-            cold: empty(self.cold),
-            relocs: empty(self.relocs),
-            traps: empty(self.traps),
-            calls: empty(self.calls),
+            arguments: emptied(self.arguments),
+            cold: emptied(self.cold),
+            relocs: emptied(self.relocs),
+            traps: emptied(self.traps),
+            calls: emptied(self.calls),
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Assembles the code: prologue, body, cold code, constants and jump tables.
 
-use super::buffers::{Buffers, free_if_large, leave_or_copy};
+use super::buffers::{Buffers, empty, leave_or_copy};
 use super::cold::subtract_ticks;
 use super::compiler::Compiler;
 use super::counts::stripe;
@@ -58,9 +58,12 @@ impl Compiler<'_> {
     /// # Errors
     /// If an instruction has no bytes, or the compilation is to end.
     pub fn finish(mut self, meter: &Meter<'_>) -> Result<Compiled, Refusal> {
-        // What the body has left empty goes before the code is copied.
-        free_if_large(&mut self.labels);
-        free_if_large(&mut self.cold);
+        // What only the body needed goes before the code is copied.
+        empty(&mut self.labels);
+        empty(&mut self.cold);
+        empty(&mut self.jumps);
+        empty(&mut self.copies);
+        empty(&mut self.unstored_locals);
         self.write_subroutines();
         let bytes = self.slots.frame_bytes(self.locals + self.body.max_operands as usize);
         // The trap of the prologue's checks is after the body.

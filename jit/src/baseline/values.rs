@@ -292,8 +292,11 @@ impl Spare {
         self.0.pop().unwrap_or_default()
     }
 
-    /// Keeps a box.
+    /// Keeps a box, if there are few: as many labels may have one as there are bytes.
     pub fn put(&mut self, copies: Box<Copies>) {
-        self.0.push(copies);
+        const KEPT: usize = 256;
+        if self.0.len() < KEPT {
+            self.0.push(copies);
+        }
     }
 }

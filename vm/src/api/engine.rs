@@ -79,7 +79,7 @@ impl Engine {
         self.record().epoch.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Returns the bytes of the host's memory that the engine's modules take, of which [`Config::max_engine_memory`] allows so many.
+    /// Returns the bytes of the host's memory that the engine's modules take. [`Config::max_engine_memory`] limits them.
     ///
     /// ```
     /// use weir::{Engine, Module};

@@ -284,9 +284,8 @@ impl Module {
         }
     }
 
-    /// Returns the bytes of the host's memory that the module takes, of which [`Config::max_module_memory`](crate::Config::max_module_memory)
-    /// allows so many. They grow while the module is used, and loading it needed [more](crate::Config::max_module_memory). They are
-    /// counted until the last of its instances, its compilations and its retired code is gone.
+    /// Returns the bytes of the host's memory that the module takes. [`Config::max_module_memory`](crate::Config::max_module_memory) limits them.
+    /// They grow while the module is used, and loading it needed [more](crate::Config::max_module_memory). They are counted until the last of its instances, its compilations and its retired code is gone.
     pub fn host_memory(&self) -> usize {
         self.bytecode().account.used()
     }

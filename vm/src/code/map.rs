@@ -303,7 +303,8 @@ impl CodeArena {
         self.lock().code.free(unit, len.div_ceil(UNIT).max(1));
     }
 
-    /// Some bytes were written. Pages that stay in both views count twice as resident memory of the process, although they are the same.
+    /// Counts bytes written through the writable view, and after each megabyte forgets its pages. Those that stay in both views count twice
+    /// as resident memory of the process, although they are the same. What nothing executes does not count any more.
     fn count_written(&self, bytes: usize) {
         const MOST: usize = 1 << 20;
         if self.written.fetch_add(bytes, Ordering::Relaxed) + bytes >= MOST {

@@ -8,7 +8,7 @@ use crate::records::store::StoreRecord;
 #[cfg(feature = "async")]
 use weir_bytecode::Trap;
 
-/// What is lent, in units of fuel, unless the store has so much that the sum does not fit.
+/// What is lent, in units of fuel. It is less if the sum with what the store has would not fit.
 const CREDIT: i64 = 1 << 62;
 /// What bulk operations may overdraw, in units of fuel: the cost of 64 MiB, unless the embedder has a table of costs.
 const BULK_CREDIT: i64 = 1 << 20;

@@ -98,7 +98,7 @@ pub(crate) struct FiberStack {
     pub overflow: *mut u64,
 }
 
-/// Returns the number of words of a value stack of so many bytes.
+/// Returns the number of words of a value stack with this many bytes.
 fn value_words(bytes: usize) -> usize {
     (bytes / size_of::<u64>()).min(MAX_VALUE_WORDS)
 }

@@ -269,13 +269,13 @@ pub(super) fn prefer_large_pages(mapping: &Mapping, range: Range<usize>) {
 #[cfg(not(target_os = "linux"))]
 pub(super) fn prefer_large_pages(_mapping: &Mapping, _range: Range<usize>) {}
 
-/// Removes the pages of a shared mapping from the process's page tables, where each counts as resident memory of the process. Their contents
-/// stay, and the next access finds them.
+/// Removes the pages of a shared mapping from the process's page tables, where each counts as resident memory of the process. The system keeps
+/// their contents, and the next access finds them.
 #[cfg(target_os = "linux")]
 pub(crate) fn forget_shared_pages(mapping: &Mapping) {
     if Call::Populate.enter().is_ok() {
         // SAFETY: the whole mapping, which is shared, so that the contents stay.
-        _ = unsafe { rustix::mm::madvise(mapping.start.as_ptr().cast(), mapping.len, Advice::LinuxDontNeed) };
+        _ = unsafe { madvise(mapping.start.as_ptr().cast(), mapping.len, Advice::LinuxDontNeed) };
     }
 }
 

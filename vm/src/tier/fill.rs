@@ -55,7 +55,7 @@ struct Candidate {
 }
 
 impl Candidate {
-    /// A function of `module` of which so many bytes were executed.
+    /// A function of `module`, `executed` bytes of which were executed.
     fn new(module: &ModuleRecord, func: u32, executed: u64) -> Option<Candidate> {
         // Its result of validation is not read for that.
         let (shelf, bytes) = (module.shelf.as_ref()?, module.body_range(func).len() as u32);

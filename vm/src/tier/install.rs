@@ -85,9 +85,10 @@ pub(super) fn compile_and_install(
         running.into_iter().for_each(Compiling::cut_off);
         return None;
     }
-    // What follows counts no steps. Other modules may have a thread meanwhile.
-    stop();
+    // Other modules may have a thread while code is packed and installed, which counts no steps. It is too late to stop.
+    let _ = stop();
     let packed = attempt.compiled.as_ref().zip(module.body(func)).map(|(compiled, body)| compiled.pack(body));
+    let _ = stop();
     let keeps = !ptr::eq(options, &engine.uncounted);
     install(module, key, attempt, packed, counters, (wanted, keeps))
 }

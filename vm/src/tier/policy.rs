@@ -166,8 +166,8 @@ fn price(bytes: u32, level: Level) -> f64 {
     }
 }
 
-/// Returns what compiling a function with `bytes` of code for later processes is worth, of which this one has `executed` so many without
-/// optimised code. It pays if that is 1 or more. `prepared` is whether it has baseline code.
+/// Returns what compiling a function with `bytes` of code for later processes is worth, if this one has executed `executed` of
+/// its bytes without optimised code. It pays if the result is 1 or more. `prepared` is whether it has baseline code.
 pub(crate) fn value_later(bytes: u32, level: Level, prepared: bool, executed: u64) -> f64 {
     let better = executed as f64 * (BASELINE_NS - OPTIMISED_NS) + f64::from(bytes) * LOADING_NS;
     let gain = if prepared { 0.0 } else { UNPREPARED_NS } + if level == Level::Top { better } else { 0.0 };

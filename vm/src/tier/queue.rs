@@ -1,7 +1,8 @@
 //! The background compiler: threads that compile the functions of a queue. [`requests`](super::requests) has the order.
 //!
-//! A compilation that takes long does not keep those of other modules from their turn: a [relief](Queue::relieve) is started for one of them, by the
-//! request if the compilation has taken long already, and otherwise by the compilation.
+//! A compilation that takes long does not keep those of other modules from their turn: a [relief](Queue::relieve) is started for them, by the
+//! request if the compilation has taken long already, and otherwise by the compilation, where it counts steps. Only a request that comes in
+//! its first milliseconds, and after the last of its steps, waits for its end.
 
 use super::requests::{Job, Requests, Waiting, choose};
 use crate::records::stack::with_room;
@@ -216,7 +217,8 @@ impl Queue {
         self.start_relief(&mut state, now);
     }
 
-    /// Starts a thread beyond the limit if modules wait for one that have none. It ends when none does.
+    /// Starts a thread beyond the limit if a module with requests has no thread. It ends when there is no such module, or no long
+    /// compilation.
     fn start_relief(&self, state: &mut State, now: Instant) {
         if state.reliefs == MAX_RELIEFS
             || state.closed
@@ -229,7 +231,7 @@ impl Queue {
         let started = self.start(move |shared| {
             let mut state = shared.run_next(shared.lock(), true);
             // What it took and did not choose must not wait for another relief.
-            while state.requests.has_kept_waiting() && !state.closed {
+            while state.requests.has_kept_waiting() && state.requests.longest(Instant::now()) >= LONG && !state.closed {
                 state = shared.run_next(state, true);
             }
             state.reliefs -= 1;

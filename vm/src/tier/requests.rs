@@ -210,7 +210,7 @@ impl Requests {
         self.modules.iter().any(OfModule::is_kept_waiting)
     }
 
-    /// Returns how long the compilation that began first is running.
+    /// Returns how long the compilation that began first has been running; zero if none is.
     pub fn longest(&self, now: Instant) -> Duration {
         let running = self.modules.iter().flat_map(|of| &of.running);
         running.map(|(began, _)| now.saturating_duration_since(*began)).max().unwrap_or_default()

@@ -111,12 +111,12 @@ fn another_back_end_compiles_what_one_panics_over() {
     assert_eq!((stats.compiler_panics, stats.functions.native, stats.functions.cranelift), (1, 1, 1));
 }
 
-/// A job that sends when it begins, and ends when it receives or the other side is gone.
-struct Blocking(Sender<()>, Receiver<()>);
+/// A job of the module with this identifier that sends when it begins, and ends when it receives or the other side is gone.
+struct Blocking(u64, Sender<()>, Receiver<()>);
 
 impl Job for Blocking {
     fn module(&self) -> u64 {
-        0
+        self.0
     }
 
     fn work(&self) -> Option<u64> {
@@ -132,18 +132,20 @@ impl Job for Blocking {
     }
 
     fn run(self: Box<Self>) {
-        self.0.send(()).expect("the test waits");
-        let _ = self.1.recv();
+        self.1.send(()).expect("the test waits");
+        let _ = self.2.recv();
     }
 }
 
-/// Returns an engine with this threshold and with one compiler thread, which is busy until the sender is dropped.
-fn busy_engine(threshold: u32) -> (Engine, Sender<()>) {
+/// Loads a module in an engine with this threshold and with one compiler thread. The module itself keeps that busy until the sender is
+/// dropped: for another one, a thread beyond the limit would be started.
+fn load_busy(threshold: u32, text: &str) -> (Engine, Module, Sender<()>) {
     let engine = Engine::new(Config::new().compiler_threads(1).tier_up_threshold(Some(threshold))).unwrap();
+    let module = Module::new(&engine, text).unwrap();
     let ((begin, begun), (end, ended)) = (channel(), channel());
-    engine_of(engine.record()).queue.push(1.0, Box::new(Blocking(begin, ended))).unwrap();
+    engine_of(engine.record()).queue.push(1.0, Box::new(Blocking(module.record().id, begin, ended))).unwrap();
     begun.recv().unwrap();
-    (engine, end)
+    (engine, module, end)
 }
 
 /// Calls the export `f` this many times.
@@ -156,8 +158,7 @@ fn call(engine: &Engine, module: &Module, times: usize) {
 
 #[test]
 fn a_waiting_compilation_does_not_keep_its_module() {
-    let (engine, busy) = busy_engine(2);
-    let module = Module::new(&engine, r#"(module (func (export "f") (result i32) (i32.const 1)))"#).unwrap();
+    let (engine, module, busy) = load_busy(2, r#"(module (func (export "f") (result i32) (i32.const 1)))"#);
     call(&engine, &module, 20);
     let functions = module.stats().functions;
     assert_eq!((functions.native, functions.baseline), (0, 1), "{functions:?}");
@@ -171,8 +172,7 @@ fn a_waiting_compilation_does_not_keep_its_module() {
 
 #[test]
 fn a_compilation_that_waits_is_done_when_the_thread_is_free() {
-    let (engine, busy) = busy_engine(2);
-    let module = Module::new(&engine, r#"(module (func (export "f") (result i32) (i32.const 1)))"#).unwrap();
+    let (engine, module, busy) = load_busy(2, r#"(module (func (export "f") (result i32) (i32.const 1)))"#);
     call(&engine, &module, 20);
     assert_eq!(module.stats().functions.native, 0);
     drop(busy);
@@ -206,8 +206,7 @@ fn baseline_code_of_a_large_function_comes_from_the_queue() {
     let long = "(drop (i32.add (i32.const 1) (i32.const 2)))".repeat(7000);
     let of_body = |body: &str| format!(r#"(module (func (export "f") (result i32) {body} (i32.const 1)))"#);
     for (text, here) in [(of_body(&long), false), (of_body(""), true)] {
-        let (engine, busy) = busy_engine(100);
-        let module = Module::new(&engine, text).unwrap();
+        let (engine, module, busy) = load_busy(100, &text);
         call(&engine, &module, 80);
         assert_eq!(module.stats().functions.baseline, u64::from(here));
         drop(busy);

@@ -31,7 +31,7 @@ pub(crate) type Outcome = Result<(), Failure>;
 pub(crate) enum Failure {
     /// The call returns an error number to the guest.
     Errno(Errno),
-    /// The call is to be repeated if the store's limiter grants what the host holds for the guest so many bytes in total. Otherwise it returns
+    /// The call is to be repeated if the store's limiter allows the host to hold this many bytes for the guest in total. Otherwise it returns
     /// `ENOMEM`.
     Memory(usize),
     /// The call ends the guest.

@@ -124,7 +124,8 @@ impl Config {
     }
 
     /// Sets the maximum number of background compiler threads, shared by all modules of an engine; at least one. A thread
-    /// starts when code is requested and all others are busy, and ends when it has been idle for a while.
+    /// starts when code is requested and all others are busy, and ends when it has been idle for a while. While a compilation takes longer
+    /// than some milliseconds, at most four threads more compile for modules that would have none.
     /// Default: one less than the cores that the process may use, at least 1 and at most 4.
     pub fn compiler_threads(&mut self, threads: usize) -> &mut Config {
         self.compiler_threads = Some(threads.max(1));

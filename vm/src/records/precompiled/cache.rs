@@ -286,7 +286,7 @@ pub(crate) struct Cached {
     written: Mutex<bool>,
 }
 
-/// Functions of so many bytes that were called and are not in the entry make it worth writing.
+/// The entry is written if functions with this many bytes together were called and are not in it.
 const NEW_BYTES: usize = 16 << 10;
 
 impl Cached {

@@ -39,7 +39,7 @@ stored! {
 }
 
 impl Work {
-    /// The work of a function of which so many bytes were executed, with these counts.
+    /// The work of a function: the number of its bytes that were executed, and its counts.
     pub fn new(func: u32, executed: u64, tried: u32, profile: &Profile) -> Work {
         Work { func, executed, tried, counts: Packed(to_bytes(profile).into()) }
     }

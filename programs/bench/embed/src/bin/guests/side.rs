@@ -50,7 +50,7 @@ fn start(pre: &InstancePre<()>, n: i32) -> Guest {
     })
 }
 
-/// Suspends so many guests, calls `measure` before and after that, and resumes them on other threads, or drops them.
+/// Suspends `count` guests, calls `measure` before and after that, and resumes them on other threads, or drops them.
 pub fn suspend<M>(engine: &Engine, count: usize, measure: impl Fn() -> M, resume: bool) -> Result<[M; 2]> {
     OPEN.store(false, Ordering::Relaxed);
     let module = Module::new(engine, GUEST)?;
