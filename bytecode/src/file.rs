@@ -4,6 +4,9 @@ use std::io;
 use std::ops::Range;
 use wasmparser::{Chunk, Parser, Payload};
 
+/// The beginning of the binary format.
+pub const MAGIC: &[u8; 4] = b"\0asm";
+
 /// The beginning of every module of version 1.
 const PREAMBLE: &[u8] = b"\0asm\x01\0\0\0";
 

@@ -97,3 +97,34 @@ fn the_steps_of_validation_are_bounded() {
     let error = Module::new(&engine, &many).map(drop).expect_err("it has more bytes").to_string();
     assert!(error.starts_with("a module of ") && error.ends_with("is larger than the 100 bytes that are allowed"), "{error}");
 }
+
+/// A file of a gigabyte, nearly all of which is a hole, would be as much memory if it were read.
+#[test]
+fn a_file_that_is_too_large_is_not_read() {
+    let folder = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("large");
+    std::fs::create_dir_all(&folder).expect("a writable folder");
+    let path = folder.join("large.wasm");
+    // A custom section that reaches to the end.
+    let hole: u32 = 1 << 30;
+    let size = [0, 7, 14, 21, 28].map(|shift| (hole >> shift & 0x7F) as u8 | if shift < 28 { 0x80 } else { 0 });
+    std::fs::write(&path, [b"\0asm\x01\0\0\0\0".as_slice(), &size].concat()).expect("a writable folder");
+    let file = std::fs::OpenOptions::new().write(true).open(&path).expect("it was made");
+    file.set_len(14 + u64::from(hole)).expect("the file system has holes");
+    let mut settings = weir::CacheConfig::new();
+    settings.with_directory(std::path::absolute(folder.join("cache")).expect("there is a working directory"));
+    for cache in [None, Some(weir::Cache::new(settings).expect("valid settings"))] {
+        let engine = common::engine(Config::new().max_module_size(100).cache(cache)).expect("the engine is made");
+        let before = peak();
+        let error = Module::from_file(&engine, &path).map(drop).expect_err("it has more bytes").to_string();
+        assert_eq!(error, "a module of 1073741838 bytes is larger than the 100 bytes that are allowed");
+        assert!(peak() < before + (512 << 20), "it was read");
+    }
+    std::fs::remove_dir_all(&folder).expect("it was made");
+}
+
+/// The most bytes of the process's memory that were resident.
+fn peak() -> usize {
+    let status = std::fs::read_to_string("/proc/self/status").expect("Linux has it");
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).expect("its format");
+    line.trim().trim_end_matches(" kB").parse::<usize>().expect("a number") << 10
+}

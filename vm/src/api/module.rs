@@ -334,14 +334,20 @@ fn refused(invalid: InvalidModule) -> Error {
         .context(format!("failed to compile: wasm[0]::function[{func}]{name}"))
 }
 
-/// Reads a module's file, as far as it is needed.
+/// Reads a module's file, as far as it is needed. One in the binary format that is too large is refused before.
 fn read_file(engine: &Engine, path: &Path) -> Result<Bytes> {
     // A saved profile names its module by a hash of all bytes.
     let all = engine.config().keep_profiles;
-    Ok(sys::file::read(path, |len, read_at| {
+    sys::file::read(path, |len, read_at| {
+        let mut first = [0; file::MAGIC.len()];
+        let first = &mut first[..len.min(file::MAGIC.len())];
+        read_at(first, 0)?;
+        if first == file::MAGIC {
+            engine.config().check_size(len)?;
+        }
         let ranges = if all { loading::all(len) } else { file::needed(len, read_at)? };
         Ok(loading::read(len, &ranges, false, read_at)?.0)
-    })?)
+    })
 }
 
 /// The context of an error of reading a module's file.
@@ -356,7 +362,7 @@ fn unreadable(path: &Path) -> String {
 /// error says what it expects.
 #[cfg(feature = "wat")]
 fn binary(bytes: Bytes, path: Option<&Path>) -> Result<Bytes> {
-    let text = if bytes.starts_with(b"\0asm") { None } else { std::str::from_utf8(&bytes).ok() };
+    let text = if bytes.starts_with(file::MAGIC) { None } else { std::str::from_utf8(&bytes).ok() };
     let Some(text) = text else { return Ok(bytes) };
     wat::parse_str(text).map(Bytes::from).map_err(|mut error| {
         if let Some(path) = path {

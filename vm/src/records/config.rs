@@ -340,15 +340,24 @@ impl Config {
         }
     }
 
+    /// Checks the length of a module that is to be loaded.
+    ///
+    /// # Errors
+    /// It exceeds the limit.
+    pub(crate) fn check_size(&self, len: usize) -> Result<()> {
+        let max = self.max_module_size;
+        if len <= max {
+            return Ok(());
+        }
+        Err(Error::msg(format!("a module of {len} bytes is larger than the {max} bytes that are allowed")))
+    }
+
     /// Checks the shape of a module that is to be loaded.
     ///
     /// # Errors
     /// It exceeds a limit.
     pub(crate) fn check_shape(&self, bytes: &[u8]) -> Result<()> {
-        if bytes.len() > self.max_module_size {
-            let (len, max) = (bytes.len(), self.max_module_size);
-            return Err(Error::msg(format!("a module of {len} bytes is larger than the {max} bytes that are allowed")));
-        }
+        self.check_size(bytes.len())?;
         self.shape.map_or(Ok(()), |limits| limits.check(bytes)).map_err(Error::new)
     }
 

@@ -130,7 +130,7 @@ mod dwarf {
                     read_at(&mut bytes, 0)?;
                     Ok(bytes.into())
                 };
-                sys::file::read::<Box<[u8]>>(path, all).ok()
+                sys::file::read::<Box<[u8]>, io::Error>(path, all).ok()
             });
             // A file in the text format has no debugging information, and says nothing about the module.
             let file = file.filter(|file| file.starts_with(b"\0asm"));

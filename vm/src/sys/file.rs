@@ -96,7 +96,10 @@ pub(crate) type ReadAt<'f> = dyn Fn(&mut [u8], usize) -> io::Result<()> + Sync +
 ///
 /// # Errors
 /// The system's error.
-pub(crate) fn read<B: From<Vec<u8>>>(path: &Path, parts: impl FnOnce(usize, &ReadAt<'_>) -> io::Result<B>) -> io::Result<B> {
+pub(crate) fn read<B: From<Vec<u8>>, E: From<io::Error>>(
+    path: &Path,
+    parts: impl FnOnce(usize, &ReadAt<'_>) -> Result<B, E>,
+) -> Result<B, E> {
     Call::FileRead.enter()?;
     let mut file = fs::File::open(path)?;
     let metadata = file.metadata()?;

@@ -54,6 +54,11 @@ impl WasiCtx {
         self.table.opened()
     }
 
+    /// Returns the bytes that may be reserved without asking the store's limiter.
+    pub(crate) fn room(&self) -> usize {
+        self.granted.saturating_sub(self.table.held())
+    }
+
     /// Reserves bytes of the host's memory. Called before the call has effects that could not be repeated.
     pub(crate) fn reserve(&self, bytes: usize) -> Result<(), Failure> {
         let held = self.table.held() + bytes;

@@ -31,10 +31,13 @@ pub(crate) async fn fd_readdir(
     let first = usize::try_from(cookie).map_err(|_| Errno::Overflow)?;
     if cookie == 0 || directory.listing.is_empty() {
         let dir = Arc::clone(&directory.dir);
-        let listing = ctx.blocking.call(move || directory::list(&dir)).await?;
         ctx.table.set_listing(fd, Vec::new());
-        ctx.reserve(directory::bytes_of(&listing))?;
-        ctx.table.set_listing(fd, listing);
+        let room = ctx.room();
+        match ctx.blocking.call(move || directory::list(&dir, room)).await? {
+            Ok(listing) => ctx.table.set_listing(fd, listing),
+            // With more room, the call is repeated.
+            Err(needed) => ctx.reserve(needed)?,
+        }
     }
     let directory = ctx.table.get(fd)?.dir(rights::FD_READDIR)?;
     let mut filled = 0;

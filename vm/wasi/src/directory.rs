@@ -44,23 +44,38 @@ impl Directory {
 
 /// Returns the bytes that a listing takes.
 pub(crate) fn bytes_of(listing: &[Entry]) -> usize {
+    listing.iter().map(|entry| bytes_of_entry(&entry.name)).sum()
+}
+
+/// Returns the bytes that an entry with this name takes.
+fn bytes_of_entry(name: &[u8]) -> usize {
     /// What the allocator adds to a name, about.
     const EACH: usize = 16;
-    listing.iter().map(|entry| size_of::<Entry>() + EACH + entry.name.len()).sum()
+    size_of::<Entry>() + EACH + name.len()
 }
 
 /// Returns the current entries of a directory by name, after `.` and `..`; the identity of `..` is hidden from the guest. They are
-/// sorted because the host's order may change between calls.
-pub(crate) fn list(dir: &Dir) -> io::Result<Vec<Entry>> {
+/// sorted because the host's order may change between calls. If they take more than `room` bytes, returns the bytes that they take, and never
+/// holds more: a guest may have made as many files as it likes.
+pub(crate) fn list(dir: &Dir, room: usize) -> io::Result<Result<Vec<Entry>, usize>> {
     let entry = |inode, name: &[u8]| Entry { inode, file_type: stat::DIRECTORY, name: name.into() };
     let mut entries = vec![entry(dir.dir_metadata()?.ino(), b"."), entry(0, b"..")];
+    let mut bytes = bytes_of(&entries);
     for found in sys::dir::entries(dir)? {
-        if *found.name != *b"." && *found.name != *b".." {
+        let found = found?;
+        if *found.name == *b"." || *found.name == *b".." {
+            continue;
+        }
+        bytes += bytes_of_entry(&found.name);
+        if bytes <= room {
             entries.push(Entry { inode: found.inode, file_type: type_of(dir, &found), name: found.name });
         }
     }
+    if bytes > room {
+        return Ok(Err(bytes));
+    }
     entries[2..].sort_unstable_by(|a, b| a.name.cmp(&b.name));
-    Ok(entries)
+    Ok(Ok(entries))
 }
 
 /// Returns the type of an entry. Some file systems report it only in the metadata of the file.

@@ -128,18 +128,17 @@ pub(crate) struct Entry {
     pub name: Box<[u8]>,
 }
 
-/// Returns all entries of a directory, itself and its parent included, in the host's order.
+/// Reads all entries of a directory, itself and its parent included, in the host's order.
 ///
 /// # Errors
-/// The host's error.
-pub(crate) fn entries(dir: impl AsFd) -> io::Result<Vec<Entry>> {
+/// The host's error, also for each entry.
+pub(crate) fn entries(dir: impl AsFd) -> io::Result<impl Iterator<Item = io::Result<Entry>>> {
     Call::DirEntries.enter()?;
-    let mut entries = Vec::new();
-    for found in rustix::fs::Dir::read_from(dir)? {
+    let read = |found: Result<rustix::fs::DirEntry, rustix::io::Errno>| {
         Call::DirNext.enter()?;
         let found = found?;
         let name = found.file_name().to_bytes().into();
-        entries.push(Entry { inode: found.ino(), file_type: found.file_type().into(), name });
-    }
-    Ok(entries)
+        Ok(Entry { inode: found.ino(), file_type: found.file_type().into(), name })
+    };
+    Ok(rustix::fs::Dir::read_from(dir)?.map(read))
 }
