@@ -142,8 +142,8 @@ impl Config {
         self
     }
 
-    /// Limits the bytes of a module's binary format, with its custom sections as far as they are read. Loading a larger one is an error.
-    /// Default: 4 GiB.
+    /// Limits the bytes of a module in the binary format, custom sections included. Loading a larger one is an error, and a larger file is
+    /// not read; a pipe is. Default: less than 4 GiB.
     pub fn max_module_size(&mut self, bytes: usize) -> &mut Config {
         self.max_module_size = bytes;
         self
