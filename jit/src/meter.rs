@@ -22,16 +22,17 @@ pub fn budget(bytes: u32) -> u64 {
     STEPS + STEPS_PER_BYTE * u64::from(bytes)
 }
 
-/// The bytes of memory that the compilation of any function may hold, and for each byte of its code. Compilers' output takes 40 to
-/// 100 for each byte, so that functions of a third of a megabyte are compiled; the longest of CPython has a tenth. What is not counted, and
+/// The bytes of memory that the compilation of any function may hold, for each byte of its code, and at most. Compilers' output takes 40 to
+/// 100 for each byte, so that functions of half a megabyte are compiled; the longest of CPython has a tenth. What is not counted, and
 /// what the allocator adds, is nearly as much again. The aim is that a module, its baseline code and a compilation together take at most
 /// 64 MiB, and 64 for each byte.
 const MEMORY: usize = 32 << 20;
-const MEMORY_PER_BYTE: usize = 8;
+const MEMORY_PER_BYTE: usize = 32;
+const MOST_MEMORY: usize = 52 << 20;
 
 /// The bytes of memory that the compilation of a function with this many bytes of code may hold.
 pub fn memory(bytes: u32) -> usize {
-    MEMORY + MEMORY_PER_BYTE * bytes as usize
+    (MEMORY + MEMORY_PER_BYTE * bytes as usize).min(MOST_MEMORY)
 }
 
 /// The number of steps after which [`Meter::spend`] asks whether the compilation is still wanted: about a tenth of a millisecond.
