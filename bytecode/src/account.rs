@@ -87,7 +87,7 @@ impl Account {
         self.part_of.as_ref().map_or(own, |other| own.min(other.room()))
     }
 
-    /// Charges memory that is to be allocated. A charge of no bytes is never refused.
+    /// Charges memory that is to be allocated. A charge of zero bytes always succeeds.
     ///
     /// # Errors
     /// It would be more than is allowed. Then nothing is charged.
@@ -112,8 +112,8 @@ impl Account {
     }
 
     /// Sets memory aside that was charged and that nothing needs yet: the limit grows by it. Returns whether it did. At most an eighth of the
-    /// limit is set aside, and nothing more once something was too much. While the account to which charges are passed on has less than half of
-    /// its room left, nothing is; what is counts there like other charges.
+    /// limit is set aside, and nothing more after the first attempt that exceeds it. Nothing is set aside while the account to which charges
+    /// are passed on is more than half used. That account counts this memory as it counts other charges.
     pub fn set_aside(&self, bytes: usize) -> bool {
         if !self.may_set_aside() {
             return false;
@@ -251,7 +251,7 @@ mod tests {
         second.give_back(20);
         second.charge_anyway(100);
         assert_eq!((whole.used(), second.room()), (110, 0));
-        second.charge(0).expect("nothing is always allowed");
+        second.charge(0).expect("zero bytes always succeed");
         assert!(!second.may_set_aside(), "less than half is free");
         second.give_back(90);
         assert!(second.set_aside(9) && !second.set_aside(2) && !second.set_aside(1));

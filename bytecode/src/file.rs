@@ -22,6 +22,19 @@ const NUMBER: usize = 5;
 /// Maximum length of a section's id and size, the length of a custom section's name, and [`DEBUG`].
 const HEAD: usize = 1 + 2 * NUMBER + DEBUG.len();
 
+/// Returns whether a file of `len` bytes is in the binary format. `read` fills a buffer with the bytes from an offset on.
+///
+/// # Errors
+/// Those of `read`.
+pub fn is_binary(len: usize, read: impl FnOnce(&mut [u8], usize) -> io::Result<()>) -> io::Result<bool> {
+    let mut first = [0; MAGIC.len()];
+    if len < first.len() {
+        return Ok(false);
+    }
+    read(&mut first, 0)?;
+    Ok(first == *MAGIC)
+}
+
 /// Returns the bytes of a file of `len` bytes that must be read if it is a module: ascending ranges, not empty and with a gap between them.
 /// The contents of custom sections with debugging information are in no range. Neither validation nor execution needs them, and a copy of
 /// the file may have zeros in their place. `read` fills a buffer with the bytes from an offset on. It is called for the head of each section.

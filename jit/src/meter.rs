@@ -22,10 +22,10 @@ pub fn budget(bytes: u32) -> u64 {
     STEPS + STEPS_PER_BYTE * u64::from(bytes)
 }
 
-/// The bytes of memory that the compilation of any function may hold, for each byte of its code, and at most. Compilers' output takes 40 to
-/// 100 for each byte, so that functions of half a megabyte are compiled; the longest of CPython has a tenth. What is not counted, and
-/// what the allocator adds, is nearly as much again. The aim is that a module, its baseline code and a compilation together take at most
-/// 64 MiB, and 64 for each byte.
+/// The memory that a compilation may hold, in bytes: a base, an addition for each byte of the function's code, and the maximum of the sum.
+/// Compilers' output takes 40 to 100 bytes for each byte of code, so functions of half a megabyte are compiled. CPython's longest has a
+/// tenth of a megabyte. The meter counts a little more than half of what a compilation takes. A module, its baseline code and a compilation
+/// should together take at most 64 MiB plus 64 times the module's size.
 const MEMORY: usize = 32 << 20;
 const MEMORY_PER_BYTE: usize = 32;
 const MOST_MEMORY: usize = 52 << 20;

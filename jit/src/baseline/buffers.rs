@@ -38,30 +38,26 @@ fn is_kept<T>(vec: &Vec<T>) -> bool {
     vec.capacity() * size_of::<T>() <= KEPT
 }
 
-/// Returns the contents of a vector: a copy if its memory is kept.
+/// Returns the contents of a vector, copied if its memory is kept.
 pub fn leave_or_copy<T: Clone>(vec: &mut Vec<T>) -> Vec<T> {
     if is_kept(vec) { vec.clone() } else { std::mem::take(vec) }
 }
 
 impl Buffers {
     /// The buffers without their contents.
-    pub fn emptied(self) -> Buffers {
-        fn emptied<T>(mut vec: Vec<T>) -> Vec<T> {
-            empty(&mut vec);
-            vec
+    pub fn emptied(mut self) -> Buffers {
+        if !is_kept(&self.code) {
+            self.code = Vec::new();
         }
-        Buffers {
-            code: if is_kept(&self.code) { self.code } else { Vec::new() },
-            values: emptied(self.values),
-            copies: emptied(self.copies),
-            unstored_locals: emptied(self.unstored_locals),
-            jumps: emptied(self.jumps),
-            spare: self.spare,
-            arguments: emptied(self.arguments),
-            cold: emptied(self.cold),
-            relocs: emptied(self.relocs),
-            traps: emptied(self.traps),
-            calls: emptied(self.calls),
-        }
+        empty(&mut self.values);
+        empty(&mut self.copies);
+        empty(&mut self.unstored_locals);
+        empty(&mut self.jumps);
+        empty(&mut self.arguments);
+        empty(&mut self.cold);
+        empty(&mut self.relocs);
+        empty(&mut self.traps);
+        empty(&mut self.calls);
+        self
     }
 }

@@ -194,12 +194,11 @@ impl<'e> Lookup<'e> {
         let file = Opened::open(path)?;
         let Ok(len @ 1..) = u32::try_from(file.len()) else { return Ok(None) };
         let len = len as usize;
-        let mut first = [0; 4];
-        if file.read_at(&mut first[..len.min(4)], 0).is_err() || first != *file::MAGIC {
+        let read = |into: &mut [u8], at: usize| file.read_at(into, at as u64);
+        if !file::is_binary(len, read).unwrap_or(false) {
             return Ok(None);
         }
         self.engine.config().check_size(len)?;
-        let read = |into: &mut [u8], at: usize| file.read_at(into, at as u64);
         let (bytes, hash) = loading::read(len, &file::needed(len, read)?, !self.directory.misses(len), read)?;
         self.load(Kind::File, bytes, hash).map(Some)
     }

@@ -285,7 +285,8 @@ impl Module {
     }
 
     /// Returns the bytes of the host's memory that the module takes. [`Config::max_module_memory`](crate::Config::max_module_memory) limits them.
-    /// They grow while the module is used, and loading it needed [more](crate::Config::max_module_memory). They are counted until the last of its instances, its compilations and its retired code is gone.
+    /// They grow while the module is used, and loading it needed [more](crate::Config::max_module_memory). They are counted until the last of
+    /// its instances, its compilations and its retired code is gone.
     pub fn host_memory(&self) -> usize {
         self.bytecode().account.used()
     }
@@ -339,10 +340,7 @@ fn read_file(engine: &Engine, path: &Path) -> Result<Bytes> {
     // A saved profile names its module by a hash of all bytes.
     let all = engine.config().keep_profiles;
     sys::file::read(path, |len, read_at| {
-        let mut first = [0; file::MAGIC.len()];
-        let first = &mut first[..len.min(file::MAGIC.len())];
-        read_at(first, 0)?;
-        if first == file::MAGIC {
+        if file::is_binary(len, read_at)? {
             engine.config().check_size(len)?;
         }
         let ranges = if all { loading::all(len) } else { file::needed(len, read_at)? };

@@ -340,7 +340,7 @@ impl Config {
         }
     }
 
-    /// Checks the length of a module that is to be loaded.
+    /// Checks the size of a module before it is loaded.
     ///
     /// # Errors
     /// It exceeds the limit.

@@ -8,7 +8,7 @@ use crate::records::store::StoreRecord;
 #[cfg(feature = "async")]
 use weir_bytecode::Trap;
 
-/// What is lent, in units of fuel. It is less if the sum with what the store has would not fit.
+/// The fuel that is lent to a store. A store with so much of its own that the sum would overflow is lent less.
 const CREDIT: i64 = 1 << 62;
 /// What bulk operations may overdraw, in units of fuel: the cost of 64 MiB, unless the embedder has a table of costs.
 const BULK_CREDIT: i64 = 1 << 20;

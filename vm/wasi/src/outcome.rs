@@ -31,8 +31,8 @@ pub(crate) type Outcome = Result<(), Failure>;
 pub(crate) enum Failure {
     /// The call returns an error number to the guest.
     Errno(Errno),
-    /// The call is to be repeated if the store's limiter allows the host to hold this many bytes for the guest in total. Otherwise it returns
-    /// `ENOMEM`.
+    /// The call needs the host to hold this many bytes for the guest in total. If the store's limiter allows that, the call is repeated.
+    /// Otherwise it returns `ENOMEM`.
     Memory(usize),
     /// The call ends the guest.
     End(weir::Error),
