@@ -50,7 +50,7 @@ pub fn compile(cx: &mut Context, request: &Request<'_>) -> Result<Compiled, Refu
 ///
 /// # Errors
 /// # Panics
-/// As [`compile`]; and [`Refusal::Stopped`].
+/// As [`compile`]; and [`Refusal::Ended`].
 pub fn compile_until(cx: &mut Context, request: &Request<'_>, stop: &dyn Fn() -> bool) -> Result<Compiled, Refusal> {
     if request.module.body(request.func).is_some_and(|body| body.len() > FRESH) {
         (cx.arena, cx.scratch) = (Bump::new(), Bump::new());

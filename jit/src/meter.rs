@@ -45,13 +45,16 @@ pub fn used(arena: &Bump) -> usize {
 }
 
 /// The reason why a compilation ends before it has a result.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum Ended {
     /// It has taken more steps than this.
+    #[error("the compilation exceeds the budget of {0} steps")]
     Budget(u64),
     /// It has held more bytes of memory than this.
+    #[error("the compilation exceeds the budget of {0} bytes of memory")]
     Memory(usize),
     /// It is no longer wanted.
+    #[error("the compilation was stopped")]
     Stopped,
 }
 

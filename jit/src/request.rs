@@ -203,9 +203,9 @@ pub enum Refusal {
         /// The limit.
         limit: usize,
     },
-    /// The code is no longer wanted.
-    #[error("the compilation was stopped")]
-    Stopped,
+    /// The compilation has taken too many steps or too much memory, or is no longer wanted.
+    #[error(transparent)]
+    Ended(#[from] Ended),
 }
 
 impl Refusal {
@@ -213,18 +213,8 @@ impl Refusal {
     pub fn backend(&self) -> Option<Backend> {
         match self {
             Refusal::Unsupported { backend, .. } => Some(*backend),
-            Refusal::Untranslated { .. } | Refusal::Stopped => None,
+            Refusal::Untranslated { .. } | Refusal::Ended(_) => None,
             Refusal::Budget { backend, .. } => *backend,
-        }
-    }
-}
-
-impl From<Ended> for Refusal {
-    fn from(ended: Ended) -> Refusal {
-        match ended {
-            Ended::Budget(limit) => Refusal::Budget { backend: None, what: "the compilation", limit: limit as usize },
-            Ended::Memory(limit) => Refusal::Budget { backend: None, what: "the memory of the compilation in bytes", limit },
-            Ended::Stopped => Refusal::Stopped,
         }
     }
 }

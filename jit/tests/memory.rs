@@ -11,7 +11,7 @@ use bumpalo::Bump;
 use weir_bytecode::validate;
 use weir_jit::compile::{Context, compile};
 use weir_jit::ir::Entry;
-use weir_jit::meter::Meter;
+use weir_jit::meter::{Ended, Meter};
 use weir_jit::pipeline::{self, Form, Unit};
 use weir_jit::{Backend, Options, Refusal, Request};
 
@@ -115,7 +115,7 @@ fn the_native_compiler_ends_soon_after_its_limit() {
             let mut unit = Unit::metered(&request, form, Bump::new(), Meter::new(u64::MAX, limit, &|| false));
             pipeline::run(&mut unit, phases, &mut ())
         });
-        ended += usize::from(matches!(done, Err(Refusal::Budget { what: "the memory of the compilation in bytes", .. })));
+        ended += usize::from(matches!(done, Err(Refusal::Ended(Ended::Memory(_)))));
         // One instruction has all arguments of that, and only their number is bounded.
         let allowed = if *name == MANY_ARGUMENTS { 2 * ALLOCATED } else { ALLOCATED };
         if peak > allowed * limit {

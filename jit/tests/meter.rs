@@ -10,7 +10,7 @@ use std::collections::BTreeSet;
 use weir_bytecode::{Module, validate};
 use weir_jit::compile::{Context, compile_until};
 use weir_jit::ir::Entry;
-use weir_jit::meter::Meter;
+use weir_jit::meter::{Ended, Meter};
 use weir_jit::pipeline::{self, Form, Unit};
 use weir_jit::{Backend, Options, Refusal, Request, compile};
 
@@ -38,7 +38,7 @@ fn within(limit: u64, request: &Request<'_>) -> (u64, Option<&'static str>) {
     let finished = unit.finish();
     let ended = match done {
         Ok(_) => None,
-        Err(Refusal::Budget { backend: None, what: "the compilation", .. }) => Some(phases[finished.stats.phases.len()].name),
+        Err(Refusal::Ended(Ended::Budget(_))) => Some(phases[finished.stats.phases.len()].name),
         // A shape that is refused for another reason ends there with any budget.
         Err(_) => None,
     };
@@ -76,7 +76,7 @@ fn a_compilation_that_is_stopped_leaves_its_context_usable() {
             let asked = Cell::new(0);
             let stop = || asked.replace(asked.get() + 1) >= after;
             match compile_until(&mut cx, request, &stop) {
-                Err(Refusal::Stopped) => stopped += 1,
+                Err(Refusal::Ended(Ended::Stopped)) => stopped += 1,
                 other => assert!(asked.get() <= after && other.is_ok() == whole.is_ok(), "{name}: {other:?}"),
             }
         }

@@ -131,7 +131,7 @@ fn of_stage(refusal: Refusal) -> Refusal {
         Refusal::Unsupported { what, .. } => refused(what),
         Refusal::Untranslated { what } => refused(what),
         Refusal::Budget { what, limit, .. } => Refusal::Budget { backend: Some(Backend::Baseline), what, limit },
-        Refusal::Stopped => Refusal::Stopped,
+        Refusal::Ended(ended) => Refusal::Ended(ended),
     }
 }
 

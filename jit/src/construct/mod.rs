@@ -69,7 +69,7 @@ pub fn build<'a>(
 ///
 /// # Errors
 /// # Panics
-/// As [`build`]; and [`Refusal::Stopped`].
+/// As [`build`]; and [`Refusal::Ended`].
 pub fn build_metered<'a>(
     arena: &'a Bump,
     module: &Module,

@@ -149,7 +149,7 @@ pub enum RefusedBy {
     CodeMemory,
     /// The native stack, which has no room for the compiler.
     Stack,
-    /// The budget of all compilations of the module.
+    /// A budget: that of the function's compilation, or that of all compilations of the module.
     Budget,
 }
 
@@ -163,7 +163,7 @@ impl RefusedBy {
             RefusedBy::Baseline => "the baseline compiler",
             RefusedBy::CodeMemory => "code memory",
             RefusedBy::Stack => "the native stack",
-            RefusedBy::Budget => "the module's budget",
+            RefusedBy::Budget => "the budget",
         }
     }
 }

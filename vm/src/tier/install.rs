@@ -23,6 +23,7 @@ use weir_contract::code::RelocTarget;
 use weir_contract::profile::{CounterCounts, Profile};
 use weir_contract::unplaced::UnplacedCode;
 use weir_jit::compile::{Context, Options};
+use weir_jit::meter::Ended;
 use weir_jit::{Backend, Compiled, Refusal};
 
 /// Stored code is not used.
@@ -312,14 +313,18 @@ fn compile<'m>(
                 attempt.compiled = Some(compiled);
                 break;
             }
-            Ok(Err(Refusal::Stopped)) => {
+            Ok(Err(Refusal::Ended(Ended::Stopped))) => {
                 attempt.stopped = true;
                 break;
             }
             Ok(Err(refusal)) => {
-                let by = refused_by(refusal.backend());
+                let backend = refusal.backend();
+                let by = match refusal {
+                    Refusal::Ended(_) => RefusedBy::Budget,
+                    _ => refused_by(backend),
+                };
                 attempt.refusals.push(Fallback::new(func, by, refusal.to_string()));
-                if by == RefusedBy::Construction {
+                if backend.is_none() {
                     attempt.refused += started.elapsed();
                     break;
                 }
@@ -339,7 +344,7 @@ fn compile<'m>(
     attempt
 }
 
-/// Converts the back end of a refusal. Construction and the budget of all phases are of no back end.
+/// Converts the back end of a refusal. Construction is of no back end.
 fn refused_by(backend: Option<Backend>) -> RefusedBy {
     match backend {
         None => RefusedBy::Construction,
