@@ -48,11 +48,17 @@ pub fn engine_with_panicking_events(
 
 #[allow(clippy::disallowed_methods, reason = "the callers set the callback that ends the process")]
 fn new(config: &Config) -> Result<Engine> {
+    let is_set = |name: &str| std::env::var_os(name).is_some();
+    let mut config = config.clone();
     // For running any test with a collector that moves everything at every safepoint.
-    if std::env::var_os("WEIR_GC_STRESS").is_some() {
-        return Engine::new(config.clone().gc_stress(true));
+    if is_set("WEIR_GC_STRESS") {
+        config.gc_stress(true);
     }
-    Engine::new(config)
+    // For tools that do not see what the interpreter in assembly accesses.
+    if is_set("WEIR_PORTABLE") {
+        config.portable_interpreter(true);
+    }
+    Engine::new(&config)
 }
 
 /// Makes a panic of the compiler or of `callback` end the process, in engines with these settings. `callback` replaces the one of

@@ -4,11 +4,12 @@
 
 mod common;
 
+use common::{compiler_threads, until};
+
 use std::fmt::Write;
-use std::fs;
 use std::sync::{Arc, Mutex};
 use std::thread::sleep;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use weir::{Config, Engine, Instance, Module, Store, Tier, TierEventKind};
 
 /// A function of some hundred kilobytes, whose compilation takes seconds.
@@ -39,24 +40,6 @@ fn engine() -> (Engine, Arc<Mutex<Vec<u64>>>) {
     (engine.expect("the engine is made"), compiled)
 }
 
-/// Waits until this holds; a minute is taken for never.
-fn until(mut holds: impl FnMut() -> bool) {
-    let begun = Instant::now();
-    while !holds() {
-        assert!(begun.elapsed() < Duration::from_secs(60), "it does not happen");
-        sleep(Duration::from_millis(1));
-    }
-}
-
-/// The compiler threads of this process.
-fn threads() -> usize {
-    let names = fs::read_dir("/proc/self/task").expect("Linux has it").filter_map(|task| {
-        let comm = task.ok()?.path().join("comm");
-        fs::read_to_string(comm).ok()
-    });
-    names.filter(|name| name.starts_with("weir-compiler")).count()
-}
-
 /// One test, because it counts the threads of the process.
 #[test]
 fn a_long_compilation_delays_neither_other_modules_nor_the_end_of_the_engine() {
@@ -73,7 +56,7 @@ fn a_long_compilation_delays_neither_other_modules_nor_the_end_of_the_engine() {
         (store, module, f)
     };
     let hostile = call(&long(), 2);
-    until(|| threads() > 0);
+    until(|| compiler_threads() > 0);
     // Its compilation begins.
     sleep(Duration::from_millis(20));
     let (mut store, module, f) = call(r#"(module (func) (func (export "f") (param i32)))"#, 2);
@@ -86,7 +69,7 @@ fn a_long_compilation_delays_neither_other_modules_nor_the_end_of_the_engine() {
     drop((hostile, store, module, f));
     let weak = engine.weak();
     drop(engine);
-    until(|| threads() == 0);
+    until(|| compiler_threads() == 0);
     assert!(weak.upgrade().is_none(), "a job has held the engine, and has ended");
     assert_eq!(*compiled.lock().expect("no test panics"), [2], "the long compilation did not end with code");
 }

@@ -143,7 +143,7 @@ fn full(options: &Full) -> Done {
     let compiled = options.selection.peers(peers::COMPILED)?;
     let interpreters = options.selection.peers(peers::INTERPRETERS)?;
     let everybody: Vec<Peer> = if options.selection.peers.is_empty() {
-        peers::find(&[])?.into_iter().filter(|peer| !["wasmer", "wasmedge"].contains(&peer.name)).collect()
+        peers::find(&[])?.into_iter().filter(|peer| !["weir-unmasked", "wasmer", "wasmedge"].contains(&peer.name)).collect()
     } else {
         compiled.clone()
     };

@@ -6,10 +6,10 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
 
 const HELP: &str = "\
-Peers: weir-auto, weir-native, weir-regalloc2, weir-cranelift, weir-baseline, weir-interp (the weir binary beside this one),
-wasmtime, wasmtime-precompiled, wasmtime-cached, wasmtime-winch, wasmtime-pulley, wasmi, wasm3, wasmer, wasmedge, node, node-no-liftoff,
-and native (the source compiled by cc, rustc or Zig). A peer's binary is looked for on the PATH, unless an environment variable
-names it: WEIR_PEER_WASMTIME, WEIR_PEER_CC and so on.
+Peers: weir-auto, weir-native, weir-unmasked (the same without masks against speculation), weir-regalloc2, weir-cranelift,
+weir-baseline, weir-interp (the weir binary beside this one), wasmtime, wasmtime-precompiled, wasmtime-cached, wasmtime-winch,
+wasmtime-pulley, wasmi, wasm3, wasmer, wasmedge, node, node-no-liftoff, and native (the source compiled by cc, rustc or Zig). A peer's
+binary is looked for on the PATH, unless an environment variable names it: WEIR_PEER_WASMTIME, WEIR_PEER_CC and so on.
 
 Examples:
   weir-bench sha256 --peers weir-auto,wasmtime,node   one program, three runtimes

@@ -36,6 +36,7 @@ const PEERS: &[(&str, &str, Invocation)] = &[
     ("weir-cached", "weir", Invocation::Cached(&["run"])),
     ("weir-precompiled", "weir", Invocation::Precompiled),
     ("weir-native", "weir", Invocation::Flags(&["run", "--no-cache", "--tier=native"])),
+    ("weir-unmasked", "weir", Invocation::Flags(&["run", "--no-cache", "--tier=native", "--no-spectre-mitigation"])),
     ("weir-regalloc2", "weir", Invocation::Flags(&["run", "--no-cache", "--tier=native", "--allocator=regalloc2"])),
     ("weir-cranelift", "weir", Invocation::Flags(&["run", "--no-cache", "--tier=cranelift"])),
     ("weir-baseline", "weir", Invocation::Flags(&["run", "--no-cache", "--tier=baseline"])),

@@ -13,7 +13,7 @@ use weir_tests::damaged::{self, ModuleOutcome};
 use weir_tests::differential::{self, Agreement, Setup, Subject};
 use weir_tests::elsewhere::Elsewhere;
 use weir_tests::generate::{generate, switching, throwing};
-use weir_tests::hostile::bounds;
+use weir_tests::hostile::{bounds, growth};
 use weir_tests::legacy;
 use weir_tests::reduce::{Tiers, reduce};
 use weir_tests::rng::Rng;
@@ -30,6 +30,7 @@ Examples:
   weir-fuzz --count 1000 --smith --tier nat  modules of wasm-smith, native code only
   weir-fuzz damage --count 10000             malformed and hostile modules
   weir-fuzz hostile                          the time and memory that hostile modules cost the command and an embedder
+  weir-fuzz growth                           the instructions that they cost at four sizes; needs valgrind
   weir-fuzz validate --count 10000           bodies, valid and ill-typed
   weir-fuzz snapshot --count 4000            programs of each kind, before and after a snapshot
   weir-fuzz reduce --tier nat FILE           a minimal module on which the tiers differ as on this one
@@ -71,6 +72,17 @@ enum Task {
     /// Be the embedder that runs this module
     #[command(hide = true, name = bounds::EMBEDDER)]
     HostileEmbedder {
+        /// The module
+        file: PathBuf,
+    },
+    /// Count the instructions that each hostile module takes at four sizes, each twice the last, with callgrind. They grow by at most 2.3 from
+    /// one to the next, or a budget ends the compilation. This takes about half an hour
+    Growth(growth::Options),
+    /// Be the process that does this with a module, and whose instructions are counted
+    #[command(hide = true, name = growth::PROCESS)]
+    GrowthProcess {
+        /// What to do
+        work: growth::Work,
         /// The module
         file: PathBuf,
     },
@@ -617,6 +629,8 @@ fn main() -> ExitCode {
         Some(Task::Seeds { dir }) => return seeds(dir),
         Some(Task::Hostile(options)) => return code(options.run()),
         Some(Task::HostileEmbedder { file }) => return code(bounds::embed(file)),
+        Some(Task::Growth(options)) => return code(options.run()),
+        Some(Task::GrowthProcess { work, file }) => return code(growth::process(*work, file)),
         Some(Task::Reduce(suspect)) => return code(suspect.reduce().map(|()| ExitCode::SUCCESS)),
         Some(Task::Differ(suspect)) => return code(suspect.differ()),
         // No tier executes the bodies.
@@ -633,9 +647,15 @@ fn main() -> ExitCode {
         Some(Task::Suspend(options)) => smith::with_stack(|| fuzz_suspended(options)),
         Some(Task::Snapshot(options)) => smith::with_stack(|| fuzz_snapshots(options)),
         Some(Task::Legacy(options)) => smith::with_stack(|| fuzz_legacy(options)),
-        Some(Task::Seeds { .. } | Task::Hostile(_) | Task::HostileEmbedder { .. } | Task::Reduce(_) | Task::Differ(_)) => {
-            unreachable!("these tasks are done")
-        }
+        Some(
+            Task::Seeds { .. }
+            | Task::Hostile(_)
+            | Task::HostileEmbedder { .. }
+            | Task::Growth(_)
+            | Task::GrowthProcess { .. }
+            | Task::Reduce(_)
+            | Task::Differ(_),
+        ) => unreachable!("these tasks are done"),
         None if arguments.compare.smith => smith::with_stack(|| fuzz_smith(&arguments.compare)),
         None => fuzz(&arguments.compare),
     }

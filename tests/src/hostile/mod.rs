@@ -3,14 +3,17 @@
 //!
 //! An `Attack` is a named generator of modules of any size. They are listed by target: `compilers`, `items` of modules, `names`, `state`, and
 //! `endless` execution; `shapes` are functions that the compiler's own tests use, too. [`ends`] runs a module with fuel, to compare the tiers.
-//! [`bounds`] measures it in processes of its own: the command, and an [`embedder`].
+//! [`bounds`] measures it in processes of its own: the command, and an [`embedder`]. [`growth`] counts instructions at several sizes.
 
 mod attack;
 pub mod bounds;
+#[path = "../../../programs/bench/src/callgrind.rs"]
+mod callgrind;
 mod compilers;
 pub mod embedder;
 mod endless;
 pub mod ends;
+pub mod growth;
 mod items;
 mod names;
 #[expect(dead_code, reason = "the example of the compiler has sizes of its own")]

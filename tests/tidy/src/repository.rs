@@ -184,8 +184,8 @@ pub const LAYERS: &[Layer] = &[
     Layer {
         name: "tests",
         places: &["tests/src/"],
-        // Of the examples the shapes of functions, which the compiler's own tests use too.
-        uses: &["bytecode", "contract", "jit", "check", "vm::records", "vm::api", "wasi", "cli", "spec", "examples"],
+        // Of the examples the shapes of functions, which the compiler's own tests use too; of the benchmarks the counts of instructions.
+        uses: &["bytecode", "contract", "jit", "check", "vm::records", "vm::api", "wasi", "cli", "spec", "examples", "bench"],
     },
     Layer { name: "tidy", places: &["tests/tidy/src/"], uses: &[] },
     Layer { name: "build script", places: &["vm/build.rs", "vm/cli/build.rs"], uses: &[] },

@@ -7,6 +7,8 @@ mod engines;
 pub mod process;
 
 pub use engines::*;
+use std::thread;
+use std::time::{Duration, Instant};
 use weir::{Config, Engine, Instance, Linker, Module, Store, Tier};
 
 /// Settings under which results must not differ: interpreted only, evaluated as SSA, compiled at the first call or loop, compiled by
@@ -82,4 +84,23 @@ pub fn executable_memory() -> Vec<String> {
         None => true,
     };
     maps.lines().filter(executable).filter(made_here).map(str::to_owned).collect()
+}
+
+/// Waits until this holds; a minute is taken for never.
+pub fn until(mut holds: impl FnMut() -> bool) {
+    let begun = Instant::now();
+    while !holds() {
+        assert!(begun.elapsed() < Duration::from_secs(60), "it does not happen");
+        thread::sleep(Duration::from_millis(1));
+    }
+}
+
+/// The compiler threads of this process.
+#[cfg(target_os = "linux")]
+pub fn compiler_threads() -> usize {
+    let names = std::fs::read_dir("/proc/self/task").expect("Linux has it").filter_map(|task| {
+        let comm = task.ok()?.path().join("comm");
+        std::fs::read_to_string(comm).ok()
+    });
+    names.filter(|name| name.starts_with("weir-compiler")).count()
 }
