@@ -17,7 +17,7 @@
 //! module, from which it has types. It does not cover the interpreter in assembly, stubs, and host code; nor does it show that the code
 //! computes what the module says.
 //!
-//! What it cannot prove it refuses. One reason is set apart: [`Rule::Unproved`].
+//! What it cannot prove it refuses.
 
 mod access;
 mod analyse;
@@ -25,6 +25,7 @@ mod branch;
 mod contract;
 mod fault;
 mod flags;
+mod operands;
 mod state;
 mod transfer;
 mod value;

@@ -58,9 +58,9 @@ fn main() -> ExitCode {
 }
 
 fn print(file: &str, configuration: &str, report: &Report, kinds: bool) {
-    let Report { statistics, uncompiled, refused, time } = report;
+    let Report { statistics, uncompiled, inlining, refused, time } = report;
     println!(
-        "{file} [{configuration}]: {} proved, {} refused, {uncompiled} not compiled; {} instructions, {} bytes, {:.2} s",
+        "{file} [{configuration}]: {} proved, {} refused, {uncompiled} not compiled, {inlining} with inlined calls; {} instructions, {} bytes, {:.2} s",
         statistics.functions,
         refused.len(),
         statistics.instructions,
