@@ -1,14 +1,18 @@
 //! Checks the machine code of every compiler: of the programs, of the specification suite, and of random modules.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::fs;
 use std::path::Path;
+use weir::{Config, Engine};
 use weir_bytecode::Module;
+use weir_bytecode::types::{FuncType, ValType};
 use weir_bytecode::validate::{self, Options, Proposals, parse_with};
-use weir_check::Kind;
+use weir_check::{Kind, check_stub};
 use weir_tests::generate::{generate, throwing};
 use weir_tests::machine_check::{Configuration, Refused, Report, check_module, configurations, random_module};
+use weir_tests::rng::Rng;
 use weir_tests::smith;
+use weir_tests::stub_check::{StubReport, check_stubs, damaged, describe, random_type};
 
 /// Checks modules in every way to compile, and returns one report of code that is proved.
 ///
@@ -44,6 +48,13 @@ fn prove(modules: &[(String, Module)], every: usize) -> Report {
     sum
 }
 
+/// The modules of the specification suite.
+fn suite() -> Vec<(String, Module)> {
+    let options = || Options { proposals: Proposals::all(), ..Options::default() };
+    let module = |(name, bytes): (String, Vec<u8>)| Some((name, parse_with(bytes.into(), options()).ok()?));
+    weir_spec::modules().into_iter().filter_map(module).collect()
+}
+
 /// The modules in a folder of `programs`.
 fn programs(is_wanted: impl Fn(&str) -> bool) -> Vec<(String, Module)> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../programs");
@@ -69,13 +80,7 @@ fn programs_are_proved() {
 
 #[test]
 fn the_specification_suite_is_proved() {
-    let modules: Vec<(String, Module)> = weir_spec::modules()
-        .into_iter()
-        .filter_map(|(name, bytes)| {
-            let options = Options { proposals: Proposals::all(), ..Options::default() };
-            Some((name, parse_with(bytes.into(), options).ok()?))
-        })
-        .collect();
+    let modules = suite();
     let report = prove(&modules, 5);
     assert!(report.statistics.functions > 30_000, "{:?}", report.statistics);
 }
@@ -94,6 +99,78 @@ fn random_modules_are_proved() {
     }
     assert!(modules.len() > 250);
     prove(&modules, 5);
+}
+
+/// Signatures of the specification suite, random ones, and the longest.
+fn signatures() -> Vec<FuncType> {
+    let mut rng = Rng::new(1);
+    let mut types: Vec<FuncType> = suite().into_iter().flat_map(|(_, module)| module.types.to_vec()).collect();
+    types.extend((0..200).map(|_| random_type(&mut rng, 12)));
+    types.extend((0..50).map(|_| random_type(&mut rng, 60)));
+    for ty in [ValType::I64, ValType::F32, ValType::V128] {
+        types.push(FuncType { params: vec![ty; 1000].into(), results: vec![ty; 1000].into() });
+    }
+    let mut seen = HashSet::new();
+    types.retain(|ty| seen.insert(format!("{ty:?}")));
+    types
+}
+
+#[test]
+fn stubs_are_proved() {
+    let types = signatures();
+    let mut report = StubReport::default();
+    for config in
+        [Config::new().clone(), Config::new().consume_fuel(true).clone(), Config::new().epoch_interruption(true).clone()]
+    {
+        let engine = Engine::new(&config).unwrap();
+        check_stubs(&engine, None, &mut report);
+        types.iter().for_each(|ty| check_stubs(&engine, Some(ty), &mut report));
+    }
+    println!("{} signatures: {:#?}", types.len(), report.proved);
+    let first: BTreeMap<&str, String> =
+        report.refused.iter().map(|refused| (&*refused.fault.what, refused.to_string())).collect();
+    assert!(first.is_empty(), "{} refused: {:#?}", report.refused.len(), first.values());
+    assert!(types.len() > 400, "{}", types.len());
+    assert_eq!(report.proved.len(), 20, "{:?}", report.proved);
+}
+
+/// Signatures of which every word has a meaning, each with values in registers and in the overflow area.
+fn full_signatures() -> [FuncType; 4] {
+    use ValType::{F64, I64, V128};
+    let of = |params: &[(ValType, usize)], results: &[(ValType, usize)]| {
+        let list = |runs: &[(ValType, usize)]| runs.iter().flat_map(|&(ty, count)| vec![ty; count]).collect();
+        FuncType { params: list(params), results: list(results) }
+    };
+    [
+        of(&[(I64, 8), (F64, 3)], &[(I64, 10), (F64, 3)]),
+        of(&[(F64, 10), (I64, 3)], &[(F64, 10), (I64, 3)]),
+        of(&[(I64, 30), (F64, 1)], &[(I64, 30), (F64, 1)]),
+        of(&[(V128, 12), (I64, 2)], &[(V128, 12), (I64, 2)]),
+    ]
+}
+
+/// Every instruction of the stubs is needed: without it, they are refused.
+#[test]
+fn stubs_without_an_instruction_are_refused() {
+    let engine = Engine::default();
+    let (mut proved, mut count) = (BTreeSet::new(), 0);
+    let types = full_signatures();
+    for ty in [None].into_iter().chain(types.iter().map(Some)) {
+        let code = engine.stub_code(ty).expect("the engine has native code");
+        let ty = ty.cloned().unwrap_or(FuncType { params: [].into(), results: [].into() });
+        for (copy, stub, offset, at) in damaged(&code, &ty) {
+            count += 1;
+            if check_stub(&copy, stub, offset, &ty).is_ok() {
+                proved.insert(format!("{stub:?}: {}", describe(&code, at)));
+            }
+        }
+    }
+    println!("{count} instructions left out");
+    assert!(count > 1_500, "{count}");
+    // It makes other code faster.
+    proved.retain(|text| !text.ends_with("vzeroupper"));
+    // The helper takes less than the code passes that two stubs share.
+    assert_eq!(proved.into_iter().collect::<Vec<_>>(), ["Poll: mov rdx,[rbp]", "Poll: mov rsi,r11"]);
 }
 
 /// After `programs/fetch.py`.

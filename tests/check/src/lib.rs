@@ -27,6 +27,7 @@ mod fault;
 mod flags;
 mod operands;
 mod state;
+mod stub;
 mod transfer;
 mod value;
 
@@ -34,6 +35,7 @@ pub use access::Kind;
 pub use analyse::{Statistics, check};
 pub use branch::Target;
 pub use fault::{Fault, Rule};
+pub use stub::{check_stub, instruction};
 
 use weir_bytecode::Module;
 use weir_contract::Entry;

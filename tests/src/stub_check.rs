@@ -1,0 +1,104 @@
+//! Checks the stubs of an engine: see [`weir_check::check_stub`].
+
+use crate::rng::Rng;
+use std::collections::BTreeMap;
+use std::fmt;
+use weir::Engine;
+use weir_bytecode::types::{FuncType, HeapType, RefType, ValType};
+use weir_check::{Fault, check_stub, instruction};
+use weir_contract::slot_words;
+use weir_contract::stubs::{Stub, StubCode};
+
+/// A stub that was refused.
+#[derive(Clone, Debug)]
+pub struct RefusedStub {
+    /// The stub.
+    pub stub: Stub,
+    /// Its signature.
+    pub ty: FuncType,
+    /// Why.
+    pub fault: Box<Fault>,
+}
+
+impl fmt::Display for RefusedStub {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let RefusedStub { stub, ty: FuncType { params, results }, fault } = self;
+        let short = |types: &[ValType]| format!("{} {:?}", types.len(), &types[..types.len().min(20)]);
+        write!(f, "{stub:?} for {} → {}: {fault}", short(params), short(results))
+    }
+}
+
+/// The result of checking stubs.
+#[derive(Clone, Debug, Default)]
+pub struct StubReport {
+    /// By stub, the number of those that are proved, and of their instructions.
+    pub proved: BTreeMap<Stub, (u64, u64)>,
+    /// Those that were refused.
+    pub refused: Vec<RefusedStub>,
+}
+
+/// Whether a stub is entered for functions of this type. A frame of the interpreter whose slots have one word calls no function with vectors.
+pub fn is_entered(stub: Stub, ty: &FuncType) -> bool {
+    stub != Stub::InterpreterCall(1) || slot_words(&ty.params).max(slot_words(&ty.results)) == 1
+}
+
+/// Checks the stubs of an engine for functions of this type (`None`: those that depend on no type).
+///
+/// # Panics
+/// The engine has no native code.
+pub fn check_stubs(engine: &Engine, ty: Option<&FuncType>, report: &mut StubReport) {
+    let code = engine.stub_code(ty).expect("the engine has native code");
+    let ty = ty.cloned().unwrap_or_else(|| FuncType { params: [].into(), results: [].into() });
+    for &(stub, offset) in code.stubs.iter().filter(|stub| is_entered(stub.0, &ty)) {
+        match check_stub(&code, stub, offset, &ty) {
+            Ok(insts) => {
+                let proved = report.proved.entry(stub).or_default();
+                *proved = (proved.0 + 1, proved.1 + insts.len() as u64);
+            }
+            Err(fault) => report.refused.push(RefusedStub { stub, ty: ty.clone(), fault }),
+        }
+    }
+}
+
+/// A signature with up to `most` parameters, and results.
+pub fn random_type(rng: &mut Rng, most: u32) -> FuncType {
+    const TYPES: [ValType; 6] = [
+        ValType::I32,
+        ValType::I64,
+        ValType::F32,
+        ValType::F64,
+        ValType::Ref(RefType { nullable: true, heap: HeapType::Func }),
+        ValType::V128,
+    ];
+    let vectors = rng.one_in(3);
+    let mut types = || -> Box<[ValType]> {
+        let count = rng.below(most + 1);
+        (0..count).map(|_| TYPES[rng.below(if vectors { 6 } else { 5 }) as usize]).collect()
+    };
+    FuncType { params: types(), results: types() }
+}
+
+/// Copies of the code of stubs, in each of which one instruction of a stub is left out: with the stub, its offset in the code, and the offset
+/// of the instruction.
+///
+/// # Panics
+/// A stub is refused.
+pub fn damaged(code: &StubCode, ty: &FuncType) -> Vec<(StubCode, Stub, u32, u32)> {
+    const NOP: u8 = 0x90;
+    let mut copies = Vec::new();
+    for &(stub, offset) in code.stubs.iter().filter(|stub| is_entered(stub.0, ty)) {
+        let insts = check_stub(code, stub, offset, ty).expect("it is proved");
+        for &at in &insts {
+            let mut copy = code.clone();
+            let len = instruction(&code.code, at).0;
+            copy.code[at as usize..at as usize + len].fill(NOP);
+            copies.push((copy, stub, offset, at));
+        }
+    }
+    copies
+}
+
+/// The text of the instruction at an offset.
+pub fn describe(code: &StubCode, at: u32) -> String {
+    instruction(&code.code, at).1
+}
