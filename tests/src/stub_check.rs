@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use weir::Engine;
 use weir_bytecode::types::{FuncType, HeapType, RefType, ValType};
-use weir_check::{Fault, check_stub, instruction};
+use weir_check::{Fault, Listed, check_stub, instruction};
 use weir_contract::slot_words;
 use weir_contract::stubs::{Stub, StubCode};
 
@@ -78,27 +78,41 @@ pub fn random_type(rng: &mut Rng, most: u32) -> FuncType {
     FuncType { params: types(), results: types() }
 }
 
-/// Copies of the code of stubs, in each of which one instruction of a stub is left out: with the stub, its offset in the code, and the offset
-/// of the instruction.
+/// A copy of the code of stubs with a fault.
+#[derive(Clone, Debug)]
+pub struct Damaged {
+    /// The code.
+    pub code: StubCode,
+    /// The stub that has the fault.
+    pub stub: Stub,
+    /// Its offset.
+    pub offset: u32,
+    /// The fault.
+    pub what: String,
+}
+
+/// Copies of the code of stubs, in each of which one instruction of a stub is left out, or has another displacement.
 ///
 /// # Panics
 /// A stub is refused.
-pub fn damaged(code: &StubCode, ty: &FuncType) -> Vec<(StubCode, Stub, u32, u32)> {
+pub fn damaged(code: &StubCode, ty: &FuncType) -> Vec<Damaged> {
     const NOP: u8 = 0x90;
     let mut copies = Vec::new();
     for &(stub, offset) in code.stubs.iter().filter(|stub| is_entered(stub.0, ty)) {
         let insts = check_stub(code, stub, offset, ty).expect("it is proved");
-        for &at in &insts {
-            let mut copy = code.clone();
-            let len = instruction(&code.code, at).0;
-            copy.code[at as usize..at as usize + len].fill(NOP);
-            copies.push((copy, stub, offset, at));
+        for at in insts {
+            let Listed { len, text, displacement } = instruction(&code.code, at);
+            let at = at as usize;
+            let mut add = |what: String, change: &dyn Fn(&mut [u8])| {
+                let mut copy = code.clone();
+                change(&mut copy.code[at..at + len]);
+                copies.push(Damaged { code: copy, stub, offset, what: format!("{stub:?}: {what} {text}") });
+            };
+            add("without".into(), &|bytes| bytes.fill(NOP));
+            if let Some(displacement) = displacement {
+                add("other place in".into(), &|bytes| bytes[displacement] = bytes[displacement].wrapping_add(8));
+            }
         }
     }
     copies
-}
-
-/// The text of the instruction at an offset.
-pub fn describe(code: &StubCode, at: u32) -> String {
-    instruction(&code.code, at).1
 }

@@ -12,7 +12,7 @@ use weir_tests::generate::{generate, throwing};
 use weir_tests::machine_check::{Configuration, Refused, Report, check_module, configurations, random_module};
 use weir_tests::rng::Rng;
 use weir_tests::smith;
-use weir_tests::stub_check::{StubReport, check_stubs, damaged, describe, random_type};
+use weir_tests::stub_check::{Damaged, StubReport, check_stubs, damaged, random_type};
 
 /// Checks modules in every way to compile, and returns one report of code that is proved.
 ///
@@ -149,28 +149,31 @@ fn full_signatures() -> [FuncType; 4] {
     ]
 }
 
-/// Every instruction of the stubs is needed: without it, they are refused.
+/// Every instruction of the stubs is needed: without it, or with another displacement, they are refused.
 #[test]
-fn stubs_without_an_instruction_are_refused() {
+fn stubs_with_a_fault_are_refused() {
     let engine = Engine::default();
     let (mut proved, mut count) = (BTreeSet::new(), 0);
     let types = full_signatures();
     for ty in [None].into_iter().chain(types.iter().map(Some)) {
         let code = engine.stub_code(ty).expect("the engine has native code");
         let ty = ty.cloned().unwrap_or(FuncType { params: [].into(), results: [].into() });
-        for (copy, stub, offset, at) in damaged(&code, &ty) {
+        for Damaged { code, stub, offset, what } in damaged(&code, &ty) {
             count += 1;
-            if check_stub(&copy, stub, offset, &ty).is_ok() {
-                proved.insert(format!("{stub:?}: {}", describe(&code, at)));
+            if check_stub(&code, stub, offset, &ty).is_ok() {
+                proved.insert(what);
             }
         }
     }
-    println!("{count} instructions left out");
-    assert!(count > 1_500, "{count}");
+    println!("{count} faults");
+    assert!(count > 2_000, "{count}");
     // It makes other code faster.
     proved.retain(|text| !text.ends_with("vzeroupper"));
     // The helper takes less than the code passes that two stubs share.
-    assert_eq!(proved.into_iter().collect::<Vec<_>>(), ["Poll: mov rdx,[rbp]", "Poll: mov rsi,r11"]);
+    assert_eq!(
+        proved.into_iter().collect::<Vec<_>>(),
+        ["Poll: other place in mov rdx,[rbp]", "Poll: without mov rdx,[rbp]", "Poll: without mov rsi,r11"]
+    );
 }
 
 /// After `programs/fetch.py`.

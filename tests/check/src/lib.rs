@@ -35,7 +35,7 @@ pub use access::Kind;
 pub use analyse::{Statistics, check};
 pub use branch::Target;
 pub use fault::{Fault, Rule};
-pub use stub::{check_stub, instruction};
+pub use stub::{Listed, check_stub, instruction};
 
 use weir_bytecode::Module;
 use weir_contract::Entry;

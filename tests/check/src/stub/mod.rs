@@ -166,10 +166,23 @@ impl Paths<'_> {
     }
 }
 
-/// The bytes and the text of the instruction at an offset of code that has one there.
-pub fn instruction(code: &[u8], at: u32) -> (usize, String) {
-    let inst = Decoder::with_ip(64, &code[at as usize..], at.into(), DecoderOptions::NONE).decode();
+/// An instruction of code.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Listed {
+    /// Its bytes.
+    pub len: usize,
+    /// Its text.
+    pub text: String,
+    /// The offset in it of the lowest byte of its displacement, if it has one.
+    pub displacement: Option<usize>,
+}
+
+/// The instruction at an offset of code that has one there.
+pub fn instruction(code: &[u8], at: u32) -> Listed {
+    let mut decoder = Decoder::with_ip(64, &code[at as usize..], at.into(), DecoderOptions::NONE);
+    let inst = decoder.decode();
+    let offsets = decoder.get_constant_offsets(&inst);
     let mut text = String::new();
     NasmFormatter::new().format(&inst, &mut text);
-    (inst.len(), text)
+    Listed { len: inst.len(), text, displacement: offsets.has_displacement().then(|| offsets.displacement_offset()) }
 }
