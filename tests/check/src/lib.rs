@@ -13,9 +13,11 @@
 //!   says, references are passed where references are expected, and calls come after a check of the stack's limit.
 //!
 //! The proof is by induction: every entry and every return of another function is assumed to obey the contract, and this function is
-//! shown to do so. It trusts the disassembler, the contract (layouts, and the code of helpers and stubs), and the validation of the
-//! module, from which it has types. It does not cover the interpreter in assembly, stubs, and host code; nor does it show that the code
+//! shown to do so. It trusts the disassembler, the contract (layouts, and the code of helpers), and the validation of the
+//! module, from which it has types. It does not cover the interpreter in assembly, and host code; nor does it show that the code
 //! computes what the module says.
+//!
+//! [`check_stub`] proves that the stubs, handwritten code between the engines, obey the contract.
 //!
 //! What it cannot prove it refuses.
 

@@ -528,7 +528,7 @@ pub const BOUNDARY_FRAME: i64 = 80;
 
 /// The content of a word before anything is written to it.
 fn initial(area: Area, offset: i64, calls: u32) -> Value {
-    use super::rules::fields as f;
+    use super::fields as f;
     match (area, offset) {
         (Area::Instance, f::STACK) => Value::at(Area::Stack, 0),
         (Area::Instance, f::STORE) => Value::at(Area::Store, 0),

@@ -12,6 +12,7 @@
 //!
 //! It trusts what is called to obey the contract, areas of memory not to overlap, and the contexts to have addresses of what they name.
 
+mod fields;
 mod machine;
 mod rules;
 
