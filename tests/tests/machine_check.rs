@@ -3,11 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::fs;
 use std::path::Path;
-use weir::{Config, Engine};
+use weir::Config;
 use weir_bytecode::Module;
 use weir_bytecode::types::{FuncType, ValType};
 use weir_bytecode::validate::{self, Options, Proposals, parse_with};
 use weir_check::{Kind, check_stub};
+use weir_tests::engines::{default_engine, engine};
 use weir_tests::generate::{generate, throwing};
 use weir_tests::machine_check::{Configuration, Refused, Report, check_module, configurations, random_module};
 use weir_tests::rng::Rng;
@@ -122,7 +123,7 @@ fn stubs_are_proved() {
     for config in
         [Config::new().clone(), Config::new().consume_fuel(true).clone(), Config::new().epoch_interruption(true).clone()]
     {
-        let engine = Engine::new(&config).unwrap();
+        let engine = engine(&config).unwrap();
         check_stubs(&engine, None, &mut report);
         types.iter().for_each(|ty| check_stubs(&engine, Some(ty), &mut report));
     }
@@ -152,7 +153,7 @@ fn full_signatures() -> [FuncType; 4] {
 /// Every instruction of the stubs is needed: without it, or with another displacement, they are refused.
 #[test]
 fn stubs_with_a_fault_are_refused() {
-    let engine = Engine::default();
+    let engine = default_engine();
     let (mut proved, mut count) = (BTreeSet::new(), 0);
     let types = full_signatures();
     for ty in [None].into_iter().chain(types.iter().map(Some)) {
