@@ -196,9 +196,14 @@ impl<'m> Walk<'m> {
         }
     }
 
+    /// Opens a block. The types of its parameters are those that it declares: a back edge may bring less precise ones than those before it.
     fn open(&mut self, kind: BlockKind, ty: BlockType) {
         let height = self.operands.len() - ty.arity(self.module).0;
         self.blocks.push(OpenBlock { kind, ty, height });
+        if let BlockType::Func(ty) = ty {
+            self.operands.truncate(height);
+            self.operands.extend_from_slice(&self.module.types[ty as usize].params);
+        }
     }
 
     fn open_else(&mut self) {

@@ -1,6 +1,7 @@
 //! Checks the machine code of whole modules, function by function: see [`weir_check`].
 
 use crate::compiled::check_compiled;
+use crate::profiles;
 use crate::rng::Rng;
 use arbitrary::Unstructured;
 use std::time::{Duration, Instant};
@@ -9,7 +10,8 @@ use weir_bytecode::Module;
 use weir_check::{Fault, Statistics};
 use weir_contract::Entry;
 use weir_jit::compile::{Context, compile};
-use weir_jit::{Backend, Options, Request};
+use weir_jit::request::{PadAt, Padding};
+use weir_jit::{Backend, Inlining, Options, Request};
 
 /// A way to compile the functions of a module.
 #[derive(Clone, Debug)]
@@ -22,6 +24,10 @@ pub struct Configuration {
     pub osr: bool,
     /// The number of loops of a function at which it is entered.
     pub loops: usize,
+    /// Whether each function has a random profile.
+    pub profiled: bool,
+    /// Whether the code has padding, of another kind in each function.
+    pub padded: bool,
     /// The options.
     pub options: Options,
 }
@@ -33,7 +39,13 @@ pub fn configurations() -> Vec<Configuration> {
     let metered = || Options { fuel: true, poll: true, ..options() };
     let silent = || Options { signals: false, guard_regions: false, ..options() };
     let counting = || Options { ticks: true, counts: true, ..options() };
-    let of = |name, backend, osr, options| Configuration { name, backend, osr, loops: usize::MAX, options };
+    let everywhere = || Options { opt_all: true, ..options() };
+    let of = |name, backend, osr, options| {
+        let (loops, profiled, padded) = (usize::MAX, false, false);
+        Configuration { name, backend, osr, loops, profiled, padded, options }
+    };
+    let profiled = |name, backend, osr, options| Configuration { profiled: true, ..of(name, backend, osr, options) };
+    let padded = |name, osr, options| Configuration { padded: true, ..of(name, Backend::Native, osr, options) };
     vec![
         of("native", Backend::Native, false, options()),
         of("native, no guard regions", Backend::Native, false, unguarded()),
@@ -54,6 +66,23 @@ pub fn configurations() -> Vec<Configuration> {
         of("cranelift, no guard regions", Backend::Cranelift, false, unguarded()),
         of("cranelift, no signals", Backend::Cranelift, false, silent()),
         of("cranelift, osr", Backend::Cranelift, true, options()),
+        profiled("profiled", Backend::Native, false, everywhere()),
+        profiled(
+            "profiled, no guard regions, metered",
+            Backend::Native,
+            false,
+            Options { opt_all: true, fuel: true, poll: true, ..unguarded() },
+        ),
+        profiled("profiled, osr", Backend::Native, true, Options { leaves: true, ..everywhere() }),
+        profiled(
+            "profiled, osr, no guard regions",
+            Backend::Native,
+            true,
+            Options { opt_all: true, leaves: true, ..unguarded() },
+        ),
+        profiled("profiled, cranelift, no guard regions", Backend::Cranelift, false, Options { opt_all: true, ..unguarded() }),
+        padded("padded", false, options()),
+        padded("padded, osr", true, Options { leaves: true, ..everywhere() }),
     ]
 }
 
@@ -75,6 +104,8 @@ pub struct Report {
     pub statistics: Statistics,
     /// Compilations that the compiler refused.
     pub uncompiled: u64,
+    /// Code in which calls were inlined.
+    pub inlining: u64,
     /// Functions whose code was refused.
     pub refused: Vec<Refused>,
     /// The time of the checks.
@@ -86,6 +117,7 @@ impl Report {
     pub fn add(&mut self, other: Report) {
         self.statistics.add(&other.statistics);
         self.uncompiled += other.uncompiled;
+        self.inlining += other.inlining;
         self.refused.extend(other.refused);
         self.time += other.time;
     }
@@ -99,16 +131,21 @@ pub fn check_functions(module: &Module, funcs: impl Iterator<Item = u32>, config
     let Configuration { backend, options, .. } = configuration;
     for func in funcs {
         let Some(body) = module.body(func) else { continue };
+        let profile = configuration.profiled.then(|| profiles::random(module, body, &mut Rng::new(func.into())));
+        let padding = if configuration.padded { padding(func) } else { options.padding };
+        let options = &Options { padding, ..options.clone() };
         let entries: Vec<Entry> = match configuration.osr {
             true => body.loops.iter().take(configuration.loops).map(|info| Entry::Osr(info.pc)).collect(),
             false => vec![Entry::Call],
         };
         for entry in entries {
-            let request = Request { module, func, entry, sig_ids: &sig_ids, backend: *backend, profile: None, options };
+            let (backend, profile) = (*backend, profile.as_ref());
+            let request = Request { module, func, entry, sig_ids: &sig_ids, backend, profile, options };
             let Ok(compiled) = compile(&mut cx, &request) else {
                 report.uncompiled += 1;
                 continue;
             };
+            report.inlining += u64::from(compiled.inlining != Inlining::default());
             let start = Instant::now();
             let checked = check_compiled(&request, &compiled);
             report.time += start.elapsed();
@@ -119,6 +156,12 @@ pub fn check_functions(module: &Module, funcs: impl Iterator<Item = u32>, config
         }
     }
     report
+}
+
+/// Padding at random places, and at all places of one kind.
+fn padding(func: u32) -> Padding {
+    const PLACES: [PadAt; 4] = [PadAt::Function, PadAt::Head, PadAt::Arms, PadAt::Jump];
+    Padding { after: Some((PLACES[func as usize % PLACES.len()], 1 + func % 67)), seed: Some(func.into()) }
 }
 
 /// Compiles and checks every function of a module.

@@ -3,7 +3,7 @@
 
 use crate::rng::Rng;
 use weir::{BranchProfile, CallProfile, Module, Profile, Section};
-use weir_bytecode::Instrs;
+use weir_bytecode::{FuncBody, Imm, Instr, Instrs, Module as Bytecode};
 use weir_contract::Entry;
 use weir_contract::profile::Counted;
 
@@ -21,30 +21,41 @@ pub fn use_random(module: &Module, rng: &mut Rng) -> weir::Result<()> {
         let Some(body) = bytecode.body(func) else { continue };
         let entries = std::iter::once(Entry::Call).chain(body.loops.iter().map(|info| Entry::Osr(info.pc)));
         for entry in entries {
-            let (mut branches, mut calls) = (Vec::new(), Vec::new());
-            for instr in Instrs::new(bytecode, body.entry, body.end) {
-                if rng.one_in(8) {
-                    continue;
-                }
-                match Counted::of(&instr) {
-                    Some(Counted::Branch { successors }) => {
-                        let counts = (0..successors).map(|_| *rng.pick(&COUNTS)).collect();
-                        branches.push(BranchProfile { pc: instr.pc, counts });
-                    }
-                    Some(Counted::Call) => {
-                        let targets = (0..rng.below(4)).map(|_| {
-                            let func = rng.below(bytecode.funcs.len() as u32 + 1);
-                            ((func < bytecode.funcs.len() as u32).then_some(func), *rng.pick(&COUNTS))
-                        });
-                        calls.push(CallProfile { pc: instr.pc, targets: targets.collect(), others: *rng.pick(&COUNTS) });
-                    }
-                    None => (),
-                }
-            }
-            profile.entries.insert((func, entry), Profile { branches: branches.into(), calls: calls.into() });
+            profile.entries.insert((func, entry), random(bytecode, body, rng));
         }
     }
     module.use_profile(&profile.to_string())
+}
+
+/// Random counts of a function's branches and indirect calls.
+pub fn random(module: &Bytecode, body: &FuncBody, rng: &mut Rng) -> Profile {
+    let (mut branches, mut calls) = (Vec::new(), Vec::new());
+    for instr in Instrs::new(module, body.entry, body.end) {
+        if rng.one_in(8) {
+            continue;
+        }
+        match Counted::of(&instr) {
+            Some(Counted::Branch { successors }) => {
+                let counts = (0..successors).map(|_| *rng.pick(&COUNTS)).collect();
+                branches.push(BranchProfile { pc: instr.pc, counts });
+            }
+            Some(Counted::Call) => {
+                let targets = (0..rng.below(4)).map(|_| (target(module, &instr, rng), *rng.pick(&COUNTS))).collect();
+                calls.push(CallProfile { pc: instr.pc, targets, others: *rng.pick(&COUNTS) });
+            }
+            None => (),
+        }
+    }
+    Profile { branches: branches.into(), calls: calls.into() }
+}
+
+/// A function that an indirect call may have called: mostly one of the call's own type, because only such a call is inlined.
+fn target(module: &Bytecode, instr: &Instr<'_>, rng: &mut Rng) -> Option<u32> {
+    let count = module.funcs.len() as u32;
+    let func = rng.below(count + 1);
+    let (Imm::CallIndirect { ty, .. } | Imm::Index(ty)) = instr.imm else { return (func < count).then_some(func) };
+    let of_type = || (0..count).map(|i| (func + i) % count.max(1)).find(|&func| module.funcs[func as usize] == ty);
+    (!rng.one_in(4)).then(of_type).flatten().or((func < count).then_some(func))
 }
 
 /// The bytes that [`Module::explore`] shows, with `None` for those that a relocation fills in.

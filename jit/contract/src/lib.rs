@@ -176,6 +176,7 @@ pub mod profile;
 pub mod profile_text;
 pub mod stats;
 mod stored;
+pub mod stubs;
 pub mod tables;
 pub mod unplaced;
 

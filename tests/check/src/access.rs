@@ -7,9 +7,6 @@ use crate::value::{Base, Bound, Class, NONE, Value};
 use iced_x86::{Instruction, MemorySize, OpKind, Register};
 use weir_contract::{Bounds, GUARDED_RESERVATION, TrapSite};
 
-/// See [`Rule::Unproved`].
-pub const OPERAND: &str = "an operand of the interpreter's frame, whose type is not known, is used as a reference";
-
 /// The memory of an access.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub enum Kind {
@@ -380,7 +377,7 @@ pub fn access(
             let loaded = match (state.slot(area.0, area.1), cx.local(low)) {
                 (Some(class), _) if bytes == 8 => Loaded::Class(class),
                 (_, Some(ty)) if bytes == 8 => Context::typed(ty).into(),
-                _ => Value { operand: bytes == 8, ..Value::any() }.into(),
+                _ => Value::any().into(),
             };
             Ok(Access { kind: Kind::ValueFrame, loaded })
         }
@@ -426,7 +423,6 @@ pub fn access(
             }
             done(Kind::Constant, loaded)
         }
-        Base::Int if is_operand(state, inst) => Err(Violation(Rule::Unproved, OPERAND.into())),
         _ => refuse(match value.is_int() {
             true => "an address that nothing is known about",
             false => "an address that may not be accessed",
@@ -455,12 +451,6 @@ fn table_of(state: &mut State, inst: &Instruction) -> Option<u32> {
         (Base::Own(places), Some(0)) if places.len() == 1 => Some(places[0]),
         _ => None,
     }
-}
-
-/// Whether the base of an address may be an operand of the interpreter's frame.
-fn is_operand(state: &mut State, inst: &Instruction) -> bool {
-    let class = base_class(state, inst);
-    inst.memory_index() == Register::None && state.value(class).operand
 }
 
 /// Writes a slot of the overflow area, whose halves may be written one after the other.

@@ -6,6 +6,7 @@ use crate::branch::{self, After, Target};
 use crate::contract::Context;
 use crate::fault::{Fault, Rule, Violation};
 use crate::flags::{negated, refine};
+use crate::operands::LoopOperands;
 use crate::state::{Area, State};
 use crate::transfer::Transfer;
 use iced_x86::{
@@ -81,11 +82,14 @@ struct Analysis<'c> {
     /// By offset, whether it is within an instruction.
     inside: Vec<bool>,
     insts: Vec<Instruction>,
-    blocks: BTreeMap<u32, Block>,
-    work: BTreeSet<u32>,
+    /// By offset and [`State::context`].
+    blocks: BTreeMap<(u32, u32), Block>,
+    work: BTreeSet<(u32, u32)>,
     /// The jump tables, by offset, with the number of their entries.
     tables: BTreeMap<u32, u32>,
     statistics: Option<Statistics>,
+    /// By offset, whether the instruction is in the statistics.
+    counted: Vec<bool>,
     /// Instructions executed.
     steps: u64,
 }
@@ -103,24 +107,32 @@ impl<'c> Analysis<'c> {
             work: BTreeSet::new(),
             tables: BTreeMap::new(),
             statistics: None,
+            counted: vec![false; len],
             steps: 0,
         }
     }
 
     fn run(&mut self) -> Result<(), Box<Fault>> {
         let cx = self.cx;
-        let osr = matches!(cx.function.entry, Entry::Osr(_));
+        let Function { func, entry, headers, .. } = *cx.function;
+        let violation = |what: &str| Violation(Rule::Instruction, what.into());
         let located = |violation| self::located(cx, 0, &State::new(0), violation);
-        self.reach(0, 0, &branch::entry(cx, osr)).map_err(located)?;
-        for &(_, offset) in cx.function.headers {
-            self.reach(0, offset, &branch::entry(cx, true)).map_err(located)?;
+        let body = cx.module().body(func).ok_or_else(|| located(violation("the function is not one of the module's own")))?;
+        let is_osr = matches!(entry, Entry::Osr(_));
+        let operands = if is_osr || !headers.is_empty() { LoopOperands::of(cx.module(), body) } else { LoopOperands::default() };
+        self.reach(0, 0, &branch::entry(cx, entry, &operands)).map_err(located)?;
+        for &(index, offset) in headers {
+            let info =
+                body.loops.get(index as usize).ok_or_else(|| located(violation("an entry at a loop that is not there")))?;
+            let state = State { context: index + 1, ..branch::entry(cx, Entry::Osr(info.pc), &operands) };
+            self.reach(0, offset, &state).map_err(located)?;
         }
         let limit = STEPS * cx.function.code.len() as u64 + STEPS;
         while let Some(at) = self.work.pop_first() {
             self.block(at)?;
             if self.steps > limit {
                 let violation = Violation(Rule::Instruction, "the analysis takes too long".into());
-                return Err(self::located(cx, at, &State::new(0), violation));
+                return Err(self::located(cx, at.0, &State::new(0), violation));
             }
         }
         Ok(())
@@ -130,7 +142,7 @@ impl<'c> Analysis<'c> {
     fn count(&mut self) -> Result<Statistics, Box<Fault>> {
         let bytes = self.cx.function.code.len() as u64;
         self.statistics = Some(Statistics { functions: 1, bytes, ..Statistics::default() });
-        let blocks: Vec<u32> = self.blocks.keys().copied().collect();
+        let blocks: Vec<(u32, u32)> = self.blocks.keys().copied().collect();
         for at in blocks {
             self.block(at)?;
         }
@@ -158,10 +170,13 @@ impl<'c> Analysis<'c> {
             return Ok(());
         }
         let bytes = self.cx.frame_bytes;
-        if self.blocks.get(&at).is_some_and(|block| block.state.inner != state.inner) {
+        let key = (at, state.context);
+        let mut others = self.blocks.range((at, 0)..=(at, u32::MAX)).peekable();
+        let is_new = others.peek().is_none();
+        if others.any(|(_, block)| block.state.inner != state.inner) {
             return Err(Violation(Rule::Branch, "a branch between the function and a subroutine".into()));
         }
-        if let Some(block) = self.blocks.get_mut(&at) {
+        if let Some(block) = self.blocks.get_mut(&key) {
             let joined = block.state.join(state, at <= from && block.joins >= WIDEN, bytes);
             if joined != block.state {
                 if self.statistics.is_some() {
@@ -169,19 +184,20 @@ impl<'c> Analysis<'c> {
                 }
                 block.joins += 1;
                 block.state = joined;
-                self.work.insert(at);
+                self.work.insert(key);
             }
             return Ok(());
         }
         // The block before may have been executed past this place.
-        if self.starts[at as usize] != 0
-            && let Some((&before, _)) = self.blocks.range(..at).next_back()
+        if is_new
+            && self.starts[at as usize] != 0
+            && let Some((&(before, _), _)) = self.blocks.range(..(at, 0)).next_back()
         {
-            self.work.insert(before);
+            self.work.extend(self.blocks.range((before, 0)..(at, 0)).map(|(&key, _)| key));
         }
         let joined = state.join(state, false, bytes);
-        self.blocks.insert(at, Block { state: joined, joins: 0 });
-        self.work.insert(at);
+        self.blocks.insert(key, Block { state: joined, joins: 0 });
+        self.work.insert(key);
         Ok(())
     }
 
@@ -209,8 +225,9 @@ impl<'c> Analysis<'c> {
     }
 
     /// Executes the instructions from the beginning of a block to its end.
-    fn block(&mut self, start: u32) -> Result<(), Box<Fault>> {
-        let mut state = self.blocks[&start].state.clone();
+    fn block(&mut self, key: (u32, u32)) -> Result<(), Box<Fault>> {
+        let mut state = self.blocks[&key].state.clone();
+        let start = key.0;
         let mut at = start;
         loop {
             let cx = self.cx;
@@ -218,14 +235,14 @@ impl<'c> Analysis<'c> {
                 let violation = Violation(Rule::Branch, "the end of the code is reached".into());
                 return Err(located(cx, at, &state, violation));
             }
-            if at != start && self.blocks.contains_key(&at) {
+            if at != start && self.blocks.range((at, 0)..=(at, u32::MAX)).next().is_some() {
                 self.reach(start, at, &state).map_err(|violation| located(cx, at, &state, violation))?;
                 break;
             }
             let inst = self.decode(at).map_err(|violation| located(cx, at, &state, violation))?;
             let next = match self.instruction(&mut state, &inst) {
                 Ok(next) => next,
-                Err(violation) => return Err(located(cx, at, &self.replay(start, at), violation)),
+                Err(violation) => return Err(located(cx, at, &self.replay(key, at), violation)),
             };
             at = inst.next_ip() as u32;
             if !next {
@@ -236,9 +253,9 @@ impl<'c> Analysis<'c> {
     }
 
     /// The state before an instruction of a block.
-    fn replay(&mut self, start: u32, end: u32) -> State {
-        let mut state = self.blocks[&start].state.clone();
-        let mut at = start;
+    fn replay(&mut self, key: (u32, u32), end: u32) -> State {
+        let mut state = self.blocks[&key].state.clone();
+        let mut at = key.0;
         while at < end {
             let Ok(inst) = self.decode(at) else { break };
             if self.instruction(&mut state, &inst).is_err() {
@@ -292,6 +309,8 @@ impl<'c> Analysis<'c> {
                     let known = self.tables.entry(table).or_default();
                     *known = count.max(*known);
                 }
+                // Where the entries at loops part again.
+                state.context = 0;
                 for to in jumps.to {
                     self.reach(from, to, state)?;
                 }
@@ -319,7 +338,9 @@ impl<'c> Analysis<'c> {
             }
             _ => return Err(Violation(Rule::Instruction, "no instruction that compiled code has".into())),
         }
-        if let Some(statistics) = &mut self.statistics {
+        if let Some(statistics) = &mut self.statistics
+            && !std::mem::replace(&mut self.counted[from as usize], true)
+        {
             statistics.instructions += 1;
             for &access in &self.transfer.accesses {
                 *statistics.accesses.entry(access).or_default() += 1;

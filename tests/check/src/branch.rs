@@ -1,8 +1,9 @@
 //! The rules for branches: where they lead, and what the code there expects.
 
-use crate::access::{Kind, Loaded, OPERAND, access, address, number};
+use crate::access::{Kind, Loaded, access, address, number};
 use crate::contract::Context;
 use crate::fault::{Rule, Violation};
+use crate::operands::LoopOperands;
 use crate::state::{Area, Flags, State};
 use crate::value::{Base, NONE, Value};
 use iced_x86::{Instruction, OpKind};
@@ -12,7 +13,7 @@ use weir_bytecode::types::{HeapType, RefType};
 use weir_bytecode::{FuncType, ValType};
 use weir_contract::code::{Backend, Landing};
 use weir_contract::{
-    FRAME_HEADER, Helper, INT_ARG_REGS, INT_RESULT_REGS, NO_LOOP, PRESERVED_REGS, Place, param_places, result_places, slot_words,
+    Entry, Helper, INT_ARG_REGS, INT_RESULT_REGS, NO_LOOP, PRESERVED_REGS, Place, param_places, result_places, slot_words,
 };
 
 const RSP: usize = 4;
@@ -91,8 +92,9 @@ fn target(cx: &Context<'_>, state: &mut State, inst: &Instruction) -> Result<(Va
     }
 }
 
-/// The state in which code is entered by a call (`None`), or with the interpreter's frame, or at a landing of a handler.
-pub fn entry(cx: &Context<'_>, osr: bool) -> State {
+/// The state in which code is entered.
+pub fn entry(cx: &Context<'_>, entry: Entry, operands: &LoopOperands) -> State {
+    let osr = matches!(entry, Entry::Osr(_));
     let mut state = State::new(if osr { i64::MAX } else { crate::contract::RESERVE });
     for reg in PRESERVED_REGS.into_iter().chain([RBP as u8]) {
         state.set(reg.into(), Value::at(Base::Saved(reg)));
@@ -100,8 +102,12 @@ pub fn entry(cx: &Context<'_>, osr: bool) -> State {
     state.set(R15, Value::at(Base::Instance));
     state.set(RSP, Value::at(Base::Frame));
     state.value_sp = state.class(Value::at(Base::ValueSp));
-    if osr {
+    if let Entry::Osr(pc) = entry {
         state.set(RDI, Value::at(Base::Given));
+        for &(operand, ty) in operands.at(pc) {
+            let class = state.class(Context::typed(ty));
+            state.write(Area::Frame, cx.operand(operand.into()) as i32, 8, Some(class));
+        }
         return state;
     }
     let params = &cx.module().func_type(cx.function.func).params;
@@ -143,9 +149,6 @@ fn passes(
         };
         let value = state.value(class);
         if let Err(what) = cx.is_of(ty, &value) {
-            if value.operand {
-                return refuse(Rule::Unproved, OPERAND);
-            }
             return refuse(Rule::Convention, format!("a value of type {ty:?} in {place:?}: {what}"));
         }
     }
@@ -322,9 +325,6 @@ fn helper(cx: &Context<'_>, state: &mut State, index: u32) -> Result<After, Viol
             let Some(table) = index else { return refuse(Rule::Convention, "an operation on a table that is not known") };
             let reg = if helper == Helper::TableGrow { 2 } else { 1 };
             let element = state.value(state.regs[reg]);
-            if element.operand {
-                return refuse(Rule::Unproved, OPERAND);
-            }
             let what = cx.is_of(ValType::Ref(table.ty.element), &element);
             what.map_err(|what| Violation(Rule::Convention, format!("an element of the table: {what}")))?;
             None
@@ -371,7 +371,8 @@ pub fn landings(cx: &Context<'_>, state: &State, to: u32) -> Vec<(u32, State)> {
         let mut state = state.clone();
         clobber(&mut state);
         state.set(R15, Value::at(Base::Instance));
-        state.forget(Area::Frame, i32::MIN, i32::MAX);
+        // The operands below the handler's stay.
+        state.forget(Area::Frame, i32::MIN, cx.operand(0) as i32);
         if let Some(handler) = body.handlers.iter().find(|handler| handler.entry == entry) {
             let types: &[ValType] = handler.tag.map_or(&[], |tag| &cx.module().tag_type(tag).params);
             let words = slot_words(types) as u32;
@@ -385,13 +386,15 @@ pub fn landings(cx: &Context<'_>, state: &State, to: u32) -> Vec<(u32, State)> {
             let operands: Vec<ValType> = types.iter().copied().chain(reference).collect();
             if let (Some(height), Some(branch)) = (heights.get(&entry), body.branches.get(entry as usize)) {
                 let first = i64::from(*height) + operands.len() as i64 - i64::from(branch.keep) - i64::from(branch.drop);
+                state.forget(Area::Frame, cx.operand(first) as i32, i32::MAX);
                 for (operand, &ty) in (first..).zip(&operands) {
-                    let at = cx.header + 8 * i64::from(FRAME_HEADER) + cx.slot * operand;
                     let class = state.class(Context::typed(ty));
-                    state.write(Area::Frame, at as i32, 8, Some(class));
+                    state.write(Area::Frame, cx.operand(operand) as i32, 8, Some(class));
                 }
+                return Some((offset, state));
             }
         }
+        state.forget(Area::Frame, i32::MIN, i32::MAX);
         Some((offset, state))
     };
     entries.into_iter().filter_map(state_at).collect()

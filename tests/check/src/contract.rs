@@ -75,6 +75,11 @@ impl<'f> Context<'f> {
         matches!(self.function.entry, Entry::Osr(_))
     }
 
+    /// The offset of an operand's slot in the interpreter's frame.
+    pub fn operand(&self, index: i64) -> i64 {
+        self.header + 8 * i64::from(FRAME_HEADER) + self.slot * index
+    }
+
     /// The relocation of an instruction's displacement, and the bytes between the field and the instruction's end.
     pub fn field(&self, inst: &Instruction) -> Option<(Reloc, i64)> {
         let (reloc, offsets) = self.relocated(inst)?;

@@ -28,9 +28,6 @@ pub enum Rule {
     TrapSite,
     /// A branch leads to an instruction of the function, or to code that the contract names, with what that code expects.
     Branch,
-    /// Nothing is wrong that the checker knows of, but it has no proof: the types of operands with which a loop is entered are not among the
-    /// results of validation, so that a reference among them is not known to be one.
-    Unproved,
     /// An index that was compared is forced to a harmless value, against speculation: see [`Options::masks`](crate::Options::masks).
     Mask,
     /// The stack pointer, the preserved registers and the instance are what the contract says at calls and returns.

@@ -13,11 +13,13 @@
 //!   says, references are passed where references are expected, and calls come after a check of the stack's limit.
 //!
 //! The proof is by induction: every entry and every return of another function is assumed to obey the contract, and this function is
-//! shown to do so. It trusts the disassembler, the contract (layouts, and the code of helpers and stubs), and the validation of the
-//! module, from which it has types. It does not cover the interpreter in assembly, stubs, and host code; nor does it show that the code
+//! shown to do so. It trusts the disassembler, the contract (layouts, and the code of helpers), and the validation of the
+//! module, from which it has types. It does not cover the interpreter in assembly, and host code; nor does it show that the code
 //! computes what the module says.
 //!
-//! What it cannot prove it refuses. One reason is set apart: [`Rule::Unproved`].
+//! [`check_stub`] proves that the stubs, handwritten code between the engines, obey the contract.
+//!
+//! What it cannot prove it refuses.
 
 mod access;
 mod analyse;
@@ -25,7 +27,9 @@ mod branch;
 mod contract;
 mod fault;
 mod flags;
+mod operands;
 mod state;
+mod stub;
 mod transfer;
 mod value;
 
@@ -33,6 +37,7 @@ pub use access::Kind;
 pub use analyse::{Statistics, check};
 pub use branch::Target;
 pub use fault::{Fault, Rule};
+pub use stub::{Listed, check_stub, instruction};
 
 use weir_bytecode::Module;
 use weir_contract::Entry;

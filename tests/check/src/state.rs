@@ -53,6 +53,9 @@ pub struct State {
     pub checked: bool,
     /// Whether this is in a subroutine of the function, which has a frame of its own.
     pub inner: bool,
+    /// One more than the index of the loop with which the code was entered, in what the entries of baseline code at loops share: what is
+    /// known of the operands of one is not known of those of another. Otherwise 0.
+    pub context: u32,
     /// Whether no path leads here.
     pub dead: bool,
 }
@@ -72,6 +75,7 @@ impl State {
             least: Vec::new(),
             checked: false,
             inner: false,
+            context: 0,
             dead: false,
         }
     }
@@ -283,7 +287,21 @@ impl State {
                 least.push((bound, if widen && other.1 < length { 0 } else { length.min(other.1) }));
             }
         }
-        State { regs, xmms, slots, value_sp, values, flags, room, sums, least, checked, inner: self.inner, dead: false }
+        State {
+            regs,
+            xmms,
+            slots,
+            value_sp,
+            values,
+            flags,
+            room,
+            sums,
+            least,
+            checked,
+            inner: self.inner,
+            context: self.context,
+            dead: false,
+        }
     }
 
     /// Forgets places about which nothing is known and whose number is nowhere else; says whether there were any.
@@ -400,7 +418,6 @@ impl Join<'_> {
         }
         value.half = a.half && b.half && value.is_int();
         value.masked = a.masked && b.masked;
-        value.operand = (a.operand || b.operand) && value.is_int();
         value
     }
 

@@ -365,8 +365,7 @@ impl<'c> Transfer<'c> {
     /// One of two numbers.
     fn either(&self, x: &Value, y: &Value) -> Value {
         if x.is_int() && y.is_int() {
-            let operand = x.operand || y.operand;
-            let mut both = Value { operand, ..Value::range(x.low.min(y.low), x.high.max(y.high)) };
+            let mut both = Value::range(x.low.min(y.low), x.high.max(y.high));
             for &(bound, room) in &x.bounds {
                 if let Some(other) = y.room(bound) {
                     both.bind(bound, room.min(other));
@@ -381,10 +380,7 @@ impl<'c> Transfer<'c> {
         if (&x.base, x.var, x.disp) == (&y.base, y.var, y.disp) {
             return Value { bounds: Vec::new(), sig: None, or_null: x.or_null || y.or_null, ..x.clone() };
         }
-        null(x, y)
-            .or_else(|| null(y, x))
-            .or_else(|| x.union(y, self.cx.frame_bytes))
-            .unwrap_or_else(|| Value { operand: x.operand || y.operand, ..Value::any() })
+        null(x, y).or_else(|| null(y, x)).or_else(|| x.union(y, self.cx.frame_bytes)).unwrap_or_else(Value::any)
     }
 
     fn push(&mut self, state: &mut State, inst: &Instruction) -> Done {

@@ -126,8 +126,6 @@ pub struct Value {
     pub masked: bool,
     /// Whether its lower 32 bits are not 0.
     pub half: bool,
-    /// Whether it may be an operand of the interpreter's frame, whose type is not known.
-    pub operand: bool,
 }
 
 impl Value {
@@ -144,7 +142,6 @@ impl Value {
             or_null: false,
             masked: false,
             half: false,
-            operand: false,
         }
     }
 
@@ -192,7 +189,6 @@ impl Value {
             && self.bounds.is_empty()
             && !self.half
             && !self.masked
-            && !self.operand
     }
 
     /// Whether it is exactly this.

@@ -4,7 +4,7 @@
 //! cargo run --release -p weir-tests --bin weir-check -- [--only NAME] [--list] FILE.wasm…
 //! ```
 //!
-//! For each module and each way to compile it (`--list` prints their names; `--only` selects those whose name contains this), one line
+//! For each module and each way to compile it (`--list` prints their names; `--only` selects one, or those whose name contains this), one line
 //! with counts, and then the refusals by reason, each with its first place. The exit code is 1 if code was refused.
 
 use clap::Parser;
@@ -17,7 +17,7 @@ use weir_tests::machine_check::{Report, check_module, configurations};
 /// Checks the machine code of every function of modules.
 #[derive(Parser, Debug)]
 struct Args {
-    /// Only the ways to compile whose name contains this.
+    /// Only the way to compile with this name, or those whose name contains it.
     #[arg(long, default_value = "")]
     only: String,
     /// Print the names of the ways to compile.
@@ -48,7 +48,9 @@ fn main() -> ExitCode {
                 return ExitCode::from(2);
             }
         };
-        for configuration in configurations.iter().filter(|configuration| configuration.name.contains(&args.only)) {
+        let is_name = configurations.iter().any(|configuration| configuration.name == args.only);
+        let is_wanted = |name: &str| if is_name { name == args.only } else { name.contains(&args.only) };
+        for configuration in configurations.iter().filter(|configuration| is_wanted(configuration.name)) {
             let report = check_module(&module, configuration);
             refused |= !report.refused.is_empty();
             print(&file.display().to_string(), configuration.name, &report, args.kinds);
@@ -58,9 +60,9 @@ fn main() -> ExitCode {
 }
 
 fn print(file: &str, configuration: &str, report: &Report, kinds: bool) {
-    let Report { statistics, uncompiled, refused, time } = report;
+    let Report { statistics, uncompiled, inlining, refused, time } = report;
     println!(
-        "{file} [{configuration}]: {} proved, {} refused, {uncompiled} not compiled; {} instructions, {} bytes, {:.2} s",
+        "{file} [{configuration}]: {} proved, {} refused, {uncompiled} not compiled, {inlining} with inlined calls; {} instructions, {} bytes, {:.2} s",
         statistics.functions,
         refused.len(),
         statistics.instructions,

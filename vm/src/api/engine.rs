@@ -106,4 +106,11 @@ impl Engine {
         self.record().engines.report(None, &mut stats);
         stats
     }
+
+    /// Returns the code of the stubs for functions of type `ty`, or of those that depend on no type, which the checker of machine code
+    /// checks. `None` without native code.
+    #[doc(hidden)]
+    pub fn stub_code(&self, ty: Option<&weir_bytecode::FuncType>) -> Option<weir_contract::stubs::StubCode> {
+        self.record().engines.stub_code(ty)
+    }
 }

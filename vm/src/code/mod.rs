@@ -4,7 +4,9 @@
 
 mod counting;
 mod crossings;
+mod hooks;
 mod info;
+mod listing;
 mod map;
 mod signals;
 mod slots;
@@ -13,9 +15,10 @@ mod stubs;
 mod tests;
 
 pub(crate) use crossings::{Crossing, Crossings, Runner};
+pub(crate) use hooks::{Assembly, Enter, Grown, Hooks, Registers};
 pub(crate) use info::{CallSite, NativeFrame, Site};
 pub(crate) use map::{Cell, CodeError, CounterMemory};
-pub(crate) use stubs::{Assembly, Enter, Grown, Hooks, Registers, Stubs};
+pub(crate) use stubs::Stubs;
 
 use crate::sys::lock::{Guard, Lock, Rank};
 use crossings::COUNTING_ENTRY;

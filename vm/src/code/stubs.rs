@@ -12,6 +12,7 @@
 
 #![allow(clippy::useless_conversion, reason = "dynasm! converts register numbers")]
 
+use super::hooks::{Assembly, Enter, Grow, Hooks, OsrTarget, Throw};
 pub(super) use super::info::STUB;
 use super::map::{CodeArena, CodeError};
 pub(super) use super::slots::Shape;
@@ -20,116 +21,8 @@ use dynasmrt::{AssemblyOffset, DynasmApi, DynasmLabelApi, dynasm};
 use std::mem::offset_of;
 use std::ptr::NonNull;
 use weir_contract::{
-    Boundary, Dispatch, FRAME_HEADER, HostCtx, INT_ARG_REGS, INT_RESULT_REGS, InstanceCtx, Outcome, Place, StackCtx, Status,
-    StoreCtx,
+    Boundary, Dispatch, FRAME_HEADER, HostCtx, INT_ARG_REGS, INT_RESULT_REGS, InstanceCtx, Place, StackCtx, Status, StoreCtx,
 };
-
-/// An `enter` stub: calls `code` with the arguments in slots at `args` and stores the results there. It is linked as a
-/// boundary of `stack` during the call.
-pub(crate) type Enter =
-    unsafe extern "sysv64" fn(code: *const u8, args: *mut u64, instance: *mut InstanceCtx, stack: *mut StackCtx) -> Status;
-
-/// Called by `to_rust` stubs: runs function `func` of `instance`, which has no native code. Arguments and results are
-/// in slots at `args`, which is `value_sp`; `value_sp` must have the same value at the return.
-pub(crate) type ToRust = unsafe extern "sysv64" fn(instance: *mut InstanceCtx, func: u32, args: *mut u64) -> Outcome;
-
-/// Called by `resume` stubs: continues the function in the lower half of `at` in the interpreter, at the loop whose index is
-/// in the upper half. Its frame is at `fp`, without a header, and its results are written there.
-pub(crate) type Resume = unsafe extern "sysv64" fn(instance: *mut InstanceCtx, at: u64, fp: *mut u64) -> Outcome;
-
-/// Called before each unwinding, while the native frames are still there, so that it can take a backtrace (see
-/// [`super::CodeSpace::frames`]). `pc` is the instruction that trapped, or 0 if Rust code returned [`Status::Trap`] to
-/// a `to_rust` stub; `fp` is the trapping frame's `rbp`, or the stub's. `preserved` are the values of the preserved registers. Returns
-/// whether a frame catches an exception. The stub then continues there, with these registers; otherwise it unwinds to the innermost
-/// boundary that is not passed.
-pub(crate) type OnUnwind =
-    unsafe extern "sysv64" fn(instance: *mut InstanceCtx, pc: usize, fp: usize, registers: &mut Registers) -> u32;
-
-/// The registers at the landing of an exception.
-#[repr(C)]
-#[derive(Debug)]
-pub(crate) struct Registers {
-    /// Those of [`PRESERVED_REGS`](weir_contract::PRESERVED_REGS).
-    pub preserved: [u64; 4],
-    /// The frame pointer.
-    pub rbp: usize,
-    /// The stack pointer.
-    pub rsp: usize,
-    /// The pinned register.
-    pub instance: *mut InstanceCtx,
-    /// The address of the landing.
-    pub target: usize,
-}
-
-/// Implements [`Helper::Throw`](weir_contract::Helper::Throw), given the tag, and
-/// [`Helper::ThrowRef`](weir_contract::Helper::ThrowRef), given the reference. Continues as [`OnUnwind`] does.
-pub(crate) type Throw = unsafe extern "sysv64" fn(instance: *mut InstanceCtx, what: u64, registers: &mut Registers) -> u32;
-
-/// Implements [`Helper::Poll`](weir_contract::Helper::Poll); returns a [`Status`].
-pub(crate) type Poll = unsafe extern "sysv64" fn(instance: *mut InstanceCtx) -> u64;
-
-/// Implements [`Helper::Tick`](weir_contract::Helper::Tick): the function, and in the upper half the loop. `frame` is the
-/// value of `rbp`. Returns the address at which the code continues, or null.
-pub(crate) type Tick = unsafe extern "sysv64" fn(instance: *mut InstanceCtx, at: u64, frame: *const *mut u64) -> *const u8;
-
-/// Implements [`Helper::OsrTarget`](weir_contract::Helper::OsrTarget): the function, and in the upper half the loop. `frame` is
-/// the value of `rbp`. Returns the address at which the code continues, or null.
-pub(crate) type OsrTarget = unsafe extern "sysv64" fn(instance: *mut InstanceCtx, at: u64, frame: *const usize) -> *const u8;
-
-/// Implements a helper that grows a memory or table, given its index and two numbers.
-pub(crate) type Grow = unsafe extern "sysv64" fn(instance: *mut InstanceCtx, index: u32, a: u64, b: u64) -> Grown;
-
-/// Called by the entry of functions without a stub of their own: stores the reason why the call fails. The stub then unwinds. `instance` is
-/// a [`HostCtx`] if the function is the host's.
-pub(crate) type NoEntry = unsafe extern "sysv64" fn(instance: *mut InstanceCtx);
-
-/// The result of growing, in `rax` and `rdx`.
-#[repr(C)]
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Grown {
-    /// The instruction's result.
-    pub old: u64,
-    /// [`Status::Return`], or [`Status::Trap`] to unwind.
-    pub status: Status,
-}
-
-/// The functions that stubs call. They must not unwind.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Hooks {
-    pub to_rust: ToRust,
-    pub resume: Resume,
-    pub on_unwind: OnUnwind,
-    pub poll: Poll,
-    pub tick: Tick,
-    pub osr_target: OsrTarget,
-    pub memory_grow: Grow,
-    pub table_grow: Grow,
-    pub throw: Throw,
-    pub throw_ref: Throw,
-    pub no_entry: NoEntry,
-    /// The entry of the interpreter's assembly, if it runs.
-    pub assembly: Option<Assembly>,
-}
-
-/// The interpreter's assembly, as `to_rust` stubs enter it without Rust.
-///
-/// It is called at `[table + begin]` with `rax` = what the thunk loads, `rbx` = the arguments' slots, which are at `value_sp`, `rdi` = the
-/// first operand slot of a frame without more locals, `r10` = the stack, `r11` = [`InstanceCtx::owner`] of the callee, and `r15` =
-/// `table`. The stub has pushed `rbp` and `rbx`, and restores them. It returns with `r15` = the instance and
-///
-/// - carry clear: the results are in slots below `rdi`, the last one also in `rax`;
-/// - carry set, `eax` = 0: the results are at `value_sp`;
-/// - carry set, `eax` = 1: nothing has happened, and `esi` is the function's index.
-///
-/// Or it restores the registers, and jumps to the target of an [`Outcome`].
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Assembly {
-    /// The address of the table of handlers for such activations.
-    pub table: usize,
-    pub begin: i32,
-    /// The value that the thunk of a module's function loads is the function's position in the module, multiplied by this.
-    pub scale: u32,
-}
 
 /// The stubs of a shape. They live as long as a module that has functions of the shape, or as their engine if the host uses them.
 #[derive(Clone, Copy, Debug)]
@@ -146,9 +39,9 @@ pub(crate) struct Stubs {
     pub scaled: bool,
     /// The entry of host functions, whose instance is a [`HostCtx`].
     pub host: NonNull<u8>,
-    /// The target of an [`Outcome`] that dispatches to code of this shape.
+    /// The target of an [`Outcome`](weir_contract::Outcome) that dispatches to code of this shape.
     pub reenter: NonNull<u8>,
-    /// Native → interpreter at a loop header, jumped to like an OSR body, with [`Resume`]'s `at` in `r11`.
+    /// Native → interpreter at a loop header, jumped to like an OSR body, with [`Resume`](super::hooks::Resume)'s `at` in `r11`.
     pub resume: NonNull<u8>,
 }
 
@@ -160,15 +53,18 @@ unsafe impl Sync for Stubs {}
 /// The stubs that do not depend on a shape.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Common {
+    /// The code of all of them.
+    pub code: NonNull<u8>,
+    pub len: usize,
     /// The address at which a signal handler resumes after a trap. `rdi`, `rsi` and `rdx` are the arguments of
-    /// [`OnUnwind`], `r15` is the trapping instance, and `rsp` is aligned and below everything that the backtrace
+    /// [`OnUnwind`](super::hooks::OnUnwind), `r15` is the trapping instance, and `rsp` is aligned and below everything that the backtrace
     /// reads.
     pub trap: NonNull<u8>,
     /// The helper `Raise`.
     pub raise: NonNull<u8>,
     /// The address to which `to_rust` stubs jump to unwind. Their own frame is then still on the stack.
     pub unwind: NonNull<u8>,
-    /// The target of an [`Outcome`] that dispatches to an OSR body.
+    /// The target of an [`Outcome`](weir_contract::Outcome) that dispatches to an OSR body.
     pub reenter_osr: NonNull<u8>,
     /// The helper `Poll`.
     pub poll: NonNull<u8>,
@@ -315,11 +211,27 @@ pub(super) fn common(arena: &CodeArena, hooks: Hooks) -> Result<Common, CodeErro
     dynasm!(asm; .arch x64; mov rdi, r15; mov rax, QWORD hooks.no_entry as usize as i64; call rax);
     jump_back(&mut asm, unwind);
 
+    let len = asm.offset().0;
     let code = publish(arena, asm, &[])?;
     let [trap, raise, unwind, reenter_osr] = [trap, raise, unwind, reenter_osr].map(|offset| at(code, offset));
     let [poll, tick, memory_grow, table_grow] = [poll, tick, memory_grow, table_grow].map(|offset| at(code, offset));
     let [osr_target, throw, throw_ref, no_entry] = [osr_target, throw, throw_ref, no_entry].map(|offset| at(code, offset));
-    Ok(Common { trap, raise, unwind, reenter_osr, poll, tick, osr_target, memory_grow, table_grow, throw, throw_ref, no_entry })
+    Ok(Common {
+        code,
+        len,
+        trap,
+        raise,
+        unwind,
+        reenter_osr,
+        poll,
+        tick,
+        osr_target,
+        memory_grow,
+        table_grow,
+        throw,
+        throw_ref,
+        no_entry,
+    })
 }
 
 /// Lets the code that polls go on, unless its store wants to know: see [`StoreCtx::wake_fuel`]. Otherwise destroys `rax`.
@@ -424,7 +336,7 @@ fn throw_body(asm: &mut Asm, throw: Throw) -> AssemblyOffset {
     begin
 }
 
-/// Pushes [`Registers`], whose target has no meaning yet. `rsp` stays aligned.
+/// Pushes [`Registers`](super::hooks::Registers), whose target has no meaning yet. `rsp` stays aligned.
 fn push_registers(asm: &mut Asm) {
     dynasm!(asm; .arch x64; push rax; push r15; push rsp; push rbp; push r14; push r13; push r12; push rbx);
 }

@@ -6,7 +6,8 @@ mod compiled;
 mod rig;
 
 use super::*;
-use crate::code::stubs::{FUNC_STUBS, Grown, Hooks};
+use crate::code::hooks::{Grown, Hooks};
+use crate::code::stubs::FUNC_STUBS;
 use crate::sys::mapping::{Access, Mapping};
 use crate::sys::testing;
 use dynasmrt::x64::X64Relocation;

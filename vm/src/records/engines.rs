@@ -18,6 +18,7 @@ use std::ptr;
 use std::sync::Arc;
 use weir_bytecode::{FuncType, Module as Bytecode};
 use weir_contract::code::{FrameLayout, Landing};
+use weir_contract::stubs::StubCode;
 use weir_contract::tables::Tables;
 use weir_contract::{Helper, HelperAddress, InstanceCtx};
 
@@ -120,6 +121,12 @@ pub(crate) trait Engines: Any + fmt::Debug + Send + Sync {
     /// stub whose calls fail. Null without native code.
     fn host_stub(&self, _ty: &FuncType) -> *const u8 {
         ptr::null()
+    }
+
+    /// Returns the code of the stubs for functions of type `ty`, or of those that depend on no type: for the checker of machine code. `None`
+    /// without native code.
+    fn stub_code(&self, _ty: Option<&FuncType>) -> Option<StubCode> {
+        None
     }
 
     /// Returns the value of [`InstanceCtx::helpers`] for the engine's instances. Null without native code.

@@ -20,6 +20,7 @@ use std::ptr;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
 use weir_bytecode::{FuncType, Module as Bytecode};
+use weir_contract::stubs::StubCode;
 use weir_contract::{Helper, HelperAddress, InstanceCtx};
 
 /// Returns whether this processor executes the instructions that the native back end emits.
@@ -84,6 +85,10 @@ impl Engines for EngineState {
     fn host_stub(&self, ty: &FuncType) -> *const u8 {
         let stubs = self.space().ok().and_then(|space| evict::with_room(self, || space.stubs(ty)).ok());
         stubs.map_or_else(|| self.no_entry(), |stubs| stubs.host.as_ptr())
+    }
+
+    fn stub_code(&self, ty: Option<&FuncType>) -> Option<StubCode> {
+        self.space().ok()?.stub_code(ty).ok()
     }
 
     fn dropped(&self, module: u64) {

@@ -1,6 +1,6 @@
 //! The contexts that native code runs in, made by hand.
 
-use super::super::{signals::ensure_altstack, stubs::Enter};
+use super::super::{hooks::Enter, signals::ensure_altstack};
 use crate::sys::mapping::{Access, Mapping};
 use std::sync::atomic::AtomicU64;
 use weir_bytecode::Module;
