@@ -11,7 +11,6 @@ use crate::pass_sets::PassSet;
 use crate::profiles;
 use crate::rng::Rng;
 use crate::side_tables;
-use crate::smith::wasmi_config;
 use crate::state::State;
 use std::fmt;
 use weir::{AsContextMut, Config, Func, Instance, MemoryFault, Module, RoundTrip, Store, Tier, Trap, Val};
@@ -178,6 +177,8 @@ pub struct Outcome {
     pub faults: Vec<Option<MemoryFault>>,
     /// The fuel that each call used, where it is counted.
     pub fuel: Option<Vec<u64>>,
+    /// The fuel that start functions used, where it is counted.
+    pub start_fuel: Option<u64>,
     /// What is exported, at the end.
     pub state: State,
     /// What host functions did. All host values have been dropped.
@@ -341,6 +342,10 @@ fn same_everywhere(program: &Program, tiers: &[Metered], fuel: u64) -> Result<Ou
             None => first = Some((name, outcome)),
             Some((other, expected)) => {
                 difference(program, (other, expected), (&name, &outcome))?;
+                if expected.start_fuel != outcome.start_fuel {
+                    let [a, b] = [expected, &outcome].map(|outcome| outcome.start_fuel);
+                    return Err(Mismatch(format!("start: {other} takes {a:?} fuel, {name} takes {b:?}")));
+                }
                 for (i, (a, b)) in expected.fuel.iter().flatten().zip(outcome.fuel.iter().flatten()).enumerate() {
                     if a != b {
                         return Err(Mismatch(format!("{}: {other} takes {a} fuel, {name} takes {b}", call_name(program, i))));
@@ -427,6 +432,7 @@ pub(crate) fn weir_outcome(program: &Program, module: &Module, fuel: u64) -> wei
     }
     let uses = Uses::default();
     let instances = instantiate(&mut store, module, &uses)?;
+    let start_fuel = store.get_fuel().ok().map(|left| AMPLE_FUEL - left);
     let at_start = calls_of_other(&mut store, instances.other);
     let instance = instances.first;
     let missing = || weir::Error::msg("an export is missing");
@@ -465,7 +471,7 @@ pub(crate) fn weir_outcome(program: &Program, module: &Module, fuel: u64) -> wei
         recompiled: stats.recompiled,
         freed_bytes: stats.freed_bytes,
     };
-    Ok(Outcome { calls, faults, fuel: counted.then_some(taken), state, host, crossed, tiers_used })
+    Ok(Outcome { calls, faults, fuel: counted.then_some(taken), start_fuel, state, host, crossed, tiers_used })
 }
 
 /// The calls of its functions that the other instance counts, if there is one that does.
@@ -518,7 +524,23 @@ fn wasmi_outcome(program: &Program) -> Result<Outcome, wasmi::Error> {
     }
     let state = State::of_wasmi(&store, &module, (instance, other));
     let host = uses.at_end().map_err(|error| wasmi::Error::new(error.to_string()))?;
-    Ok(Outcome { calls, faults: Vec::new(), fuel: None, state, host, crossed: 0, tiers_used: TierUse::default() })
+    Ok(Outcome {
+        calls,
+        faults: Vec::new(),
+        fuel: None,
+        start_fuel: None,
+        state,
+        host,
+        crossed: 0,
+        tiers_used: TierUse::default(),
+    })
+}
+
+/// wasmi with all that the modules use.
+pub fn wasmi_config() -> wasmi::Config {
+    let mut config = wasmi::Config::default();
+    config.wasm_custom_page_sizes(true).wasm_wide_arithmetic(true).wasm_memory64(true).wasm_multi_memory(true).wasm_simd(true);
+    config
 }
 
 /// The trap that corresponds to this code of wasmi.

@@ -1,7 +1,7 @@
 //! Snapshots of random programs, between two calls: what follows is the same in the instance and in one that is made from its snapshot, on
 //! another engine.
 
-use crate::differential::AMPLE_FUEL;
+use crate::differential::{AMPLE_FUEL, wasmi_config};
 use crate::engines::engine;
 use crate::failure::reasons;
 use crate::generate::{Program, generate, switching, throwing};
@@ -127,7 +127,7 @@ pub fn compare(program: &Calls, [first, second]: [&Config; 2], initialises: bool
     };
     (tally.taken, tally.changed) = (1, u64::from(bytes != program.wasm));
     if program.for_wasmi {
-        let engine = wasmi::Engine::new(&smith::wasmi_config());
+        let engine = wasmi::Engine::new(&wasmi_config());
         wasmi::Module::new(&engine, &bytes).map_err(|error| format!("wasmi refuses the snapshot: {error}"))?;
     }
     let module = load(second, &bytes).map_err(|error| format!("the snapshot: {error:?}"))?;

@@ -206,7 +206,10 @@ fn asynchronous(program: &Program, module: &Module, fuel: u64, interval: u64, se
     drop(store);
     let host = uses.at_end()?;
     let tiers_used = TierUse::default();
-    Ok((Outcome { calls, faults: Vec::new(), fuel: Some(taken), state, host, crossed: 0, tiers_used }, suspended))
+    Ok((
+        Outcome { calls, faults: Vec::new(), fuel: Some(taken), start_fuel: None, state, host, crossed: 0, tiers_used },
+        suspended,
+    ))
 }
 
 /// Calls functions of a program, and drops each future at another suspension. The store stays usable, and nothing is left of the guests.
@@ -281,7 +284,16 @@ fn resumable(program: &Program, module: &Module, step: u64) -> Result<(Outcome, 
     drop(store);
     let host = uses.at_end()?;
     Ok((
-        Outcome { calls, faults: Vec::new(), fuel: Some(taken), state, host, crossed: 0, tiers_used: TierUse::default() },
+        Outcome {
+            calls,
+            faults: Vec::new(),
+            fuel: Some(taken),
+            start_fuel: None,
+            state,
+            host,
+            crossed: 0,
+            tiers_used: TierUse::default(),
+        },
         resumed,
     ))
 }
