@@ -2,9 +2,8 @@
 //! tables of functions.
 
 use crate::generate::Value;
-use crate::host::Instances;
-use crate::host::from_val;
 use crate::host::on_wasmi::from_wasmi;
+use crate::host::{Instances, from_val};
 use weir::{Extern, Func, Ref, Store};
 
 /// The exports of all instances of a program, with their names, sorted by these: wasmi does not keep the order of the module.
@@ -98,14 +97,6 @@ impl State {
         State(items.collect())
     }
 
-    /// The value of an exported global.
-    pub fn global(&self, name: &str) -> Option<Value> {
-        self.0.iter().find_map(|(known, item)| match item {
-            Item::Global(value) if known == name => Some(*value),
-            _ => None,
-        })
-    }
-
     /// Describes the first difference: what differs, and how it is on both sides.
     pub fn difference(&self, other: &State) -> Option<(String, [String; 2])> {
         if self.0.len() != other.0.len() {
@@ -130,5 +121,29 @@ impl State {
             }
             _ => Some((format!("kind of {name}"), [a, b].map(|item| format!("{item:?}")))),
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_kind_of_export_is_compared() {
+        let state = |item: Item| State(vec![("x".into(), item)]);
+        let elements = |name: &str| Item::Table(vec![None, Some(name.into())]);
+        for [a, b] in [
+            [Item::Global(Value::I32(1)), Item::Global(Value::I32(2))],
+            [Item::Memory(vec![0; 3]), Item::Memory(vec![0, 1, 0])],
+            [Item::Memory(vec![0; 3]), Item::Memory(vec![0; 4])],
+            [elements("f0"), elements("f1")],
+            [Item::Global(Value::I32(1)), elements("f0")],
+        ] {
+            let [a, b] = [a, b].map(state);
+            assert!(
+                a.difference(&a).is_none() && a.difference(&b).is_some() && a.difference(&State::default()).is_some(),
+                "{a:?}"
+            );
+        }
     }
 }

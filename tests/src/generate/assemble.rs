@@ -1,7 +1,7 @@
 //! Builds a module around its bodies.
 
 use super::shape::{
-    FUEL_GLOBAL, Global, Import, MAX_PAGES, PASSIVE_DATA, PASSIVE_ELEM_SEGMENT, PASSIVE_ELEMS, Shape, Table, encoder_type,
+    FUEL_GLOBAL, Global, Import, MAX_PAGES, Memory, PASSIVE_DATA, PASSIVE_ELEM_SEGMENT, PASSIVE_ELEMS, Shape, Table, encoder_type,
 };
 use super::{Action, Value};
 use crate::rng::Rng;
@@ -74,7 +74,7 @@ fn table_type(table: &Table) -> enc::TableType {
     }
 }
 
-fn memory_type(memory: &super::shape::Memory) -> enc::MemoryType {
+fn memory_type(memory: &Memory) -> enc::MemoryType {
     enc::MemoryType {
         minimum: memory.pages.into(),
         maximum: Some(MAX_PAGES.into()),
@@ -220,41 +220,26 @@ fn start_function(shape: &Shape, rng: &mut Rng, reset: u32) -> enc::Function {
     let mut body = enc::Function::new([]);
     let mut sink = body.instructions();
     sink.call(reset);
-    let index = |sink: &mut enc::InstructionSink<'_>, ty: ValType, value: u32| {
-        match ty {
-            ValType::I64 => sink.i64_const(value.into()),
-            _ => sink.i32_const(value as i32),
-        };
-    };
     for (segment, (i, table)) in (PASSIVE_ELEM_SEGMENT + 1..).zip(filled_at_start(shape)) {
-        index(&mut sink, table.index, table.first);
+        Value::integer(table.index, table.first.into()).push(&mut sink);
         sink.table_get(i).ref_is_null().if_(enc::BlockType::Empty);
-        index(&mut sink, table.index, table.first);
+        Value::integer(table.index, table.first.into()).push(&mut sink);
         sink.i32_const(0).i32_const(table.elements.len() as i32).table_init(i, segment).end();
     }
     for (i, memory) in (0..).zip(&shape.memories) {
-        index(&mut sink, memory.address, rng.below(0x1000));
+        Value::integer(memory.address, rng.below(0x1000).into()).push(&mut sink);
         let at = enc::MemArg { offset: rng.below(64).into(), align: 0, target: enc::MemArgTarget::Memory(i), ordering: None };
         sink.i64_const(rng.bits() as i64).i64_store(at);
-        index(&mut sink, memory.address, rng.below(8) / 7);
+        Value::integer(memory.address, u64::from(rng.below(8) / 7)).push(&mut sink);
         sink.memory_grow(i).drop();
     }
-    let push = |sink: &mut enc::InstructionSink<'_>, value: Value| {
-        match value {
-            Value::I32(x) => sink.i32_const(x),
-            Value::I64(x) => sink.i64_const(x),
-            Value::F32(x) => sink.f32_const(enc::Ieee32::new(x)),
-            Value::F64(x) => sink.f64_const(enc::Ieee64::new(x)),
-            Value::V128(x) => sink.v128_const(x as i128),
-        };
-    };
     let mutable: Vec<usize> = (0..shape.globals.len()).filter(|&i| shape.globals[i].mutable).collect();
     let global = *rng.pick(&mutable);
-    push(&mut sink, Value::random(shape.globals[global].ty, rng));
+    Value::random(shape.globals[global].ty, rng).push(&mut sink);
     sink.global_set(1 + global as u32);
     for (i, func) in (0..).zip(&shape.funcs).filter(|(_, func)| func.calm && !shape.is_linked()) {
         let ty = &shape.types[func.ty as usize];
-        ty.params.iter().for_each(|&ty| push(&mut sink, Value::random(ty, rng)));
+        ty.params.iter().for_each(|&ty| Value::random(ty, rng).push(&mut sink));
         sink.call(i);
         ty.results.iter().for_each(|_| {
             sink.drop();

@@ -120,13 +120,7 @@ impl Body<'_> {
     // Values
 
     fn constant(&mut self, value: Value) {
-        match value {
-            Value::I32(x) => self.sink().i32_const(x),
-            Value::I64(x) => self.sink().i64_const(x),
-            Value::F32(x) => self.sink().f32_const(enc::Ieee32::new(x)),
-            Value::F64(x) => self.sink().f64_const(enc::Ieee64::new(x)),
-            Value::V128(x) => self.sink().v128_const(x as i128),
-        };
+        value.push(&mut self.sink());
     }
 
     fn zeros(&mut self, types: &[ValType]) {
@@ -270,7 +264,7 @@ impl Body<'_> {
 
     /// Pushes an address, index, length or size of this type.
     fn index(&mut self, ty: ValType, value: u64) {
-        self.constant(if ty == ValType::I64 { Value::I64(value as i64) } else { Value::I32(value as i32) });
+        self.constant(Value::integer(ty, value));
     }
 
     /// Appends an instruction on integers of this type.

@@ -1,6 +1,8 @@
 //! Values of programs: random ones, and their comparison.
 
 use crate::rng::Rng;
+use wasm_encoder as enc;
+use wasm_encoder::InstructionSink;
 use weir_bytecode::semantics::nan::Floats;
 use weir_bytecode::types::ValType;
 
@@ -49,6 +51,22 @@ impl Value {
             Value::F64(x) => Floats::F64.canonicalise(x.into()),
             Value::V128(x) => x,
         }
+    }
+
+    /// The integer of type `ty`, which is i64 or otherwise i32, with these bits.
+    pub(super) fn integer(ty: ValType, bits: u64) -> Value {
+        if ty == ValType::I64 { Value::I64(bits as i64) } else { Value::I32(bits as i32) }
+    }
+
+    /// Appends the instruction that pushes the value.
+    pub(super) fn push(self, sink: &mut InstructionSink<'_>) {
+        match self {
+            Value::I32(x) => sink.i32_const(x),
+            Value::I64(x) => sink.i64_const(x),
+            Value::F32(x) => sink.f32_const(enc::Ieee32::new(x)),
+            Value::F64(x) => sink.f64_const(enc::Ieee64::new(x)),
+            Value::V128(x) => sink.v128_const(x as i128),
+        };
     }
 
     /// Zero of type `ty`.
