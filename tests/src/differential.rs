@@ -1,16 +1,17 @@
-//! Runs one program on several engines and compares everything that a host can observe: results, traps, globals, memory
-//! and, where it is counted, fuel.
+//! Runs one program on several engines and compares everything that a host can observe: results, traps, globals, memories, tables and, where
+//! it is counted, fuel.
 
 use crate::costs;
 use crate::crossings;
 use crate::engines::engine;
 use crate::failure::reasons;
 use crate::generate::{Program, Value};
-use crate::host::{HostValues, instantiate};
+use crate::host::{HostFailure, HostUse, Uses, from_val, instantiate, on_wasmi, to_val};
 use crate::pass_sets::PassSet;
 use crate::profiles;
 use crate::rng::Rng;
 use crate::side_tables;
+use crate::state::State;
 use std::fmt;
 use weir::{AsContextMut, Config, Func, Instance, MemoryFault, Module, RoundTrip, Store, Tier, Trap, Val};
 
@@ -161,6 +162,8 @@ pub enum CallEnd {
     Values(Vec<Value>),
     /// It trapped.
     Trap(Trap),
+    /// A host function failed.
+    Host(HostFailure),
     /// It failed in another way.
     Failed(String),
 }
@@ -174,12 +177,14 @@ pub struct Outcome {
     pub faults: Vec<Option<MemoryFault>>,
     /// The fuel that each call used, where it is counted.
     pub fuel: Option<Vec<u64>>,
-    /// The exported globals at the end.
-    pub globals: Vec<Value>,
-    /// The memory at the end.
-    pub memory: Vec<u8>,
-    /// The host values that the guest asked for. All have been dropped.
-    pub host_values: u64,
+    /// The fuel that start functions used, where it is counted.
+    pub start_fuel: Option<u64>,
+    /// What is exported, at the end.
+    pub state: State,
+    /// What host functions did. All host values have been dropped.
+    pub host: HostUse,
+    /// The calls of functions of the other instance, where there is one.
+    pub crossed: u64,
     /// The tiers that were used.
     pub tiers_used: TierUse,
 }
@@ -240,8 +245,10 @@ pub struct Agreement {
     pub on_wasmi: usize,
     /// Runs of the whole program, each compared with another.
     pub compared: usize,
-    /// The host values that guests asked for, on the first subject.
-    pub host_values: u64,
+    /// What host functions did, on the first subject.
+    pub host: HostUse,
+    /// The calls of functions of another instance, on the first subject.
+    pub crossed: u64,
     /// The tiers that were used.
     pub tiers_used: TierUse,
 }
@@ -254,7 +261,8 @@ impl std::ops::AddAssign for Agreement {
         self.faulted += other.faulted;
         self.on_wasmi += other.on_wasmi;
         self.compared += other.compared;
-        self.host_values += other.host_values;
+        self.host += other.host;
+        self.crossed += other.crossed;
         self.tiers_used += other.tiers_used;
     }
 }
@@ -274,9 +282,9 @@ pub fn compare(program: &Program, tiers: &[Subject], share: u8) -> Result<Agreem
     let reference = outcome(program, first)?;
     let trapped = reference.calls.iter().filter(|ended| matches!(ended, CallEnd::Trap(_))).count();
     let faulted = reference.faults.iter().flatten().count();
-    let Outcome { host_values, tiers_used, .. } = reference;
+    let Outcome { host, crossed, tiers_used, .. } = reference;
     let mut agreement =
-        Agreement { calls: reference.calls.len(), trapped, faulted, host_values, tiers_used, ..Agreement::default() };
+        Agreement { calls: reference.calls.len(), trapped, faulted, host, crossed, tiers_used, ..Agreement::default() };
     if !program.beyond_wasmi {
         let wasmi = Subject { name: "wasmi".into(), setup: Setup::Wasmi, profile: None };
         let judge = outcome(program, &wasmi)?;
@@ -334,6 +342,10 @@ fn same_everywhere(program: &Program, tiers: &[Metered], fuel: u64) -> Result<Ou
             None => first = Some((name, outcome)),
             Some((other, expected)) => {
                 difference(program, (other, expected), (&name, &outcome))?;
+                if expected.start_fuel != outcome.start_fuel {
+                    let [a, b] = [expected, &outcome].map(|outcome| outcome.start_fuel);
+                    return Err(Mismatch(format!("start: {other} takes {a:?} fuel, {name} takes {b:?}")));
+                }
                 for (i, (a, b)) in expected.fuel.iter().flatten().zip(outcome.fuel.iter().flatten()).enumerate() {
                     if a != b {
                         return Err(Mismatch(format!("{}: {other} takes {a} fuel, {name} takes {b}", call_name(program, i))));
@@ -382,18 +394,12 @@ pub(crate) fn difference(program: &Program, a: (&str, &Outcome), b: (&str, &Outc
             return Err(differ(call_name(program, i), format!("{x:x?}"), format!("{y:x?}")));
         }
     }
-    for (i, (x, y)) in a.1.globals.iter().zip(&b.1.globals).enumerate() {
-        if !x.same(*y) {
-            return Err(differ(format!("global g{i}"), format!("{x:x?}"), format!("{y:x?}")));
-        }
+    if let Some((what, [x, y])) = a.1.state.difference(&b.1.state) {
+        return Err(differ(what, x, y));
     }
-    let (x, y) = (&a.1.memory, &b.1.memory);
-    if x.len() != y.len() {
-        return Err(differ("size of the memory".into(), x.len().to_string(), y.len().to_string()));
-    }
-    match x.iter().zip(y).position(|(x, y)| x != y) {
-        Some(at) => Err(differ(format!("memory at {at:#x}"), format!("{:#x}", x[at]), format!("{:#x}", y[at]))),
-        None => Ok(()),
+    match a.1.host == b.1.host {
+        true => Ok(()),
+        false => Err(differ("host functions".into(), a.1.host.to_string(), b.1.host.to_string())),
     }
 }
 
@@ -402,29 +408,8 @@ fn same_end(a: &CallEnd, b: &CallEnd) -> bool {
     match (a, b) {
         (CallEnd::Values(a), CallEnd::Values(b)) => a.len() == b.len() && a.iter().zip(b).all(|(a, b)| a.same(*b)),
         (CallEnd::Trap(a), CallEnd::Trap(b)) => a == b,
+        (CallEnd::Host(a), CallEnd::Host(b)) => a == b,
         _ => false,
-    }
-}
-
-/// The value as an argument.
-pub fn to_val(value: Value) -> Val {
-    match value {
-        Value::I32(x) => Val::I32(x),
-        Value::I64(x) => Val::I64(x),
-        Value::F32(x) => Val::F32(x),
-        Value::F64(x) => Val::F64(x),
-        Value::V128(x) => Val::from(x),
-    }
-}
-
-fn from_val(val: &Val) -> Value {
-    match *val {
-        Val::I32(x) => Value::I32(x),
-        Val::I64(x) => Value::I64(x),
-        Val::F32(x) => Value::F32(x),
-        Val::F64(x) => Value::F64(x),
-        Val::V128(x) => Value::V128(x.into()),
-        _ => unreachable!("generated programs hold numbers and vectors only"),
     }
 }
 
@@ -441,11 +426,17 @@ pub(crate) fn weir_outcome(program: &Program, module: &Module, fuel: u64) -> wei
     let before = module.engine().stats();
     let mut store = Store::new(module.engine(), ());
     store.set_epoch_deadline(u64::MAX);
-    let values = HostValues::default();
-    let instance = instantiate(&mut store, module, &values)?;
+    let counted = store.get_fuel().is_ok();
+    if counted {
+        store.set_fuel(AMPLE_FUEL)?;
+    }
+    let uses = Uses::default();
+    let instances = instantiate(&mut store, module, &uses)?;
+    let start_fuel = store.get_fuel().ok().map(|left| AMPLE_FUEL - left);
+    let at_start = calls_of_other(&mut store, instances.other);
+    let instance = instances.first;
     let missing = || weir::Error::msg("an export is missing");
     let reset = instance.get_func(&store, "reset").ok_or_else(missing)?;
-    let counted = store.get_fuel().is_ok();
     let (mut calls, mut faults) = (Vec::new(), Vec::new());
     let mut taken = Vec::new();
     for call in &program.calls {
@@ -465,9 +456,10 @@ pub(crate) fn weir_outcome(program: &Program, module: &Module, fuel: u64) -> wei
             taken.push(fuel - store.get_fuel()?);
         }
     }
-    let (globals, memory) = exports(program, &mut store, instance)?;
+    let crossed = calls_of_other(&mut store, instances.other) - at_start;
+    let state = State::of_weir(&mut store, instances);
     drop(store);
-    let made = values.all_dropped()?;
+    let host = uses.at_end()?;
     let stats = module.engine().stats();
     crossings::add(&before, &stats);
     let tiers_used = TierUse {
@@ -479,16 +471,13 @@ pub(crate) fn weir_outcome(program: &Program, module: &Module, fuel: u64) -> wei
         recompiled: stats.recompiled,
         freed_bytes: stats.freed_bytes,
     };
-    Ok(Outcome { calls, faults, fuel: counted.then_some(taken), globals, memory, host_values: made, tiers_used })
+    Ok(Outcome { calls, faults, fuel: counted.then_some(taken), start_fuel, state, host, crossed, tiers_used })
 }
 
-/// Returns the exported globals and the memory of a program's instance.
-pub(crate) fn exports(program: &Program, store: &mut Store<()>, instance: Instance) -> weir::Result<(Vec<Value>, Vec<u8>)> {
-    let missing = || weir::Error::msg("an export is missing");
-    let globals = (0..program.globals.len())
-        .map(|i| Ok(from_val(&instance.get_global(&mut *store, &format!("g{i}")).ok_or_else(missing)?.get(&mut *store))))
-        .collect::<weir::Result<_>>()?;
-    Ok((globals, instance.get_memory(&*store, "mem").ok_or_else(missing)?.data(&*store).to_vec()))
+/// The calls of its functions that the other instance counts, if there is one that does.
+fn calls_of_other(store: &mut Store<()>, other: Option<Instance>) -> u64 {
+    let calls = other.and_then(|other| other.get_global(&mut *store, "calls"));
+    calls.and_then(|calls| calls.get(&mut *store).i32()).map_or(0, |calls| calls as u64)
 }
 
 fn weir_call(store: impl AsContextMut, func: Func, args: &[Value], results: usize) -> (CallEnd, Option<MemoryFault>) {
@@ -503,61 +492,55 @@ fn weir_call(store: impl AsContextMut, func: Func, args: &[Value], results: usiz
 pub(crate) fn ended(result: weir::Result<()>, results: &[Val]) -> CallEnd {
     match result {
         Ok(()) => CallEnd::Values(results.iter().map(from_val).collect()),
-        Err(error) => match error.downcast_ref::<Trap>() {
-            Some(&trap) => CallEnd::Trap(trap),
-            None => CallEnd::Failed(reasons(&error)),
+        Err(error) => match (error.downcast_ref(), error.downcast_ref()) {
+            (Some(&trap), _) => CallEnd::Trap(trap),
+            (_, Some(&failure)) => CallEnd::Host(failure),
+            _ => CallEnd::Failed(reasons(&error)),
         },
     }
 }
 
 fn wasmi_outcome(program: &Program) -> Result<Outcome, wasmi::Error> {
-    let mut config = wasmi::Config::default();
-    let engine = wasmi::Engine::new(config.wasm_wide_arithmetic(true));
+    let engine = wasmi::Engine::new(&wasmi_config());
     let module = wasmi::Module::new(&engine, &program.wasm)?;
-    let mut store = wasmi::Store::new(&engine, ());
-    let instance = wasmi::Instance::new(&mut store, &module, &[])?;
+    let (mut store, uses) = (wasmi::Store::new(&engine, ()), Uses::default());
+    let (instance, other) = on_wasmi::instantiate(&mut store, &module, &uses)?;
     let missing = || wasmi::Error::new("an export is missing");
     let reset = instance.get_func(&store, "reset").ok_or_else(missing)?;
     let mut calls = Vec::new();
     for call in &program.calls {
         let func = instance.get_func(&store, &format!("f{}", call.func)).ok_or_else(missing)?;
         reset.call(&mut store, &[], &mut [])?;
-        let args: Vec<wasmi::Val> = call.args.iter().map(|&arg| to_wasmi(arg)).collect();
+        let args: Vec<wasmi::Val> = call.args.iter().map(|&arg| on_wasmi::to_wasmi(arg)).collect();
         let mut results = vec![wasmi::Val::I32(0); program.funcs[call.func as usize].results.len()];
         calls.push(match func.call(&mut store, &args, &mut results) {
-            Ok(()) => CallEnd::Values(results.iter().map(from_wasmi).collect()),
-            Err(error) => match error.as_trap_code().and_then(wasmi_trap) {
-                Some(trap) => CallEnd::Trap(trap),
-                None => CallEnd::Failed(error.to_string()),
+            Ok(()) => CallEnd::Values(results.iter().map(on_wasmi::from_wasmi).collect()),
+            Err(error) => match (error.as_trap_code().and_then(wasmi_trap), error.downcast_ref()) {
+                (Some(trap), _) => CallEnd::Trap(trap),
+                (_, Some(&failure)) => CallEnd::Host(failure),
+                _ => CallEnd::Failed(error.to_string()),
             },
         });
     }
-    let globals = (0..program.globals.len())
-        .map(|i| Ok(from_wasmi(&instance.get_global(&store, &format!("g{i}")).ok_or_else(missing)?.get(&store))))
-        .collect::<Result<_, wasmi::Error>>()?;
-    let memory = instance.get_memory(&store, "mem").ok_or_else(missing)?.data(&store).to_vec();
-    Ok(Outcome { calls, faults: Vec::new(), fuel: None, globals, memory, host_values: 0, tiers_used: TierUse::default() })
+    let state = State::of_wasmi(&store, &module, (instance, other));
+    let host = uses.at_end().map_err(|error| wasmi::Error::new(error.to_string()))?;
+    Ok(Outcome {
+        calls,
+        faults: Vec::new(),
+        fuel: None,
+        start_fuel: None,
+        state,
+        host,
+        crossed: 0,
+        tiers_used: TierUse::default(),
+    })
 }
 
-fn to_wasmi(value: Value) -> wasmi::Val {
-    match value {
-        Value::I32(x) => wasmi::Val::I32(x),
-        Value::I64(x) => wasmi::Val::I64(x),
-        Value::F32(x) => wasmi::Val::F32(wasmi::F32::from_bits(x)),
-        Value::F64(x) => wasmi::Val::F64(wasmi::F64::from_bits(x)),
-        Value::V128(x) => wasmi::Val::V128(x.into()),
-    }
-}
-
-fn from_wasmi(val: &wasmi::Val) -> Value {
-    match val {
-        wasmi::Val::I32(x) => Value::I32(*x),
-        wasmi::Val::I64(x) => Value::I64(*x),
-        wasmi::Val::F32(x) => Value::F32(x.to_bits()),
-        wasmi::Val::F64(x) => Value::F64(x.to_bits()),
-        wasmi::Val::V128(x) => Value::V128(x.as_u128()),
-        _ => unreachable!("generated programs hold numbers and vectors only"),
-    }
+/// wasmi with all that the modules use.
+pub fn wasmi_config() -> wasmi::Config {
+    let mut config = wasmi::Config::default();
+    config.wasm_custom_page_sizes(true).wasm_wide_arithmetic(true).wasm_memory64(true).wasm_multi_memory(true).wasm_simd(true);
+    config
 }
 
 /// The trap that corresponds to this code of wasmi.

@@ -28,6 +28,7 @@ pub mod scratch;
 pub mod side_tables;
 pub mod smith;
 pub mod snapshots;
+pub mod state;
 pub mod stub_check;
 pub mod suspended;
 pub mod targets;

@@ -5,7 +5,7 @@
 //! assertions fail.
 
 use crate::crossings;
-use crate::differential::wasmi_trap;
+use crate::differential::{wasmi_config, wasmi_trap};
 use crate::engines::{default_engine, engine};
 use crate::failure::reasons;
 use crate::rng::Rng;
@@ -336,13 +336,6 @@ fn from_weir(val: &Val) -> Value {
         Val::ExternRef(value) => Value::Null(value.is_none()),
         Val::ExnRef(exception) => Value::Null(exception.is_none()),
     }
-}
-
-/// wasmi with all that the modules use.
-pub fn wasmi_config() -> wasmi::Config {
-    let mut config = wasmi::Config::default();
-    config.wasm_custom_page_sizes(true).wasm_wide_arithmetic(true).wasm_memory64(true).wasm_multi_memory(true).wasm_simd(true);
-    config
 }
 
 fn on_wasmi(wasm: &[u8], seed: u64) -> Result<Outcome, wasmi::Error> {

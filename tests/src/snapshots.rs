@@ -1,15 +1,15 @@
 //! Snapshots of random programs, between two calls: what follows is the same in the instance and in one that is made from its snapshot, on
 //! another engine.
 
-use crate::differential::{AMPLE_FUEL, to_val};
+use crate::differential::{AMPLE_FUEL, wasmi_config};
 use crate::engines::engine;
 use crate::failure::reasons;
 use crate::generate::{Program, generate, switching, throwing};
-use crate::host::{HostValues, instantiate};
+use crate::host::{Uses, instantiate, to_val};
 use crate::smith;
 use std::fmt;
 use std::ops::{AddAssign, Range};
-use weir::{Config, Extern, Instance, Linker, Module, Snapshot, SnapshotError, Store, StoreLimits, Trap, Val};
+use weir::{Config, Extern, ExternType, Instance, Linker, Module, Snapshot, SnapshotError, Store, StoreLimits, Trap, Val};
 
 /// A module, and the calls of its exports that are made of one instance.
 #[derive(Clone, Debug)]
@@ -66,7 +66,8 @@ pub struct Tally {
     pub changed: u64,
     /// Instances of which no snapshot can be taken, because they hold references of the host.
     pub refused: u64,
-    /// Modules that import from another instance, whose state is not in a snapshot, or cannot be instantiated.
+    /// Modules that import from another instance, or memories, tables or globals, so that some state is not in a snapshot, and those that cannot
+    /// be instantiated.
     pub left_out: u64,
     /// Calls after the snapshot, in both instances.
     pub calls: u64,
@@ -104,7 +105,8 @@ pub fn compare(program: &Calls, [first, second]: [&Config; 2], initialises: bool
     let init = program.init.filter(|_| initialises);
     let mut tally = Tally::default();
     let module = load(first, &program.wasm).map_err(described)?;
-    let has_state_elsewhere = module.imports().any(|import| import.module() == "o");
+    let is_state = |ty: ExternType| matches!(ty, ExternType::Memory(_) | ExternType::Table(_) | ExternType::Global(_));
+    let has_state_elsewhere = module.imports().any(|import| import.module() == "o" || is_state(import.ty()));
     let Some(mut original) = Guest::new(&module, init).filter(|_| !has_state_elsewhere) else {
         return Ok(Tally { left_out: 1, ..tally });
     };
@@ -125,7 +127,7 @@ pub fn compare(program: &Calls, [first, second]: [&Config; 2], initialises: bool
     };
     (tally.taken, tally.changed) = (1, u64::from(bytes != program.wasm));
     if program.for_wasmi {
-        let engine = wasmi::Engine::new(&smith::wasmi_config());
+        let engine = wasmi::Engine::new(&wasmi_config());
         wasmi::Module::new(&engine, &bytes).map_err(|error| format!("wasmi refuses the snapshot: {error}"))?;
     }
     let module = load(second, &bytes).map_err(|error| format!("the snapshot: {error:?}"))?;
@@ -186,12 +188,12 @@ impl Guest {
         store.limiter(|limits| limits);
         store.set_epoch_deadline(u64::MAX);
         let _ = store.set_fuel(AMPLE_FUEL);
-        let values = HostValues::default();
+        let uses = Uses::default();
         let instance = match init {
             Some(init) if module.imports().len() == 0 => {
                 Snapshot::new().init(init).instantiate(&mut store, &Linker::new(module.engine()), module)
             }
-            _ => instantiate(&mut store, module, &values),
+            _ => instantiate(&mut store, module, &uses).map(|instances| instances.first),
         };
         Some(Guest { instance: instance.ok()?, store })
     }

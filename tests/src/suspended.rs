@@ -8,11 +8,12 @@
 //! - resumably: it stops when a small amount of fuel is used up, and gets as much again; some calls are given up.
 
 use crate::differential::{
-    AMPLE_FUEL, CallEnd, Mismatch, Outcome, TierUse, difference, ended, exports, failed, to_val, weir_module, weir_outcome,
+    AMPLE_FUEL, CallEnd, Mismatch, Outcome, TierUse, difference, ended, failed, weir_module, weir_outcome,
 };
-use crate::generate::{Program, generate, switching, throwing};
-use crate::host::{self, HostValues};
+use crate::generate::{Action, Program, generate, switching, throwing};
+use crate::host::{self, Uses, to_val};
 use crate::rng::Rng;
+use crate::state::State;
 use std::fmt;
 use std::future::poll_fn;
 use std::ops::AddAssign;
@@ -179,11 +180,12 @@ fn store(module: &Module) -> Store<()> {
 
 /// Runs a program asynchronously, with `fuel` for each call, and yields after each `interval`. Returns how often it was suspended, too.
 fn asynchronous(program: &Program, module: &Module, fuel: u64, interval: u64, seed: u64) -> Result<(Outcome, u64)> {
-    let (pauses, values, mut suspended) = (Pauses(Arc::new(AtomicU64::new(seed))), HostValues::default(), 0);
+    let (pauses, uses, mut suspended) = (Pauses(Arc::new(AtomicU64::new(seed))), Uses::default(), 0);
     let mut store = store(module);
     store.set_fuel(AMPLE_FUEL)?;
-    let start = host::instantiate_async(&mut store, module, &values, pauses.source());
-    let instance = drive(pin!(start), &pauses, u64::MAX).0.expect("it is polled until it is ready")?;
+    let start = host::instantiate_async(&mut store, module, &uses, pauses.source());
+    let instances = drive(pin!(start), &pauses, u64::MAX).0.expect("it is polled until it is ready")?;
+    let instance = instances.first;
     let reset = instance.get_func(&mut store, "reset").expect("it is exported");
     let (mut calls, mut taken) = (Vec::new(), Vec::new());
     for call in &program.calls {
@@ -200,20 +202,24 @@ fn asynchronous(program: &Program, module: &Module, fuel: u64, interval: u64, se
         calls.push(ended(result.expect("as above"), &results));
         taken.push(fuel - store.get_fuel()?);
     }
-    let (globals, memory) = exports(program, &mut store, instance)?;
+    let state = State::of_weir(&mut store, instances);
     drop(store);
-    let host_values = values.all_dropped()?;
+    let host = uses.at_end()?;
     let tiers_used = TierUse::default();
-    Ok((Outcome { calls, faults: Vec::new(), fuel: Some(taken), globals, memory, host_values, tiers_used }, suspended))
+    Ok((
+        Outcome { calls, faults: Vec::new(), fuel: Some(taken), start_fuel: None, state, host, crossed: 0, tiers_used },
+        suspended,
+    ))
 }
 
 /// Calls functions of a program, and drops each future at another suspension. The store stays usable, and nothing is left of the guests.
 fn dropping(program: &Program, module: &Module, interval: u64, seed: u64) -> Result<u64> {
-    let (pauses, values, mut dropped) = (Pauses(Arc::new(AtomicU64::new(!seed))), HostValues::default(), 0);
+    let (pauses, uses, mut dropped) = (Pauses(Arc::new(AtomicU64::new(!seed))), Uses::default(), 0);
     let mut store = store(module);
     store.set_fuel(AMPLE_FUEL)?;
-    let start = host::instantiate_async(&mut store, module, &values, pauses.source());
-    let instance = drive(pin!(start), &pauses, u64::MAX).0.expect("it is polled until it is ready")?;
+    let start = host::instantiate_async(&mut store, module, &uses, pauses.source());
+    let instances = drive(pin!(start), &pauses, u64::MAX).0.expect("it is polled until it is ready")?;
+    let instance = instances.first;
     let reset = instance.get_func(&mut store, "reset").expect("it is exported");
     for call in program.calls.iter().take(8) {
         let func = instance.get_func(&mut store, &format!("f{}", call.func)).expect("it is exported");
@@ -231,16 +237,17 @@ fn dropping(program: &Program, module: &Module, interval: u64, seed: u64) -> Res
         drive(pin!(reset.call_async(&mut store, &[], &mut [])), &pauses, u64::MAX).0.expect("as above")?;
     }
     drop(store);
-    values.all_dropped()?;
+    uses.at_end()?;
     Ok(dropped)
 }
 
 /// Runs a program with `step` units of fuel, and as much again each time it stops. Returns the number of stops, too.
 fn resumable(program: &Program, module: &Module, step: u64) -> Result<(Outcome, u64)> {
-    let (values, mut resumed) = (HostValues::default(), 0);
+    let (uses, mut resumed) = (Uses::default(), 0);
     let mut store = store(module);
     store.set_fuel(AMPLE_FUEL)?;
-    let instance = host::instantiate(&mut store, module, &values)?;
+    let instances = host::instantiate(&mut store, module, &uses)?;
+    let instance = instances.first;
     let reset = instance.get_func(&mut store, "reset").expect("it is exported");
     let (mut calls, mut taken) = (Vec::new(), Vec::new());
     for call in &program.calls {
@@ -273,21 +280,31 @@ fn resumable(program: &Program, module: &Module, step: u64) -> Result<(Outcome, 
         calls.push(ended(result, &results));
         taken.push(given - store.get_fuel()?);
     }
-    let (globals, memory) = exports(program, &mut store, instance)?;
+    let state = State::of_weir(&mut store, instances);
     drop(store);
-    let host_values = values.all_dropped()?;
+    let host = uses.at_end()?;
     Ok((
-        Outcome { calls, faults: Vec::new(), fuel: Some(taken), globals, memory, host_values, tiers_used: TierUse::default() },
+        Outcome {
+            calls,
+            faults: Vec::new(),
+            fuel: Some(taken),
+            start_fuel: None,
+            state,
+            host,
+            crossed: 0,
+            tiers_used: TierUse::default(),
+        },
         resumed,
     ))
 }
 
 /// Stops calls and gives some of them up, others later, in any order. Returns how many.
 fn giving_up(program: &Program, module: &Module, step: u64, rng: &mut Rng) -> Result<u64> {
-    let values = HostValues::default();
+    let uses = Uses::default();
     let mut store = store(module);
     store.set_fuel(AMPLE_FUEL)?;
-    let instance = host::instantiate(&mut store, module, &values)?;
+    let instances = host::instantiate(&mut store, module, &uses)?;
+    let instance = instances.first;
     let (mut kept, mut given_up) = (Vec::new(), 0);
     for call in program.calls.iter().take(8) {
         let func = instance.get_func(&mut store, &format!("f{}", call.func)).expect("it is exported");
@@ -312,11 +329,11 @@ fn giving_up(program: &Program, module: &Module, step: u64, rng: &mut Rng) -> Re
         kept.clear();
     }
     drop(store);
-    values.all_dropped()?;
+    uses.at_end()?;
     Ok(given_up)
 }
 
 /// Whether host functions of the program call it.
 fn calls_back(module: &Module) -> bool {
-    module.imports().any(|import| import.module() == "o")
+    module.imports().any(|import| import.module() == "o" || Action::named(import.name()).is_some())
 }

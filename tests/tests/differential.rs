@@ -6,6 +6,7 @@ use weir_bytecode::module::ExternIndex;
 use weir_bytecode::validate;
 use weir_tests::differential::{self, Agreement};
 use weir_tests::generate::{Program, generate, throwing};
+use weir_tests::host::HostUse;
 use weir_tests::rng::Rng;
 
 #[test]
@@ -45,6 +46,10 @@ fn tiers_agree_on_random_programs() {
     assert!(total.trapped * 2 < total.calls && total.faulted > 0, "{total:?}");
     assert!(long * 10 > count * 8, "only {long} of {count} programs execute 1,000 instructions");
     assert!(total.on_wasmi * 2 > total.calls, "{total:?}");
+    // Host functions call guests, whose traps pass through them or are caught, and guests call other instances.
+    let HostUse { entered, passed, caught, failed, .. } = total.host;
+    assert!(entered > 20 * count && passed > count && caught.min(failed) > count / 6, "{total:?}");
+    assert!(total.crossed > 5 * count, "{total:?}");
     assert_eq!(runs.len(), differential::tiers(Some(0)).len());
     assert!(runs.values().all(|&programs| programs >= count / 10), "programs by tier: {runs:?}");
     let tiers_used = total.tiers_used;
@@ -66,13 +71,13 @@ fn tiers_agree_on_programs_that_throw() {
         let picked = [0, others, 1 + seed as usize % others].map(|i| tiers[i].clone());
         match differential::compare(&throwing(seed), &picked, (seed * 37) as u8) {
             Ok(agreement) => {
-                with_host_values += u64::from(agreement.host_values > 10);
+                with_host_values += u64::from(agreement.host.values > 10);
                 total += agreement;
             }
             Err(mismatch) => panic!("seed {seed}: {mismatch}"),
         }
     }
-    assert!(with_host_values * 3 > count && total.host_values > 50 * count, "{with_host_values} programs, {total:?}");
+    assert!(with_host_values * 3 > count && total.host.values > 50 * count, "{with_host_values} programs, {total:?}");
     assert!(total.trapped * 10 < total.calls && total.executed > 1000 * count, "{total:?}");
     assert!(total.tiers_used.native > count && total.tiers_used.baseline > count, "{total:?}");
 }
@@ -106,11 +111,7 @@ fn program(wat: &Path) -> Program {
         ExternIndex::Func(func) => Some(module.func_type(func).clone()),
         _ => None,
     });
-    let globals = (0..).map_while(|i| match exported(format!("g{i}"))? {
-        ExternIndex::Global(global) => Some(module.globals[global as usize].value),
-        _ => None,
-    });
-    Program::new(wasm, funcs.collect(), globals.collect(), &mut Rng::new(0))
+    Program::new(wasm, funcs.collect(), &mut Rng::new(0))
 }
 
 /// Programs on which engines once differed, reduced.

@@ -593,15 +593,14 @@ fn fuzz(compare: &Compare) -> ExitCode {
         }
     }
     progress("");
-    let Agreement { executed, calls, trapped, faulted, on_wasmi, compared, host_values, tiers_used } = total;
+    let Agreement { executed, calls, trapped, faulted, on_wasmi, compared, host, crossed, tiers_used } = total;
     println!(
         "{} programs, {differences} differences; {trapped} of {calls} calls trapped, {faulted} of them at an address",
         options.count
     );
     println!("{on_wasmi} calls were made on wasmi too; {compared} runs of programs were compared");
-    println!(
-        "{long} programs executed 1,000 instructions or more, all together {executed}, and asked for {host_values} host values"
-    );
+    println!("{long} programs executed 1,000 instructions or more, all together {executed}");
+    println!("{host}; {crossed} calls of functions of other instances");
     println!(
         "compiled {} functions native, {} with Cranelift, {} by the baseline compiler; {} loops continued in compiled code",
         tiers_used.native, tiers_used.cranelift, tiers_used.baseline, tiers_used.osr_entries

@@ -3,7 +3,7 @@
 mod calls;
 mod memory;
 
-use super::shape::{FUEL_GLOBAL, Shape, TYPES, encoder_type, types};
+use super::shape::{FUEL_GLOBAL, Global, Shape, TYPES, encoder_type, types};
 use super::value::Value;
 use crate::rng::Rng;
 use std::sync::LazyLock;
@@ -100,12 +100,15 @@ impl Body<'_> {
         self.code.instructions()
     }
 
-    /// Returns zeros if the fuel is used up, else takes one unit of it.
+    /// Returns zeros if the fuel is used up, else takes one unit of it, and counts the call where calls are counted.
     fn pay(&mut self) {
         self.sink().global_get(FUEL_GLOBAL).i32_eqz().if_(enc::BlockType::Empty);
         self.zeros(&self.results.clone());
         self.sink().return_().end();
         self.sink().global_get(FUEL_GLOBAL).i32_const(1).i32_sub().global_set(FUEL_GLOBAL);
+        if let Some(calls) = self.shape.calls_global() {
+            self.sink().global_get(calls).i32_const(1).i32_add().global_set(calls);
+        }
     }
 
     fn function_results(&mut self) {
@@ -117,25 +120,11 @@ impl Body<'_> {
     // Values
 
     fn constant(&mut self, value: Value) {
-        match value {
-            Value::I32(x) => self.sink().i32_const(x),
-            Value::I64(x) => self.sink().i64_const(x),
-            Value::F32(x) => self.sink().f32_const(enc::Ieee32::new(x)),
-            Value::F64(x) => self.sink().f64_const(enc::Ieee64::new(x)),
-            Value::V128(x) => self.sink().v128_const(x as i128),
-        };
+        value.push(&mut self.sink());
     }
 
     fn zeros(&mut self, types: &[ValType]) {
-        for ty in types {
-            self.constant(match ty {
-                ValType::I32 => Value::I32(0),
-                ValType::I64 => Value::I64(0),
-                ValType::F32 => Value::F32(0),
-                ValType::F64 => Value::F64(0),
-                _ => Value::V128(0),
-            });
-        }
+        types.iter().for_each(|&ty| self.constant(Value::zero(ty)));
     }
 
     fn values(&mut self, types: &[ValType], depth: u32) {
@@ -162,7 +151,7 @@ impl Body<'_> {
 
     /// A global's index in the module.
     fn global(&mut self, ty: ValType, write: bool) -> Option<u32> {
-        let fits = |&(_, &(of, mutable)): &(u32, &(ValType, bool))| of == ty && (mutable || !write);
+        let fits = |(_, global): &(u32, &Global)| global.ty == ty && (global.mutable || !write);
         let candidates: Vec<u32> = (1..).zip(&self.shape.globals).filter(fits).map(|(i, _)| i).collect();
         (!candidates.is_empty()).then(|| *self.rng.pick(&candidates))
     }
@@ -239,27 +228,48 @@ impl Body<'_> {
 
     /// Pushes an i32 that depends on the state of a memory or a table.
     fn inquiry(&mut self, depth: u32) {
-        match self.rng.below(8) {
+        let (memory, table) = (self.memory(), self.table());
+        let ty = match self.rng.below(8) {
             0..3 => {
-                self.sink().memory_size(0);
+                self.sink().memory_size(memory);
+                self.address_type(memory)
             }
             3 => {
-                let delta = self.rng.below(2) as i32;
-                self.sink().i32_const(delta).memory_grow(0);
+                let (ty, delta) = (self.address_type(memory), self.rng.below(2));
+                self.index(ty, delta.into());
+                self.sink().memory_grow(memory);
+                ty
             }
             4 => {
-                let table = self.rng.below(2);
                 self.sink().table_size(table);
+                self.index_type(table)
             }
             5 if self.rng.one_in(3) => {
+                let ty = self.index_type(table);
                 self.reference(depth);
-                self.sink().i32_const(1).table_grow(0);
+                self.index(ty, 1);
+                self.sink().table_grow(table);
+                ty
             }
             _ => {
                 self.reference(depth);
                 self.sink().ref_is_null();
+                ValType::I32
             }
+        };
+        if ty == ValType::I64 {
+            self.sink().i32_wrap_i64();
         }
+    }
+
+    /// Pushes an address, index, length or size of this type.
+    fn index(&mut self, ty: ValType, value: u64) {
+        self.constant(Value::integer(ty, value));
+    }
+
+    /// Appends an instruction on integers of this type.
+    fn integer(&mut self, ty: ValType, narrow: Opcode, wide: Opcode) {
+        self.opcode(if ty == ValType::I64 { wide } else { narrow });
     }
 
     // Numbers

@@ -35,7 +35,7 @@ pub fn switching(seed: u64) -> Program {
     text.push(')');
     let wasm = wat::parse_str(&text).unwrap_or_else(|error| panic!("{error}\n{text}"));
     let funcs = signatures.iter().map(|signature| FuncType::new(signature.all_params(), signature.results.clone())).collect();
-    Program::new(wasm, funcs, vec![ValType::I64, ValType::I32], &mut rng)
+    Program::new(wasm, funcs, &mut rng)
 }
 
 /// The type of a function, whose first parameter is the depth of calls that is left.

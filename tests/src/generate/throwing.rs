@@ -132,7 +132,7 @@ pub fn throwing(seed: u64) -> Program {
     text.push(')');
     let wasm = wat::parse_str(&text).unwrap_or_else(|error| panic!("{error}\n{text}"));
     let ty = FuncType::new([ValType::I32, ValType::I64], [ValType::I64]);
-    let mut program = Program::new(wasm, vec![ty; functions], vec![ValType::I64, ValType::I32], &mut rng);
+    let mut program = Program::new(wasm, vec![ty; functions], &mut rng);
     program.beyond_wasmi = true;
     program
 }

@@ -1,6 +1,8 @@
 //! Values of programs: random ones, and their comparison.
 
 use crate::rng::Rng;
+use wasm_encoder as enc;
+use wasm_encoder::InstructionSink;
 use weir_bytecode::semantics::nan::Floats;
 use weir_bytecode::types::ValType;
 
@@ -29,8 +31,68 @@ impl Value {
         }
     }
 
+    /// The type.
+    pub fn ty(self) -> ValType {
+        match self {
+            Value::I32(_) => ValType::I32,
+            Value::I64(_) => ValType::I64,
+            Value::F32(_) => ValType::F32,
+            Value::F64(_) => ValType::F64,
+            Value::V128(_) => ValType::V128,
+        }
+    }
+
+    /// The bits; of a float that is a NaN those of the canonical one. A vector has no other NaN.
+    pub fn canonical_bits(self) -> u128 {
+        match self {
+            Value::I32(x) => x as u32 as u128,
+            Value::I64(x) => x as u64 as u128,
+            Value::F32(x) => Floats::F32.canonicalise(x.into()),
+            Value::F64(x) => Floats::F64.canonicalise(x.into()),
+            Value::V128(x) => x,
+        }
+    }
+
+    /// The integer of type `ty`, which is i64 or otherwise i32, with these bits.
+    pub(super) fn integer(ty: ValType, bits: u64) -> Value {
+        if ty == ValType::I64 { Value::I64(bits as i64) } else { Value::I32(bits as i32) }
+    }
+
+    /// Appends the instruction that pushes the value.
+    pub(super) fn push(self, sink: &mut InstructionSink<'_>) {
+        match self {
+            Value::I32(x) => sink.i32_const(x),
+            Value::I64(x) => sink.i64_const(x),
+            Value::F32(x) => sink.f32_const(enc::Ieee32::new(x)),
+            Value::F64(x) => sink.f64_const(enc::Ieee64::new(x)),
+            Value::V128(x) => sink.v128_const(x as i128),
+        };
+    }
+
+    /// Zero of type `ty`.
+    pub(super) fn zero(ty: ValType) -> Value {
+        match ty {
+            ValType::I32 => Value::I32(0),
+            ValType::I64 => Value::I64(0),
+            ValType::F32 => Value::F32(0),
+            ValType::F64 => Value::F64(0),
+            _ => Value::V128(0),
+        }
+    }
+
+    /// The value of a global that the host makes for a program that imports it. The number at the end of the name determines it; without one
+    /// it is zero. An immutable integer, which may be the offset of a segment, is below 4.
+    pub(crate) fn of_global(name: &str, ty: ValType, mutable: bool) -> Value {
+        let Ok(number) = name.trim_start_matches(|c: char| !c.is_ascii_digit()).parse::<u64>() else { return Value::zero(ty) };
+        match ty {
+            ValType::I32 if !mutable => Value::I32((number % 4) as i32),
+            ValType::I64 if !mutable => Value::I64((number % 4) as i64),
+            _ => Value::random(ty, &mut Rng::new(number)),
+        }
+    }
+
     /// A value of type `ty`, often at the edge of a range.
-    pub(super) fn random(ty: ValType, rng: &mut Rng) -> Value {
+    pub(crate) fn random(ty: ValType, rng: &mut Rng) -> Value {
         match ty {
             ValType::I32 => Value::I32(random_int(rng, 32) as i32),
             ValType::I64 => Value::I64(random_int(rng, 64)),
@@ -52,13 +114,7 @@ fn random_vector(rng: &mut Rng) -> u128 {
         (ValType::F32, 32),
         (ValType::F64, 64),
     ]);
-    let mut lane = || match Value::random(ty, rng) {
-        Value::I32(x) => x as u32 as u128,
-        Value::I64(x) => x as u64 as u128,
-        Value::F32(x) => Floats::F32.canonicalise(x.into()),
-        Value::F64(x) => Floats::F64.canonicalise(x.into()),
-        Value::V128(x) => x,
-    } & ((1 << bits) - 1);
+    let mut lane = || Value::random(ty, rng).canonical_bits() & ((1 << bits) - 1);
     let first = lane();
     let alike = lane() & 1 == 0;
     (0..128).step_by(bits).fold(0, |all, at| all | if alike { first } else { lane() } << at)

@@ -2,6 +2,7 @@
 
 use super::Body;
 use wasm_encoder as enc;
+use weir_bytecode::Opcode;
 use weir_bytecode::types::{FuncType, ValType};
 
 impl Body<'_> {
@@ -37,22 +38,21 @@ impl Body<'_> {
         if self.shape.beyond_wasmi && self.rng.percent(50) {
             return self.call_ref(keep, depth);
         }
-        let (ty, index) = self.indirect_callee(|_| true).expect("there are elements");
+        let (ty, table, index) = self.indirect_callee(|_| true).expect("there are elements");
         let signature = self.shape.types[ty as usize].clone();
         self.values(&signature.params, depth.min(2));
-        self.table_index(index, depth);
-        self.sink().call_indirect(0, ty);
+        self.table_index(table, index, depth);
+        self.sink().call_indirect(table, ty);
         self.keep(&signature.results, keep);
     }
 
-    /// A table element whose type satisfies `test`: its type and its index.
-    pub(super) fn indirect_callee(&mut self, test: impl Fn(&FuncType) -> bool) -> Option<(u32, u32)> {
+    /// An element of any table whose type satisfies `test`: its type, the table and its index.
+    pub(super) fn indirect_callee(&mut self, test: impl Fn(&FuncType) -> bool) -> Option<(u32, u32, u32)> {
         let shape = &self.shape;
-        let callees: Vec<(u32, u32)> = (0..)
-            .zip(&shape.elements)
-            .map(|(index, &func)| (shape.funcs[func as usize], index))
-            .filter(|&(ty, _)| test(&shape.types[ty as usize]))
-            .collect();
+        let elements = (0..).zip(&shape.tables).flat_map(|(i, table)| {
+            (table.first..).zip(&table.elements).map(move |(index, &func)| (shape.funcs[func as usize].ty, i, index))
+        });
+        let callees: Vec<(u32, u32, u32)> = elements.filter(|&(ty, ..)| test(&shape.types[ty as usize])).collect();
         (!callees.is_empty()).then(|| *self.rng.pick(&callees))
     }
 
@@ -65,7 +65,7 @@ impl Body<'_> {
 
     /// Pushes the arguments and the reference for a call through a typed reference. Returns the type, which is that of `func`.
     pub(super) fn arguments_and_reference(&mut self, func: u32, depth: u32) -> u32 {
-        let ty = self.shape.funcs[func as usize];
+        let ty = self.shape.funcs[func as usize].ty;
         self.values(&self.shape.types[ty as usize].params.clone(), depth.min(2));
         let targets = self.targets(<[ValType]>::is_empty);
         match self.rng.below(8) {
@@ -97,9 +97,7 @@ impl Body<'_> {
     /// Pushes a nullable reference of type `ty`, usually to a function; one such function is `func`.
     pub(super) fn nullable(&mut self, func: u32, ty: u32, depth: u32) {
         let heap_type = enc::HeapType::Concrete(ty);
-        let funcs = &self.shape.funcs;
-        let alike: Vec<u32> = (0..funcs.len() as u32).filter(|&func| funcs[func as usize] == ty).collect();
-        let other = *self.rng.pick(&alike);
+        let other = *self.rng.pick(&self.shape.funcs_of(ty));
         if self.rng.one_in(8) {
             self.sink().ref_null(heap_type);
         } else {
@@ -110,27 +108,30 @@ impl Body<'_> {
         self.sink().typed_select(enc::ValType::Ref(enc::RefType { nullable: true, heap_type }));
     }
 
-    /// Pushes a table index: this one, or rarely another, which may have the wrong type, be null or be out of bounds.
-    pub(super) fn table_index(&mut self, index: u32, depth: u32) {
+    /// Pushes an index in a table: this one, or rarely another, which may have the wrong type, be null or be out of bounds.
+    pub(super) fn table_index(&mut self, table: u32, index: u32, depth: u32) {
+        let (ty, len) = (self.index_type(table), self.shape.tables[table as usize].len);
         match self.rng.below(60) {
             0 => {
-                self.expr(ValType::I32, depth);
-                let mask = self.shape.table as i32 - 1;
-                self.sink().i32_const(mask).i32_and();
+                self.expr(ty, depth);
+                self.index(ty, u64::from(len) - 1);
+                self.integer(ty, Opcode::I32And, Opcode::I64And);
             }
             1 => {
-                let index = self.rng.below(self.shape.table + 6);
-                self.sink().i32_const(index as i32);
+                let index = self.rng.below(len + 6);
+                self.index(ty, index.into());
             }
-            2 if self.rng.one_in(4) => self.expr(ValType::I32, depth),
+            2 if self.rng.one_in(4) => self.expr(ty, depth),
             // An index of the same type, or the same index, as a computed value.
             3..20 => {
-                let local = self.local(ValType::I32, self.locals.len()).expect("there is a local of each type");
-                self.sink().local_get(local).i32_const(0).i32_mul().i32_const(index as i32).i32_add();
+                let local = self.local(ty, self.locals.len()).expect("there is a local of each type");
+                self.sink().local_get(local);
+                self.index(ty, 0);
+                self.integer(ty, Opcode::I32Mul, Opcode::I64Mul);
+                self.index(ty, index.into());
+                self.integer(ty, Opcode::I32Add, Opcode::I64Add);
             }
-            _ => {
-                self.sink().i32_const(index as i32);
-            }
+            _ => self.index(ty, index.into()),
         }
     }
 
@@ -152,11 +153,11 @@ impl Body<'_> {
             self.sink().return_call(func);
             return true;
         }
-        let Some((ty, index)) = self.indirect_callee(|ty| ty.results == results) else { return false };
+        let Some((ty, table, index)) = self.indirect_callee(|ty| ty.results == results) else { return false };
         let params = self.shape.types[ty as usize].params.clone();
         self.values(&params, depth.min(2));
-        self.table_index(index, depth);
-        self.sink().return_call_indirect(0, ty);
+        self.table_index(table, index, depth);
+        self.sink().return_call_indirect(table, ty);
         true
     }
 }

@@ -1,6 +1,6 @@
 //! Memory and tables.
 
-use super::super::shape::{PASSIVE_DATA, PASSIVE_ELEMS, SMALL_TABLE};
+use super::super::shape::{PASSIVE_DATA, PASSIVE_DATA_SEGMENT, PASSIVE_ELEM_SEGMENT, PASSIVE_ELEMS, SMALL_TABLE, Table};
 use super::Body;
 use std::sync::LazyLock;
 use wasm_encoder as enc;
@@ -39,46 +39,67 @@ static ACCESSES: LazyLock<Vec<(Opcode, Access)>> =
     LazyLock::new(|| Opcode::ALL.iter().filter_map(|&op| Some((op, access(op)?))).collect());
 
 impl Body<'_> {
-    /// Pushes an address that almost always leaves room for `room` bytes in the first page.
-    pub(super) fn address(&mut self, depth: u32) {
+    /// A memory.
+    pub(super) fn memory(&mut self) -> u32 {
+        self.rng.below(self.shape.memories.len() as u32)
+    }
+
+    pub(super) fn address_type(&self, memory: u32) -> ValType {
+        self.shape.memories[memory as usize].address
+    }
+
+    /// Pushes an address in a memory that almost always leaves room for `room` bytes in the first page.
+    pub(super) fn address(&mut self, memory: u32, depth: u32) {
+        let ty = self.address_type(memory);
         match self.rng.below(60) {
             0..30 => {
-                self.expr(ValType::I32, depth);
+                self.expr(ty, depth);
                 let mask = *self.rng.pick(&[0xFFE0, 0x3FF, 0x78]);
-                self.sink().i32_const(mask).i32_and();
+                self.index(ty, mask);
+                self.integer(ty, Opcode::I32And, Opcode::I64And);
             }
             30..45 => {
-                let local = self.local(ValType::I32, self.locals.len()).expect("there is a local of each type");
-                let shift = self.rng.below(4) as i32;
-                self.sink().local_get(local).i32_const(0xFF).i32_and().i32_const(shift).i32_shl();
+                let local = self.local(ty, self.locals.len()).expect("there is a local of each type");
+                let shift = self.rng.below(4);
+                self.sink().local_get(local);
+                self.index(ty, 0xFF);
+                self.integer(ty, Opcode::I32And, Opcode::I64And);
+                self.index(ty, shift.into());
+                self.integer(ty, Opcode::I32Shl, Opcode::I64Shl);
             }
             45..59 => {
-                let address = self.rng.below(0x800) as i32;
-                self.sink().i32_const(address);
+                let address = self.rng.below(0x800);
+                self.index(ty, address.into());
             }
             // At the end of some page, or anywhere.
             _ if self.rng.one_in(2) => {
                 let address = ((1 + self.rng.below(3)) << 16) - self.rng.below(12);
-                self.sink().i32_const(address as i32);
+                self.index(ty, address.into());
             }
-            _ if self.rng.one_in(4) => self.expr(ValType::I32, depth),
+            _ if self.rng.one_in(4) => self.expr(ty, depth),
             _ => {
-                self.sink().memory_size(0).i32_const(16).i32_shl().i32_const(8).i32_sub();
+                self.sink().memory_size(memory);
+                self.index(ty, 16);
+                self.integer(ty, Opcode::I32Shl, Opcode::I64Shl);
+                self.index(ty, 8);
+                self.integer(ty, Opcode::I32Sub, Opcode::I64Sub);
             }
         }
     }
 
-    pub(super) fn access(&mut self, op: Opcode, width: u32) {
+    pub(super) fn access(&mut self, op: Opcode, width: u32, memory: u32) {
         self.opcode(op);
         let align = self.rng.below(width.trailing_zeros() + 1);
         let offset = match self.rng.below(400) {
+            0 if self.address_type(memory) == ValType::I64 => {
+                *self.rng.pick(&[u64::MAX, 1 << 63, 1 << 32, 0xFFFF_FFFF, 0x2_0000])
+            }
             0 => *self.rng.pick(&[0xFFFF_FFFF, 0x8000_0000, 0x7FFF_FFF8, 0x2_0000]),
             1..200 => 0,
-            _ => self.rng.below(24),
+            _ => self.rng.below(24).into(),
         };
         let mut immediates = Vec::new();
-        align.encode(&mut immediates);
-        offset.encode(&mut immediates);
+        enc::MemArg { offset, align, target: enc::MemArgTarget::Memory(memory), ordering: None }.encode(&mut immediates);
         self.code.raw(immediates);
     }
 
@@ -92,26 +113,26 @@ impl Body<'_> {
         if ty == ValType::V128 {
             return self.load_vector(depth);
         }
-        let (op, access) = self.pick_access(false, Some(ty));
-        self.address(depth);
-        self.access(op, access.width);
+        let ((op, access), memory) = (self.pick_access(false, Some(ty)), self.memory());
+        self.address(memory, depth);
+        self.access(op, access.width, memory);
     }
 
     pub(super) fn load_vector(&mut self, depth: u32) {
         if self.rng.one_in(3) {
             return self.access_lane(false, depth);
         }
-        let (op, width) = *self.rng.pick(VECTOR_LOADS);
-        self.address(depth);
-        self.access(op, width);
+        let ((op, width), memory) = (*self.rng.pick(VECTOR_LOADS), self.memory());
+        self.address(memory, depth);
+        self.access(op, width, memory);
     }
 
     pub(super) fn access_lane(&mut self, store: bool, depth: u32) {
         let candidates: Vec<_> = LANE_ACCESSES.iter().filter(|access| access.2 == store).collect();
-        let (op, width, _) = **self.rng.pick(&candidates);
-        self.address(depth);
+        let ((op, width, _), memory) = (**self.rng.pick(&candidates), self.memory());
+        self.address(memory, depth);
         self.expr(ValType::V128, depth);
-        self.access(op, width);
+        self.access(op, width, memory);
         let lane = self.rng.below(16 / width) as u8;
         self.code.raw([lane]);
     }
@@ -121,37 +142,43 @@ impl Body<'_> {
             if self.rng.one_in(2) {
                 return self.access_lane(true, depth);
             }
-            self.address(depth);
+            let memory = self.memory();
+            self.address(memory, depth);
             self.expr(ValType::V128, depth);
-            return self.access(Opcode::V128Store, 16);
+            return self.access(Opcode::V128Store, 16, memory);
         }
-        let (op, access) = self.pick_access(true, None);
-        self.address(depth);
+        let ((op, access), memory) = (self.pick_access(true, None), self.memory());
+        self.address(memory, depth);
         self.expr(access.ty, depth);
         if matches!(access.ty, ValType::F32 | ValType::F64) {
             self.canonical(access.ty);
         }
-        self.access(op, access.width);
+        self.access(op, access.width, memory);
     }
 
     pub(super) fn bulk_memory(&mut self, depth: u32) {
-        let len = if self.rng.one_in(60) { 70_000 } else { self.rng.below(200) as i32 };
-        self.address(depth);
+        let len = if self.rng.one_in(60) { 70_000 } else { self.rng.below(200).into() };
+        let memory = self.memory();
+        let ty = self.address_type(memory);
+        self.address(memory, depth);
         match self.rng.below(10) {
             0..4 => {
                 self.expr(ValType::I32, depth);
-                self.sink().i32_const(len).memory_fill(0);
+                self.index(ty, len);
+                self.sink().memory_fill(memory);
             }
             4..8 => {
-                self.address(depth);
-                self.sink().i32_const(len).memory_copy(0, 0);
+                let from = self.memory();
+                self.address(from, depth);
+                self.index(narrower(ty, self.address_type(from)), len);
+                self.sink().memory_copy(memory, from);
             }
             _ => {
                 let from = self.rng.below(PASSIVE_DATA / 2) as i32;
                 let len = self.rng.below(PASSIVE_DATA / 2) as i32;
-                self.sink().i32_const(from).i32_const(len).memory_init(0, 1);
+                self.sink().i32_const(from).i32_const(len).memory_init(memory, PASSIVE_DATA_SEGMENT);
                 if self.rng.one_in(10) {
-                    self.sink().data_drop(1);
+                    self.sink().data_drop(PASSIVE_DATA_SEGMENT);
                 }
             }
         }
@@ -159,14 +186,30 @@ impl Body<'_> {
 
     // Tables
 
+    /// A table.
+    pub(super) fn table(&mut self) -> u32 {
+        self.rng.below(self.shape.tables.len() as u32)
+    }
+
+    pub(super) fn index_type(&self, table: u32) -> ValType {
+        self.shape.tables[table as usize].index
+    }
+
+    /// A table through which functions are called, or one to which bodies write at random.
+    fn table_that(&mut self, is_called: bool) -> (u32, ValType) {
+        let table = *self.rng.pick(&self.shape.tables(is_called));
+        (table, self.index_type(table))
+    }
+
     pub(super) fn reference(&mut self, depth: u32) {
         match self.rng.below(10) {
             0 => {
                 self.sink().ref_null(enc::HeapType::FUNC);
             }
             1 => {
-                let index = self.rng.below(SMALL_TABLE) as i32;
-                self.sink().i32_const(index).table_get(1);
+                let ((table, ty), index) = (self.table_that(false), self.rng.below(SMALL_TABLE));
+                self.index(ty, index.into());
+                self.sink().table_get(table);
             }
             2 => {
                 self.reference(0);
@@ -182,40 +225,51 @@ impl Body<'_> {
     }
 
     pub(super) fn table_operation(&mut self, depth: u32) {
-        let size = self.shape.table;
+        let (called, called_ty) = self.table_that(true);
+        let (written, ty) = self.table_that(false);
+        let Table { len, first, elements, .. } = &self.shape.tables[called as usize];
         match self.rng.below(12) {
             // Replaces an element by a function of the same type, so that calls through it still work.
             0..6 => {
-                let index = self.rng.below(self.shape.elements.len() as u32);
-                let ty = self.shape.funcs[self.shape.elements[index as usize] as usize];
-                let funcs = &self.shape.funcs;
-                let alike: Vec<u32> = (0..funcs.len() as u32).filter(|&func| funcs[func as usize] == ty).collect();
-                let func = *self.rng.pick(&alike);
-                self.sink().i32_const(index as i32).ref_func(func).table_set(0);
+                let at = self.rng.below(elements.len() as u32);
+                let ty = self.shape.funcs[elements[at as usize] as usize].ty;
+                let (func, index) = (*self.rng.pick(&self.shape.funcs_of(ty)), first + at);
+                self.index(called_ty, index.into());
+                self.sink().ref_func(func).table_set(called);
             }
             6..8 => {
                 let index = if self.rng.one_in(20) { 9 } else { self.rng.below(SMALL_TABLE) };
-                self.sink().i32_const(index as i32);
+                self.index(ty, index.into());
                 self.reference(depth);
-                self.sink().table_set(1);
+                self.sink().table_set(written);
             }
             8 => {
-                let (to, from, len) = (self.rng.below(3), self.rng.below(size - 2), self.rng.below(3));
-                self.sink().i32_const(to as i32).i32_const(from as i32).i32_const(len as i32).table_copy(1, 0);
+                let (to, from, len) = (self.rng.below(3), self.rng.below(len - 2), self.rng.below(3));
+                self.index(ty, to.into());
+                self.index(called_ty, from.into());
+                self.index(narrower(ty, called_ty), len.into());
+                self.sink().table_copy(written, called);
             }
             9 => {
                 let (to, from) = (self.rng.below(3), self.rng.below(PASSIVE_ELEMS));
-                self.sink().i32_const(to as i32).i32_const(from as i32).i32_const(1).table_init(1, 1);
+                self.index(ty, to.into());
+                self.sink().i32_const(from as i32).i32_const(1).table_init(written, PASSIVE_ELEM_SEGMENT);
                 if self.rng.one_in(6) {
-                    self.sink().elem_drop(1);
+                    self.sink().elem_drop(PASSIVE_ELEM_SEGMENT);
                 }
             }
             _ => {
                 let (from, len) = (self.rng.below(SMALL_TABLE), self.rng.below(2));
-                self.sink().i32_const(from as i32);
+                self.index(ty, from.into());
                 self.reference(depth);
-                self.sink().i32_const(len as i32).table_fill(1);
+                self.index(ty, len.into());
+                self.sink().table_fill(written);
             }
         }
     }
+}
+
+/// The type of the length of a copy between memories or tables with addresses of these types.
+fn narrower(a: ValType, b: ValType) -> ValType {
+    if a == b { a } else { ValType::I32 }
 }
