@@ -118,14 +118,15 @@ impl AtomicProcess {
 fn word() -> &'static AtomicU64 {
     /// The word of systems that cannot clear a page.
     static KEPT: AtomicU64 = AtomicU64::new(0);
-    let word = WORD.load(Ordering::Relaxed);
+    let word = WORD.load(Ordering::Acquire);
     if !word.is_null() {
         // SAFETY: it is never freed.
         return unsafe { &*word };
     }
     let page = wiped_page().ok();
     let new = page.as_ref().map_or(ptr::from_ref(&KEPT).cast_mut(), |page| page.as_mut_ptr().cast());
-    match WORD.compare_exchange(ptr::null_mut(), new, Ordering::Relaxed, Ordering::Relaxed) {
+    // The page was mapped before.
+    match WORD.compare_exchange(ptr::null_mut(), new, Ordering::AcqRel, Ordering::Acquire) {
         Ok(_) => {
             mem::forget(page);
             // SAFETY: the page has been given up, and is aligned and 0, a valid value.
