@@ -58,7 +58,7 @@ pub(crate) type OsrTarget = unsafe extern "sysv64" fn(instance: *mut InstanceCtx
 pub(crate) type Grow = unsafe extern "sysv64" fn(instance: *mut InstanceCtx, index: u32, a: u64, b: u64) -> Grown;
 
 /// Called by the entry of functions without a stub of their own: stores the reason why the call fails. The stub then unwinds. `instance` is
-/// a [`HostCtx`] if the function is the host's.
+/// a [`weir_contract::HostCtx`] if the function is the host's.
 pub(crate) type NoEntry = unsafe extern "sysv64" fn(instance: *mut InstanceCtx);
 
 /// The result of growing, in `rax` and `rdx`.
