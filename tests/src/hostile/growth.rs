@@ -132,13 +132,14 @@ impl Growth {
         self.counts.windows(2).map(|pair| pair[1].instructions as f64 / pair[0].instructions.max(1) as f64)
     }
 
-    /// Whether the cost grows too fast somewhere, and no budget ends that.
+    /// Whether the cost grows too fast from the last size but one to the last, or from the first to the last, and no budget ends that. Between
+    /// others it may grow by more where something else takes over, such as wasmparser where blocks are nested more deeply than the acceptor takes.
     fn is_over(&self) -> bool {
-        let grows = |pair: &[Count]| {
-            let most = (MOST * pair[0].instructions as f64) as u64 + NOISE;
-            pair[1].instructions > most
+        let grows = |from: usize| {
+            let [first, last] = [from, SIZES - 1].map(|at| self.counts[at].instructions);
+            last > (MOST.powi((SIZES - 1 - from) as i32) * first as f64) as u64 + NOISE
         };
-        self.counts.windows(2).any(grows) && !self.counts[SIZES - 1].refused
+        (grows(0) || grows(SIZES - 2)) && !self.counts[SIZES - 1].refused
     }
 }
 
