@@ -179,7 +179,7 @@ pub struct Outcome {
     pub fuel: Option<Vec<u64>>,
     /// The fuel that start functions used, where it is counted.
     pub start_fuel: Option<u64>,
-    /// What is exported, at the end.
+    /// The exported items at the end.
     pub state: State,
     /// What host functions did. All host values have been dropped.
     pub host: HostUse,

@@ -8,6 +8,7 @@ use crate::crossings;
 use crate::differential::{wasmi_config, wasmi_trap};
 use crate::engines::{default_engine, engine};
 use crate::failure::reasons;
+use crate::host::on_wasmi::val_type;
 use crate::rng::Rng;
 use crate::side_tables;
 use arbitrary::Unstructured;
@@ -404,18 +405,6 @@ fn wasmi_failure(error: &wasmi::Error) -> CallEnd {
         // wasmi has no code for this trap.
         (None, ErrorKind::Table(TableError::CopyOutOfBounds)) => CallEnd::Trap(Trap::TableOutOfBounds),
         (None, _) => CallEnd::Failed(error.to_string()),
-    }
-}
-
-fn val_type(ty: wasmi::ValType) -> ValType {
-    match ty {
-        wasmi::ValType::I32 => ValType::I32,
-        wasmi::ValType::I64 => ValType::I64,
-        wasmi::ValType::F32 => ValType::F32,
-        wasmi::ValType::F64 => ValType::F64,
-        wasmi::ValType::V128 => ValType::V128,
-        wasmi::ValType::FuncRef => ValType::FUNCREF,
-        wasmi::ValType::ExternRef => ValType::EXTERNREF,
     }
 }
 

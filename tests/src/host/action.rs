@@ -89,7 +89,7 @@ pub async fn act<G: Guest>(
     digest.add_values(args);
     for _ in 0..1 + digest.rng().below(3) {
         let mut rng = digest.rng();
-        // What is not there is 0.
+        // A missing item counts as 0.
         let seen = match rng.below(12) {
             0..2 => word(guest, &mut rng).map_or(0, |word| u64::from_le_bytes(*word)),
             2..4 => word(guest, &mut rng).map_or(0, |word| u64::from_le_bytes(std::mem::replace(word, digest.0.to_le_bytes()))),

@@ -186,7 +186,8 @@ pub fn from_wasmi(val: &Val) -> Value {
     }
 }
 
-fn val_type(ty: wasmi::ValType) -> ValType {
+/// The type of Weir that corresponds to this one.
+pub fn val_type(ty: wasmi::ValType) -> ValType {
     match ty {
         wasmi::ValType::I32 => ValType::I32,
         wasmi::ValType::I64 => ValType::I64,

@@ -37,11 +37,11 @@ pub enum Symbol {
     Constant,
     /// The address of an area.
     Address(Area),
-    /// What an integer register holds after so many calls, by its encoding.
+    /// What an integer register holds after this number of calls, by its encoding.
     Register(u32, u8),
-    /// A half of what a vector register holds after so many calls.
+    /// A half of a vector register after this number of calls.
     Vector(u32, u8, u8),
-    /// A word of an area, after so many calls that may change it.
+    /// A word of an area, after this number of calls that may change it.
     Content(u32, Area, i64),
 }
 

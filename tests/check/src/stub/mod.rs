@@ -10,7 +10,7 @@
 //!   every result is in its place;
 //! - it returns to its caller with the stack pointer and the registers that it preserves as they were.
 //!
-//! It trusts what is called to obey the contract, areas of memory not to overlap, and the contexts to have addresses of what they name.
+//! It assumes that callees obey the contract, that areas of memory do not overlap, and that the addresses in contexts are valid.
 
 mod fields;
 mod machine;

@@ -35,7 +35,7 @@ pub struct Rules<'s> {
 
 type Done = Result<(), Violation>;
 
-/// What a register or slot held after so many calls, in all bits or in the lower half.
+/// The content of a register or slot after some number of calls, in all bits or in the lower half.
 fn register(calls: u32, reg: usize) -> Value {
     Value::of(Symbol::Register(calls, reg as u8))
 }
