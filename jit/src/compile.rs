@@ -165,9 +165,11 @@ fn read<'a>(arena: &'a Bump, text: &FunctionText, request: &Request<'_>) -> Resu
     }
 }
 
-/// The meter of a compilation, which limits its steps in proportion to the function's bytes.
+/// The meter of a compilation, which limits its steps and its memory in proportion to the function.
 fn meter_of<'s>(request: &Request<'_>, stop: &'s dyn Fn() -> bool) -> Meter<'s> {
-    Meter::of(request.module.body(request.func).map_or(0, |body| body.len()), stop)
+    let (bytes, loops) = request.module.body(request.func).map_or((0, 0), |body| (body.len(), body.loops.len()));
+    // What loops take in baseline code, the other compilers leave to it.
+    Meter::of(bytes, if request.backend == Backend::Baseline { 0 } else { loops }, stop)
 }
 
 /// Runs the remaining phases.

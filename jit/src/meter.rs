@@ -22,17 +22,19 @@ pub fn budget(bytes: u32) -> u64 {
     STEPS + STEPS_PER_BYTE * u64::from(bytes)
 }
 
-/// The memory that a compilation may hold, in bytes: a base, an addition for each byte of the function's code, and the maximum of the sum.
+/// The memory that a compilation may hold, in bytes: a base, an addition for each byte of the function's code, and the maximum of the sum,
+/// which is less by what each loop takes in baseline code and its tables.
 /// Compilers' output takes 40 to 100 bytes for each byte of code, so functions of half a megabyte are compiled. CPython's longest has a
 /// tenth of a megabyte. The meter counts a little more than half of what a compilation takes. A module, its baseline code and a compilation
 /// should together take at most 64 MiB plus 64 times the module's size.
 const MEMORY: usize = 32 << 20;
 const MEMORY_PER_BYTE: usize = 32;
 const MOST_MEMORY: usize = 52 << 20;
+const MEMORY_OF_LOOP: usize = 192;
 
-/// The bytes of memory that the compilation of a function with this many bytes of code may hold.
-pub fn memory(bytes: u32) -> usize {
-    (MEMORY + MEMORY_PER_BYTE * bytes as usize).min(MOST_MEMORY)
+/// The bytes of memory that the compilation of a function with this many bytes of code and this many loops may hold.
+pub fn memory(bytes: u32, loops: usize) -> usize {
+    (MEMORY + MEMORY_PER_BYTE * bytes as usize).min(MOST_MEMORY.saturating_sub(MEMORY_OF_LOOP * loops))
 }
 
 /// The number of steps after which [`Meter::spend`] asks whether the compilation is still wanted: about a tenth of a millisecond.
@@ -94,9 +96,9 @@ impl<'s> Meter<'s> {
         Meter { spent, next, limit, kept, max_memory, stop, ended }
     }
 
-    /// The compilation of a function with this many bytes of code, with budgets in proportion.
-    pub fn of(bytes: u32, stop: &'s dyn Fn() -> bool) -> Self {
-        Meter::new(budget(bytes), memory(bytes), stop)
+    /// The compilation of a function with this many bytes of code and this many loops, with budgets in proportion.
+    pub fn of(bytes: u32, loops: usize, stop: &'s dyn Fn() -> bool) -> Self {
+        Meter::new(budget(bytes), memory(bytes, loops), stop)
     }
 
     /// Counts steps of a phase that makes nothing large beside the function.

@@ -42,7 +42,7 @@ impl<'c> Compiler<'c> {
     /// The types that the label at `depth` takes, the index of its first value, and the header if it is a loop's.
     fn target(&self, depth: u32) -> (Types<'c>, usize, Option<usize>) {
         let label = &self.labels[self.labels.len() - 1 - depth as usize];
-        (label.takes(), label.height, label.head())
+        (label.takes(), label.height(), label.head())
     }
 
     fn is_function(&self, depth: u32) -> bool {
@@ -51,7 +51,7 @@ impl<'c> Compiler<'c> {
 
     /// Marks the following instruction as unreachable.
     pub fn stop(&mut self) {
-        let height = self.labels.last().map_or(self.locals, |label| label.height);
+        let height = self.labels.last().map_or(self.locals, |label| label.height());
         self.forget_all(height.min(self.values.len()));
         self.live = false;
     }

@@ -2,7 +2,7 @@
 
 use super::compiler::Compiler;
 use super::frame;
-use super::label::{Chain, Jump, Label, LabelKind, Types, merge_register};
+use super::label::{Chain, Jump, Label, LabelKind, Signature, Types, merge_register};
 use super::parts::Direction;
 use super::values::{At, Kind, Value};
 use crate::meter::Meter;
@@ -24,15 +24,7 @@ impl<'c> Compiler<'c> {
         for index in ty.params.len()..self.locals {
             self.add_local(index, At::Const(0));
         }
-        let label = Label {
-            kind: LabelKind::Function,
-            height: self.locals,
-            params: Types::Many(&[]),
-            results: Types::Many(&ty.results),
-            jumps: Chain::EMPTY,
-            copies: None,
-        };
-        self.labels.push(label);
+        self.labels.push(Label::new(LabelKind::Function, self.locals, Signature::Func(ty)));
         self.poll();
         let mut at = self.reader.at;
         while !self.labels.is_empty() {
@@ -162,21 +154,14 @@ impl<'c> Compiler<'c> {
         }
     }
 
-    fn block_types(&self, ty: BlockType) -> (Types<'c>, Types<'c>) {
-        match ty {
-            BlockType::Empty => (Types::Many(&[]), Types::Many(&[])),
-            BlockType::Value(ty) => (Types::Many(&[]), Types::One(ty)),
-            BlockType::Func(ty) => {
-                let ty = &self.module.types[ty as usize];
-                (Types::Many(&ty.params), Types::Many(&ty.results))
-            }
-        }
-    }
-
     fn open(&mut self, kind: LabelKind, ty: BlockType) {
-        let (params, results) = self.block_types(ty);
-        let height = self.values.len() - params.len();
-        self.labels.push(Label { kind, height, params, results, jumps: Chain::EMPTY, copies: None });
+        let ty = match ty {
+            BlockType::Empty => Signature::Empty,
+            BlockType::Value(ty) => Signature::Value(ty),
+            BlockType::Func(ty) => Signature::Func(&self.module.types[ty as usize]),
+        };
+        let height = self.values.len() - ty.params().len();
+        self.labels.push(Label::new(kind, height, ty));
     }
 
     pub fn block(&mut self, ty: BlockType) {
@@ -230,7 +215,7 @@ impl<'c> Compiler<'c> {
     fn begin_second_arm(&mut self) {
         let label = self.labels.last_mut().expect("an `if` is open");
         let LabelKind::If { field, copies, entry } = std::mem::replace(&mut label.kind, LabelKind::Block) else { return };
-        let (height, params) = (label.height, label.params);
+        let (height, params) = (label.height(), label.ty.params());
         self.bind(field);
         self.count(entry, Direction::Taken);
         self.forget_all(height);
@@ -257,12 +242,12 @@ impl<'c> Compiler<'c> {
         if label.jumps.is_empty() {
             return self.forget_if_dead();
         }
-        let results = label.results;
+        let results = label.ty.results();
         if self.live {
             self.place_results(results);
             label.meet(&self.registers, &mut self.spare);
         }
-        self.forget_all(label.height);
+        self.forget_all(label.height());
         self.bind_all(label.jumps);
         if results.len() != 1 {
             results.kinds().for_each(|kind| self.push_stored(kind));
@@ -282,7 +267,7 @@ impl<'c> Compiler<'c> {
         if !self.live
             && let Some(label) = self.labels.last()
         {
-            let height = label.height;
+            let height = label.height();
             self.forget_all(height.min(self.values.len()));
         }
     }
@@ -315,7 +300,7 @@ impl<'c> Compiler<'c> {
     }
 
     fn end_function(&mut self, label: &Label<'c>) {
-        let results = label.results;
+        let results = label.ty.results();
         if self.live {
             self.place_function_results(results);
         }

@@ -29,7 +29,7 @@ impl<'c> Compiler<'c> {
     fn clause(&mut self, entry: u32, depth: u32) {
         let index = self.labels.len() - 1 - depth as usize;
         let label = &self.labels[index];
-        let (takes, height) = (label.takes(), label.height);
+        let (takes, height) = (label.takes(), label.height());
         if let Some(target) = label.head() {
             let pins = if self.pins.label == index { self.pins.list.as_slice() } else { &[] };
             self.landings.push(Landing { entry, target, loaded: None, pins: pins.into() });
@@ -52,7 +52,7 @@ impl<'c> Compiler<'c> {
         if self.live {
             self.branch(0);
         }
-        let height = self.labels.last().map_or(self.locals, |label| label.height);
+        let height = self.labels.last().map_or(self.locals, |label| label.height());
         self.forget_all(height.min(self.values.len()));
         payload.iter().for_each(|&ty| self.push_stored(Kind::of(ty)));
         self.live = true;

@@ -4,7 +4,7 @@ use super::values::{Copies, Kind, Registers, Spare};
 use crate::regalloc::{Class, Reg};
 use crate::x64::abi;
 use crate::x64::forms::Field;
-use weir_bytecode::ValType;
+use weir_bytecode::{FuncType, ValType};
 
 /// The types that a block takes or returns.
 #[derive(Clone, Copy, Debug)]
@@ -34,6 +34,31 @@ impl Types<'_> {
         match self {
             Types::One(ty) => Kind::of(*ty),
             Types::Many(types) => Kind::of(types[0]),
+        }
+    }
+}
+
+/// The type of a block. A function may open one with every two of its bytes, so that the size of a [`Label`] matters.
+#[derive(Clone, Copy, Debug)]
+pub enum Signature<'c> {
+    Empty,
+    Value(ValType),
+    Func(&'c FuncType),
+}
+
+impl<'c> Signature<'c> {
+    pub fn params(self) -> Types<'c> {
+        match self {
+            Signature::Empty | Signature::Value(_) => Types::Many(&[]),
+            Signature::Func(ty) => Types::Many(&ty.params),
+        }
+    }
+
+    pub fn results(self) -> Types<'c> {
+        match self {
+            Signature::Empty => Types::Many(&[]),
+            Signature::Value(ty) => Types::One(ty),
+            Signature::Func(ty) => Types::Many(&ty.results),
         }
     }
 }
@@ -88,10 +113,8 @@ impl Chain {
 #[derive(Debug)]
 pub struct Label<'c> {
     pub kind: LabelKind,
-    /// The index of its first parameter, and of its first result.
-    pub height: usize,
-    pub params: Types<'c>,
-    pub results: Types<'c>,
+    height: u32,
+    pub ty: Signature<'c>,
     /// The jumps to its end.
     pub jumps: Chain,
     /// The copies that all of them have in common.
@@ -117,11 +140,20 @@ pub enum LabelKind {
 }
 
 impl<'c> Label<'c> {
+    pub fn new(kind: LabelKind, height: usize, ty: Signature<'c>) -> Label<'c> {
+        Label { kind, height: height as u32, ty, jumps: Chain::EMPTY, copies: None }
+    }
+
+    /// The index of its first parameter, and of its first result.
+    pub fn height(&self) -> usize {
+        self.height as usize
+    }
+
     /// The types that a branch to it takes.
     pub fn takes(&self) -> Types<'c> {
         match self.kind {
-            LabelKind::Loop(_) => self.params,
-            LabelKind::Function | LabelKind::Block | LabelKind::If { .. } => self.results,
+            LabelKind::Loop(_) => self.ty.params(),
+            LabelKind::Function | LabelKind::Block | LabelKind::If { .. } => self.ty.results(),
         }
     }
 
@@ -131,7 +163,7 @@ impl<'c> Label<'c> {
             return copies.meet(registers);
         }
         let mut copies = spare.take();
-        copies.set(registers, self.height);
+        copies.set(registers, self.height());
         let takes = self.takes();
         if takes.len() == 1 {
             copies.forget(merge_register(takes.only()));

@@ -27,6 +27,8 @@ const DELAY: Duration = Duration::from_millis(50);
 const CODES: [i32; 4] = [0, 1, 2, 134];
 /// The tiers of the command: the arguments of each run.
 const TIERS: [(&str, &[&str]); 2] = [("auto", &[]), ("native", &["--tier", "native"])];
+/// What SECURITY.md advises embedders: glibc keeps no more free memory than this. The command does the same.
+const TRIM: (&str, &str) = ("MALLOC_TRIM_THRESHOLD_", "2097152");
 /// The name of the command, beside this program.
 const COMMAND: &str = "weir";
 /// The task of `weir-fuzz` that is the embedder.
@@ -217,7 +219,7 @@ fn cost(attack: &Attack, size: usize, scratch: &Path) -> io::Result<Cost> {
         command.env("XDG_CACHE_HOME", &cache).args(args).args(["--timeout", TIMEOUT]).arg(&file);
         cost.add(tier, &Process::run(&mut command)?, &CODES, GONE);
     }
-    cost.add_embedder(&Process::run(Command::new(&this).arg(EMBEDDER).arg(&file))?);
+    cost.add_embedder(&Process::run(Command::new(&this).env(TRIM.0, TRIM.1).arg(EMBEDDER).arg(&file))?);
     if cache.exists() {
         std::fs::remove_dir_all(&cache)?;
     }

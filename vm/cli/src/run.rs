@@ -20,8 +20,9 @@ use weir_wasi::{I32Exit, WasiCtx};
 pub(crate) const GUEST_STACK: usize = 8 << 20;
 /// Stack for Weir's own work on the same thread: validation, compilation, host functions.
 pub(crate) const HOST_STACK: usize = 4 << 20;
-/// Address space for the interpreter's frames.
-pub(crate) const VALUE_STACK: usize = 64 << 20;
+/// Address space for the interpreter's frames. Six times the native stack: the interpreter reaches at least the depth of native code, and a
+/// guest that recurses without end takes less memory than any module may.
+pub(crate) const VALUE_STACK: usize = 48 << 20;
 /// The largest guest's stack for which the first thread's may grow: see [`sys::grow_stack`].
 const MAX_FIRST_STACK: usize = (64 << 20) - HOST_STACK;
 

@@ -11,7 +11,15 @@ use weir_bytecode::types::{HeapType, RefType, TableType, ValType};
 /// and its identity is given to another type. So a number is an identity only as long as something that names the type lives: a module, or
 /// an instance, function or table, in whose store the module's instance lives.
 #[derive(Debug, Default)]
-pub(crate) struct Signatures(Mutex<Registry>);
+pub(crate) struct Signatures {
+    registry: Mutex<Registry>,
+    /// Held by the thread that takes the registry's lock next. So a thread that takes that lock again and again, for a module with many
+    /// types, waits in between for the threads of other modules.
+    next: Mutex<()>,
+}
+
+/// The number of types that are added or removed before other threads have their turn.
+const TURN: usize = 256;
 
 /// The identities of a module's types. They mean the types as long as this lives. It derefs to a slice.
 #[derive(Debug)]
@@ -58,19 +66,17 @@ impl Registry {
         id
     }
 
-    /// Ends a use of a type. Types refer to earlier ones only, of which a chain may be long.
-    fn release(&mut self, id: u32) {
-        let mut unused = vec![id];
-        while let Some(id) = unused.pop() {
-            let entry = self.entry(id);
-            entry.users -= 1;
-            if entry.users == 0 {
-                let ty = entry.ty.clone();
-                self.types[id as usize] = None;
-                self.ids.remove(&ty);
-                self.free.push(id);
-                unused.extend(referred(&ty));
-            }
+    /// Ends a use of a type. If that was the last one, removes the type, and adds those to which it refers to `released`: their uses by it
+    /// are still to be ended.
+    fn release(&mut self, id: u32, released: &mut Vec<u32>) {
+        let entry = self.entry(id);
+        entry.users -= 1;
+        if entry.users == 0 {
+            let ty = entry.ty.clone();
+            self.types[id as usize] = None;
+            self.ids.remove(&ty);
+            self.free.push(id);
+            released.extend(referred(&ty));
         }
     }
 
@@ -103,7 +109,8 @@ fn referred(ty: &FuncType) -> impl Iterator<Item = u32> + '_ {
 
 impl Signatures {
     fn lock(&self) -> MutexGuard<'_, Registry> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        let _next = self.next.lock().unwrap_or_else(PoisonError::into_inner);
+        self.registry.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Returns the identity of a type of the host, which may refer to types by their identities. It stays.
@@ -114,12 +121,13 @@ impl Signatures {
     /// Returns the identities of a module's types, which may refer to earlier ones by index.
     pub fn intern_all(self: &Arc<Self>, types: &[FuncType]) -> Interned {
         let mut ids = Vec::with_capacity(types.len());
-        let mut registry = self.lock();
-        for ty in types {
-            let id = registry.acquire(canonical(ty, &ids));
-            ids.push(id);
+        for turn in types.chunks(TURN) {
+            let mut registry = self.lock();
+            for ty in turn {
+                let id = registry.acquire(canonical(ty, &ids));
+                ids.push(id);
+            }
         }
-        drop(registry);
         Interned { ids: ids.into(), signatures: Arc::clone(self) }
     }
 
@@ -156,11 +164,16 @@ impl Deref for Interned {
 
 impl Drop for Interned {
     fn drop(&mut self) {
-        let mut registry = self.signatures.lock();
-        for &id in &self.ids {
-            registry.release(id);
+        // Types refer to earlier ones, of which a chain may be long.
+        let mut released = std::mem::take(&mut self.ids).into_vec();
+        while !released.is_empty() {
+            let mut registry = self.signatures.lock();
+            for _ in 0..TURN {
+                let Some(id) = released.pop() else { break };
+                registry.release(id, &mut released);
+            }
         }
-        registry.shrink();
+        self.signatures.lock().shrink();
     }
 }
 
@@ -194,6 +207,7 @@ pub(crate) fn canonical_table(ty: TableType, ids: &[u32]) -> TableType {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::{iter, thread};
 
     /// The type of functions that take a function of the type with this index or identity.
     fn refers_to(index: u32) -> FuncType {
@@ -258,5 +272,21 @@ mod tests {
             assert!(ids.iter().all(|&id| id < 60), "{i}");
         }
         assert_eq!(signatures.lock().ids.len(), 3);
+    }
+
+    #[test]
+    fn threads_take_turns_at_many_types() {
+        let signatures = Arc::new(Signatures::default());
+        // Each type refers to the one before.
+        let types: Vec<FuncType> = iter::once(FuncType::default()).chain((0..3 * TURN as u32).map(refers_to)).collect();
+        for _ in 0..10 {
+            let interned = thread::scope(|scope| {
+                let threads = [(); 3].map(|()| scope.spawn(|| signatures.intern_all(&types)));
+                threads.map(|thread| thread.join().expect("it does not panic"))
+            });
+            assert!(interned.iter().all(|ids| ids[..] == interned[0][..]));
+            thread::scope(|scope| interned.into_iter().for_each(|ids| _ = scope.spawn(|| drop(ids))));
+            assert!(signatures.lock().ids.is_empty());
+        }
     }
 }

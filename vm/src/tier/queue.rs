@@ -1,10 +1,9 @@
 //! The background compiler: threads that compile the functions of a queue. [`requests`](super::requests) has the order.
 //!
 //! A compilation that takes long does not keep those of other modules from their turn: a [relief](Queue::relieve) is started for them, by the
-//! request if the compilation has taken long already, and otherwise by the compilation, where it counts steps. Only a request that comes in
-//! its first milliseconds, and after the last of its steps, waits for its end.
+//! request if the compilation has taken long already or is of a large function, and otherwise by the compilation, where it counts steps.
 
-use super::requests::{Job, Requests, Waiting, choose};
+use super::requests::{Job, LONG, Requests, Waiting, choose};
 use crate::records::stack::with_room;
 use crate::sys::affinity::{self, Processors};
 use crate::sys::thread;
@@ -18,8 +17,6 @@ pub(super) const COMPILER_STACK: usize = 1 << 20;
 
 /// A thread without work ends after this long.
 const IDLE: Duration = Duration::from_millis(100);
-/// A compilation that has taken this long lets other modules have a thread.
-const LONG: Duration = Duration::from_millis(10);
 
 /// Maximum number of threads beyond the limit.
 const MAX_RELIEFS: usize = 4;
@@ -181,7 +178,7 @@ impl Queue {
             }
         } else if is_needed {
             let now = Instant::now();
-            if state.requests.longest(now) >= LONG {
+            if state.requests.has_long(now) {
                 self.start_relief(&mut state, now);
             }
         }
@@ -231,7 +228,7 @@ impl Queue {
         let started = self.start(move |shared| {
             let mut state = shared.run_next(shared.lock(), true);
             // What it took and did not choose must not wait for another relief.
-            while state.requests.has_kept_waiting() && state.requests.longest(Instant::now()) >= LONG && !state.closed {
+            while state.requests.has_kept_waiting() && state.requests.has_long(Instant::now()) && !state.closed {
                 state = shared.run_next(state, true);
             }
             state.reliefs -= 1;
@@ -428,7 +425,7 @@ mod tests {
         assert_eq!(numbers(&receive), [1]);
     }
 
-    /// The only thread runs a compilation that has taken long and counts no steps.
+    /// The only thread compiles a large function, and counts no steps.
     #[test]
     fn a_request_starts_a_thread_beside_a_long_compilation() {
         let (send, receive) = channel();
@@ -436,7 +433,6 @@ mod tests {
         let queue = Queue::new(1);
         queue.push(1.0, Box::new(Blocking { queue: None, begin, ended })).expect("there are threads");
         begun.recv().expect("it begins");
-        std::thread::sleep(LONG);
         let of = |module: u64, number: u64| Box::new(Numbered { module, ..*job(number, &send).0 });
         queue.push(9.0, of(BLOCKING, 1)).expect("there are threads");
         queue.push(1.0, of(8, 2)).expect("there are threads");

@@ -22,6 +22,9 @@ const STALE: Duration = Duration::from_millis(50);
 /// microseconds would decide.
 const BEFORE: Duration = Duration::from_millis(1);
 
+/// A compilation that takes this long lets other modules have a thread.
+pub(super) const LONG: Duration = Duration::from_millis(10);
+
 /// The time that a module counts as having had when its first request comes, more than the one that was chosen last. Without that, ever new
 /// modules would keep all others waiting.
 const NEW: Duration = Duration::from_micros(100);
@@ -210,10 +213,10 @@ impl Requests {
         self.modules.iter().any(OfModule::is_kept_waiting)
     }
 
-    /// Returns how long the compilation that began first has been running; zero if none is.
-    pub fn longest(&self, now: Instant) -> Duration {
-        let running = self.modules.iter().flat_map(|of| &of.running);
-        running.map(|(began, _)| now.saturating_duration_since(*began)).max().unwrap_or_default()
+    /// Returns whether a compilation is running that has taken [`LONG`], or is of so large a function that it will.
+    pub fn has_long(&self, now: Instant) -> bool {
+        let mut running = self.modules.iter().flat_map(|of| &of.running);
+        running.any(|&(began, memory)| memory > 0 || now.saturating_duration_since(began) >= LONG)
     }
 
     /// Adds a request.

@@ -1,6 +1,7 @@
 //! Code that outlives a process: what it depends on, which entries have some of an earlier process, and keeping that of this one.
 
 use super::entry::{Key, Level};
+use super::policy;
 use super::state::{EngineState, engine_of};
 use crate::records::config::{Config, ModuleVersionStrategy, Tier};
 use crate::records::engine::EngineRecord;
@@ -33,7 +34,7 @@ pub(super) fn has(module: &ModuleRecord, key: Key) -> bool {
     entry == Entry::Call && shelf.has(func, grade(level)) && !chosen() && !engine_of(module.engine.record()).policy.is_stressed()
 }
 
-/// Keeps the code of an entry, which is `packed`, for later processes, if the module's code outlives this one.
+/// Keeps the code of an entry, which is `packed`, for later processes, if the module's code outlives this one and it is not too large.
 pub(super) fn keep(module: &ModuleRecord, Key { func, entry, level }: Key, compiled: &Compiled, packed: Vec<u8>) {
     let Some(shelf) = &module.shelf else { return };
     let is_kept = match compiled.backend {
@@ -41,7 +42,7 @@ pub(super) fn keep(module: &ModuleRecord, Key { func, entry, level }: Key, compi
         Backend::Baseline => level == Level::Baseline,
         Backend::Cranelift => false,
     };
-    if entry == Entry::Call && is_kept {
+    if entry == Entry::Call && is_kept && packed.len() <= policy::MAX_KEPT {
         shelf.keep(&module.bytecode.account, func, grade(level), packed.into());
     }
 }
