@@ -31,3 +31,4 @@ pub mod x64;
 
 pub use compile::compile;
 pub use request::{Backend, Compiled, InlinedCall, Inlining, Options, Refusal, Request};
+pub use stored::Packed;

@@ -8,30 +8,45 @@
 //!   constants in Cranelift's, which is therefore not written;
 //! - no address: cells, ticks and counters are relocations, and helpers are read from the instance.
 
-use crate::request::Compiled;
+use crate::request::{Backend, CompileStats, Compiled};
 use weir_bytecode::FuncBody;
 use weir_bytecode::stored::Stored;
 use weir_contract::profile::CounterCounts;
 use weir_contract::tables::Tables;
 
+/// Code with its tables as bytes, and what else is known of its compilation.
+#[derive(Debug)]
+pub struct Packed {
+    /// What [`UnplacedCode`](weir_contract::unplaced::UnplacedCode) refers to.
+    pub bytes: Vec<u8>,
+    /// The back end that compiled it.
+    pub backend: Backend,
+    /// The number of bytes of machine code.
+    pub code_len: usize,
+    /// Counters and times of the compilation.
+    pub stats: CompileStats,
+}
+
 impl Compiled {
-    /// Returns the code of a function, which has this body, with its tables as bytes, which [`UnplacedCode`](weir_contract::unplaced::UnplacedCode) refers to. The lines and the
-    /// statistics of the compilation are not among them.
-    pub fn pack(&self, body: &FuncBody) -> Vec<u8> {
-        let Compiled { backend, code, relocs, traps, calls, headers, landings, frame, roots, inlining, lines: _, stats: _ } =
-            self;
+    /// Packs the code of a function, which has this body. The lines are left out. The code is moved, because that of a large function takes
+    /// 20 MB.
+    pub fn pack(self, body: &FuncBody) -> Packed {
+        let Compiled { backend, code, relocs, traps, calls, headers, landings, frame, roots, inlining, lines: _, stats } = self;
+        let code_len = code.len();
+        let mut head = Vec::new();
+        backend.write(&mut head);
+        (code_len as u32).write(&mut head);
         let rows = 13 * relocs.len() + 9 * traps.len() + 8 * (calls.len() + headers.len());
-        let mut bytes = Vec::with_capacity(code.len() + rows + 128);
-        backend.write(&mut bytes);
-        (code.len() as u32).write(&mut bytes);
-        bytes.extend_from_slice(code);
+        let mut bytes = code;
+        bytes.reserve_exact(head.len() + rows + 128);
+        bytes.splice(..0, head);
         CounterCounts::of(body).write(&mut bytes);
         relocs.write(&mut bytes);
         landings.write(&mut bytes);
         frame.write(&mut bytes);
         inlining.write(&mut bytes);
-        Tables::write(traps, calls, headers, roots, &mut bytes);
-        bytes
+        Tables::write(&traps, &calls, &headers, &roots, &mut bytes);
+        Packed { bytes, backend, code_len, stats }
     }
 }
 
@@ -73,7 +88,7 @@ mod tests {
             signatures.dedup();
             assert_eq!(signatures, [0], "{backend:?}");
             assert_eq!(compiled.inlining.links.is_empty(), backend == Backend::Baseline, "the function is inlined in itself");
-            let bytes = compiled.pack(module.body(0).expect("it is defined there"));
+            let bytes = compiled.clone().pack(module.body(0).expect("it is defined there")).bytes;
             let read = UnplacedCode::read(&bytes, &module).expect("nothing is damaged");
             assert_eq!((read.backend, read.code, read.frame), (backend, &*compiled.code, compiled.frame));
             assert_eq!(read.inlining, compiled.inlining);

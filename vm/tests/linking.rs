@@ -4,9 +4,9 @@ mod common;
 
 use common::{each_engine, instance, linked};
 use weir::{
-    Engine, Error, Extern, ExternType, Func, Global, GlobalType, Instance, InvalidModule, LinkError, Linker, Memory, MemoryType,
-    Module, Mutability, Ref, RefType, Result, Store, StoreLimits, StoreLimitsBuilder, Table, TableType, Trap, UnknownImportError,
-    Val, ValType,
+    Engine, Error, Extern, ExternRef, ExternType, Func, Global, GlobalType, Instance, InvalidModule, LinkError, Linker, Memory,
+    MemoryType, Module, Mutability, Ref, RefType, Result, Store, StoreLimits, StoreLimitsBuilder, Table, TableType, Trap,
+    UnknownImportError, Val, ValType,
 };
 
 fn module(engine: &Engine, wat: &str) -> Module {
@@ -557,4 +557,40 @@ fn items_of_another_store_are_refused() {
     }
     // The store that was given the items works as before.
     assert!(Instance::new(&mut other, &exporting, &[]).is_ok());
+}
+
+#[test]
+fn a_name_without_a_module_is_of_the_empty_one() {
+    let engine = common::default_engine();
+    let mut store = Store::new(&engine, ());
+    let memory = Memory::new(&mut store, MemoryType::new(1, None)).unwrap();
+    let mut linker = Linker::new(&engine);
+    linker.define_name(&store, "memory", memory).unwrap();
+    let wat = r#"(module (import "" "memory" (memory 1)) (func (export "write") (i32.store8 (i32.const 9) (i32.const 77))))"#;
+    let instance = linker.instantiate(&mut store, &module(&engine, wat)).unwrap();
+    instance.get_typed_func::<(), ()>(&mut store, "write").unwrap().call(&mut store, ()).unwrap();
+    assert_eq!((memory.data(&store)[9], memory.data_ptr(&store).cast_const()), (77, memory.data(&store).as_ptr()));
+}
+
+#[test]
+fn a_reference_is_of_one_kind_null_or_not() {
+    let engine = common::default_engine();
+    let mut store = Store::new(&engine, ());
+    let func = Func::wrap(&mut store, || ());
+    let number = ExternRef::new(&mut store, 7_u32).unwrap();
+    for (reference, is_null) in [(Ref::Func(None), true), (func.into(), false)] {
+        assert!(reference.is_func() && !reference.is_extern() && reference.as_extern().is_none());
+        assert_eq!((reference.as_func().map(|func| func.is_none()), reference.is_null()), (Some(is_null), is_null));
+    }
+    for (reference, is_null) in [(Ref::Extern(None), true), (number.into(), false)] {
+        assert!(reference.is_extern() && !reference.is_func() && reference.as_func().is_none());
+        assert_eq!((reference.as_extern().map(|value| value.is_none()), reference.is_null()), (Some(is_null), is_null));
+    }
+}
+
+#[test]
+fn an_error_becomes_one_of_the_standard_library() {
+    let error = Error::from(std::io::Error::other("the disk")).context("reading");
+    let error = error.into_boxed_dyn_error();
+    assert_eq!((error.to_string(), error.source().map(ToString::to_string)), ("reading".into(), Some("the disk".into())));
 }

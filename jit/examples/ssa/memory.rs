@@ -48,7 +48,8 @@ impl Memory {
         let mut arena = Bump::new();
         let form = Form::Bytecode(&arena);
         let mut phases = pipeline::rest(&form, backend);
-        let mut unit = Unit::metered(&request, form, Bump::new(), Meter::of(memory.bytes, &|| false));
+        let loops = module.body(func).map_or(0, |body| body.loops.len());
+        let mut unit = Unit::metered(&request, form, Bump::new(), Meter::of(memory.bytes, loops, &|| false));
         let done = match pipeline::run(&mut unit, &mut phases, &mut memory) {
             Ok(_) => {
                 let mut unit = unit.after_ssa();

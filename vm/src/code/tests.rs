@@ -227,7 +227,7 @@ trait Put {
 
 impl Put for ModuleCode {
     fn put(&self, func: u32, entry: Entry, compiled: &Compiled) -> Result<*const u8, CodeError> {
-        let bytes = compiled.pack(&FuncBody::default());
+        let bytes = compiled.clone().pack(&FuncBody::default()).bytes;
         // A module with all functions and types to which these tests refer.
         let module = module(vec![func_type(&[], &[]); 100], vec![0; 100], 0);
         let code = UnplacedCode::read(&bytes, &module).expect("it is not damaged");

@@ -8,7 +8,7 @@ use std::time::Duration;
 use weir_contract::Entry;
 use weir_contract::stats::sum_of;
 use weir_jit::compile::CompileStats;
-use weir_jit::{Backend, Compiled};
+use weir_jit::{Backend, Packed};
 
 /// Statistics of all compilations and evaluations of a module or an engine.
 #[derive(Debug)]
@@ -88,7 +88,7 @@ impl Record {
         module: &ModuleRecord,
         func: u32,
         entry: Entry,
-        compiled: Option<&Compiled>,
+        compiled: Option<&Packed>,
         again: bool,
         refusals: &[Fallback],
     ) {
@@ -111,7 +111,7 @@ impl Record {
                 self.sums.tier_up.push(TierUp::new(func, name.map(String::from), ticks));
             }
         }
-        self.sums.code_bytes += compiled.code.len() as u64;
+        self.sums.code_bytes += compiled.code_len as u64;
         self.sums.recompiled += u64::from(again);
         self.sum(&compiled.stats);
     }

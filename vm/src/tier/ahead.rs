@@ -50,7 +50,7 @@ fn compile_one(module: &ModuleRecord, func: u32) -> (Option<Code>, Vec<Fallback>
         let (compiled, mut refusals) = attempt(module, key, &[backend]);
         refused.append(&mut refusals);
         if let Some(compiled) = compiled {
-            return (Some((grade(key.level), compiled.pack(body).into())), refused);
+            return (Some((grade(key.level), compiled.pack(body).bytes.into())), refused);
         }
     }
     (None, refused)

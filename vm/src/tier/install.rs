@@ -24,7 +24,7 @@ use weir_contract::profile::{CounterCounts, Profile};
 use weir_contract::unplaced::UnplacedCode;
 use weir_jit::compile::{Context, Options};
 use weir_jit::meter::Ended;
-use weir_jit::{Backend, Compiled, Refusal};
+use weir_jit::{Backend, Compiled, Packed, Refusal};
 
 /// Stored code is not used.
 #[derive(Debug)]
@@ -79,7 +79,7 @@ pub(super) fn compile_and_install(
     let is_kept = entry == Entry::Call && module.shelf.as_ref().is_some_and(|shelf| shelf.keeps());
     let end = || policy::end_of(module.body_range(func).len() as u32, key.level, Instant::now());
     let running = is_kept.then(|| state.running.begin(key, end()));
-    let attempt = compile(module, key, back_ends(backend), options, stop);
+    let mut attempt = compile(module, key, back_ends(backend), options, stop);
     if attempt.stopped {
         // Later processes will compile it. A listener may have kept the module, and request it again.
         state.entries().stopped(key);
@@ -88,7 +88,7 @@ pub(super) fn compile_and_install(
     }
     // Other modules may have a thread while code is packed and installed, which counts no steps. It is too late to stop.
     let _ = stop();
-    let packed = attempt.compiled.as_ref().zip(module.body(func)).map(|(compiled, body)| compiled.pack(body));
+    let packed = attempt.compiled.take().zip(module.body(func)).map(|(compiled, body)| compiled.pack(body));
     let _ = stop();
     let keeps = !ptr::eq(options, &engine.uncounted);
     install(module, key, attempt, packed, counters, (wanted, keeps))
@@ -174,13 +174,13 @@ fn ready(module: &Arc<ModuleRecord>, native: &NativeModule, key: Key, code: Code
     evict::ready(module, key);
 }
 
-/// Places the code of an attempt, which is `packed`, in memory and publishes it, and reports the attempt. `wanted` is as for
+/// Places the code of an attempt, which has been taken from it and packed, in memory and publishes it, and reports the attempt. `wanted` is as for
 /// [`compile_and_install`]; `keeps` is whether the code may be kept for later processes, for which it need not fit here.
 fn install(
     module: &Arc<ModuleRecord>,
     key: Key,
     attempt: Attempt<'_>,
-    packed: Option<Vec<u8>>,
+    packed: Option<Packed>,
     counters: Option<u32>,
     (wanted, keeps): (bool, bool),
 ) -> Option<Code> {
@@ -189,22 +189,24 @@ fn install(
     let policy = &engine.policy;
     let native = state.native(module).ok()?;
     let slot = state.entries().get(key);
-    let Attempt { profile, compiled, mut refusals, panics, refused, stopped: _ } = attempt;
+    let Attempt { profile, mut refusals, panics, refused, compiled: _, stopped: _ } = attempt;
     // An entry that does not fit is reported only the first time.
     let again = slot.backoffs() > 0;
     let mut full = false;
-    let installed = compiled.zip(packed).and_then(|(compiled, packed)| {
+    let installed = packed.and_then(|mut packed| {
         let unplaced = || {
-            let code = UnplacedCode::read(&packed, &module.bytecode).expect("the compiler's tables are within code and module");
+            let code =
+                UnplacedCode::read(&packed.bytes, &module.bytecode).expect("the compiler's tables are within code and module");
             vec![Unplaced { func, entry, counters, code }]
         };
-        let placed = place(module, native, &unplaced, compiled.code.len(), slot.failures());
+        let placed = place(module, native, &unplaced, packed.code_len, slot.failures());
         // After that: what runs now goes first where memory is short.
+        let bytes = std::mem::take(&mut packed.bytes);
         if keeps {
-            stored::keep(module, key, &compiled, packed);
+            stored::keep(module, key, packed.backend, bytes);
         }
         match placed {
-            Ok(code) => Some((code, compiled)),
+            Ok(code) => Some((code, packed)),
             Err(error) => {
                 full = true;
                 refusals.push(Fallback::new(func, RefusedBy::CodeMemory, error.to_string()));
@@ -220,7 +222,7 @@ fn install(
         let _ = module.bytecode.func_name(func);
         for record in [&state.record, &engine.record] {
             let mut record = record.lock().unwrap_or_else(PoisonError::into_inner);
-            record.add(module, func, entry, installed.as_ref().map(|(_, compiled)| compiled), again, &refusals);
+            record.add(module, func, entry, installed.as_ref().map(|(_, packed)| packed), again, &refusals);
             record.add_panics(panics.len());
             if !refusals.is_empty() {
                 record.add_refused(refused);
@@ -229,7 +231,7 @@ fn install(
         panics.iter().for_each(|message| engine.listeners.report_panic(module, func, entry, message));
         // SAFETY: the code is installed, the module lives, and only ready code can be retired.
         unsafe {
-            engine.listeners.report(module, func, entry, installed.as_ref().map(|(code, compiled)| (*code, compiled)), &refusals);
+            engine.listeners.report(module, func, entry, installed.as_ref().map(|(code, packed)| (*code, packed)), &refusals);
         }
     }
     let code = installed.map(|(code, _)| code);

@@ -9,7 +9,7 @@ use crate::{Config, Error, Result};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use weir_contract::Entry;
-use weir_jit::{Backend, Compiled};
+use weir_jit::{Backend, Packed};
 
 /// The receivers of reports.
 #[derive(Debug)]
@@ -38,7 +38,7 @@ impl Listeners {
         module: &Arc<ModuleRecord>,
         func: u32,
         entry: Entry,
-        compiled: Option<(Code, &Compiled)>,
+        compiled: Option<(Code, &Packed)>,
         refusals: &[Fallback],
     ) {
         if self.callback.is_none() && self.perf.is_none() {
@@ -49,7 +49,7 @@ impl Listeners {
         }
         let Some((Code(address), compiled)) = compiled else { return };
         // SAFETY: the caller's promise; code is immutable.
-        let code = unsafe { std::slice::from_raw_parts(address, compiled.code.len()) };
+        let code = unsafe { std::slice::from_raw_parts(address, compiled.code_len) };
         self.name_code(module, func, entry, compiled.backend, code);
         let by = match compiled.backend {
             Backend::Native => CompiledBy::Native,

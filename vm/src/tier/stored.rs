@@ -9,7 +9,7 @@ use crate::records::module::ModuleRecord;
 use crate::records::precompiled::format::{Grade, Identity};
 use weir_bytecode::validate;
 use weir_contract::Entry;
-use weir_jit::{Backend, Compiled, x64};
+use weir_jit::{Backend, x64};
 
 /// Returns what the code of an engine depends on besides the module. All options of the compiler and of validation are in it, as
 /// their debugging text, so that a new one is too.
@@ -34,16 +34,16 @@ pub(super) fn has(module: &ModuleRecord, key: Key) -> bool {
     entry == Entry::Call && shelf.has(func, grade(level)) && !chosen() && !engine_of(module.engine.record()).policy.is_stressed()
 }
 
-/// Keeps the code of an entry, which is `packed`, for later processes, if the module's code outlives this one and it is not too large.
-pub(super) fn keep(module: &ModuleRecord, Key { func, entry, level }: Key, compiled: &Compiled, packed: Vec<u8>) {
+/// Keeps the code of an entry, which is packed as `bytes`, for later processes, if the module's code outlives this one and it is not too large.
+pub(super) fn keep(module: &ModuleRecord, Key { func, entry, level }: Key, backend: Backend, bytes: Vec<u8>) {
     let Some(shelf) = &module.shelf else { return };
-    let is_kept = match compiled.backend {
+    let is_kept = match backend {
         Backend::Native => level == Level::Top,
         Backend::Baseline => level == Level::Baseline,
         Backend::Cranelift => false,
     };
-    if entry == Entry::Call && is_kept && packed.len() <= policy::MAX_KEPT {
-        shelf.keep(&module.bytecode.account, func, grade(level), packed.into());
+    if entry == Entry::Call && is_kept && bytes.len() <= policy::MAX_KEPT {
+        shelf.keep(&module.bytecode.account, func, grade(level), bytes.into());
     }
 }
 
