@@ -1,11 +1,15 @@
 //! Small hostile modules on every tier; `weir-fuzz hostile` measures large ones.
 
 use std::collections::HashSet;
+use std::path::Path;
+use std::thread;
 use weir::{Caller, Linker, Module, Store, Trap};
 use weir_tests::differential::tiers_of_weir;
 use weir_tests::engines::engine;
-use weir_tests::hostile::attacks;
+use weir_tests::hostile::bounds::broken_in_embedder;
 use weir_tests::hostile::ends::{Ends, ends, metered};
+use weir_tests::hostile::{Attack, attacks};
+use weir_tests::scratch::Scratch;
 
 const SIZE: usize = 2 << 10;
 
@@ -33,6 +37,28 @@ fn hostile_modules_end_in_the_same_way_on_every_tier() {
     }
     assert!(different.is_empty(), "{}", different.join("\n"));
     assert!(ran * 10 > modules.len() * 9, "most are valid, so that they run: {ran} of {}", modules.len());
+}
+
+/// Of a size for which 64 bytes a byte matter. All run at the same time, because each takes two seconds.
+#[test]
+fn an_embedder_stays_within_its_memory() {
+    const NAMES: [&str; 5] =
+        ["nested loops", "locals in nested loops", "types in a chain", "fifty thousand locals in loops", "recursion"];
+    let scratch = Scratch::new("weir-hostile-test").expect("a folder is made");
+    let attacks = attacks().into_iter().filter(|attack| NAMES.contains(&attack.name));
+    let broken = thread::scope(|scope| {
+        let run = |attack: Attack| {
+            let file = scratch.path().join(format!("{}.wasm", attack.name));
+            scope.spawn(move || {
+                let program = Path::new(env!("CARGO_BIN_EXE_weir-fuzz"));
+                (attack.name, broken_in_embedder(program, &attack, 64 << 10, &file).expect("the process runs"))
+            })
+        };
+        let runs: Vec<_> = attacks.map(run).collect();
+        runs.into_iter().map(|run| run.join().expect("it does not panic")).collect::<Vec<_>>()
+    });
+    assert_eq!(broken.len(), NAMES.len());
+    assert!(broken.iter().all(|(_, broken)| broken.is_empty()), "{broken:?}");
 }
 
 /// A function has no other poll between them.

@@ -122,6 +122,12 @@ struct Cost {
 }
 
 impl Cost {
+    /// That of an attack of about `size` bytes, exactly `bytes`, before anything has run.
+    fn of(attack: &Attack, size: usize, bytes: usize) -> Cost {
+        let allowed = BASE + PER_BYTE * bytes as u64 + attack.held(size);
+        Cost { attack: *attack, bytes, allowed, peak: 0, elapsed: Vec::new(), delay: None, broken: Vec::new() }
+    }
+
     /// Adds a process, whose name is `what`. `gone` is when it must have ended.
     fn add(&mut self, what: &str, process: &Process, codes: &[i32], gone: Duration) {
         self.elapsed.push(process.elapsed);
@@ -211,19 +217,36 @@ fn measure(attacks: &[Attack], size: usize) -> io::Result<ExitCode> {
 fn cost(attack: &Attack, size: usize, scratch: &Path) -> io::Result<Cost> {
     let (file, cache) = (scratch.join("hostile.wasm"), scratch.join("cache"));
     let bytes = write_module(attack, size, &file)?;
-    let allowed = BASE + PER_BYTE * bytes as u64 + attack.held(size);
-    let mut cost = Cost { attack: *attack, bytes, allowed, peak: 0, elapsed: Vec::new(), delay: None, broken: Vec::new() };
+    let mut cost = Cost::of(attack, size, bytes);
     let this = std::env::current_exe()?;
     for (tier, args) in TIERS {
         let mut command = Command::new(this.with_file_name(COMMAND));
         command.env("XDG_CACHE_HOME", &cache).args(args).args(["--timeout", TIMEOUT]).arg(&file);
         cost.add(tier, &Process::run(&mut command)?, &CODES, GONE);
     }
-    cost.add_embedder(&Process::run(Command::new(&this).env(TRIM.0, TRIM.1).arg(EMBEDDER).arg(&file))?);
+    cost.add_embedder(&run_embedder(&this, &file)?);
     if cache.exists() {
         std::fs::remove_dir_all(&cache)?;
     }
     Ok(cost)
+}
+
+/// Runs the embedder of `weir-fuzz`, which is at `program`, with the module in this file.
+fn run_embedder(program: &Path, file: &Path) -> io::Result<Process> {
+    Process::run(Command::new(program).env(TRIM.0, TRIM.1).arg(EMBEDDER).arg(file))
+}
+
+/// Runs an attack in the embedder of `weir-fuzz`, which is at `program`. Returns the bounds that do not hold, of its end and of its memory, which
+/// may have the whole program besides. A build for tests is large.
+///
+/// # Errors
+/// A process or a file cannot be made.
+pub fn broken_in_embedder(program: &Path, attack: &Attack, size: usize, file: &Path) -> io::Result<Vec<String>> {
+    let bytes = write_module(attack, size, file)?;
+    let mut cost = Cost::of(attack, size, bytes);
+    cost.allowed += std::fs::metadata(program)?.len();
+    cost.add("embedder", &run_embedder(program, file)?, &[0], HANGS);
+    Ok(cost.broken)
 }
 
 /// Writes the module of an attack to a file, and returns its size. The module does not stay in memory.
