@@ -126,6 +126,8 @@ unsafe fn chain(signal: libc::c_int, info: *mut libc::siginfo_t, context: *mut l
     // SAFETY: the arguments are the kernel's, and the previous action is a handler.
     unsafe {
         match previous.sa_sigaction {
+            // Nothing happens, and guests trap as before: the handler stays. A fault is not ignored, by the system neither.
+            libc::SIG_IGN if (*info).si_code <= 0 => {}
             libc::SIG_DFL | libc::SIG_IGN => {
                 // The faulting instruction runs again when the handler returns, and the signal then takes effect; a
                 // signal that was sent must be sent again.
