@@ -122,6 +122,110 @@ fn a_file_that_is_too_large_is_not_read() {
     std::fs::remove_dir_all(&folder).expect("it was made");
 }
 
+/// Functions that each return a number, the same in all of them.
+fn of_numbers(number: i32) -> Vec<u8> {
+    let functions = (0..NUMBERS).map(|i| format!(r#"(func (export "{i}") (result i32) i32.const {number})"#)).collect::<String>();
+    // The same length whatever the number.
+    assert!((1000..8000).contains(&number));
+    wat::parse_str(format!("(module {functions})")).expect("it is valid")
+}
+
+const NUMBERS: usize = 400;
+
+/// The results of all functions of a module.
+fn numbers(module: &Module) -> Vec<i32> {
+    let mut store = Store::new(module.engine(), ());
+    let instance = Instance::new(&mut store, module, &[]).expect("no imports");
+    let mut call = |i: usize| {
+        let number = instance.get_typed_func::<(), i32>(&mut store, &i.to_string()).expect("it is exported");
+        number.call(&mut store, ()).expect("no trap")
+    };
+    (0..NUMBERS).map(&mut call).collect()
+}
+
+/// A module has its own copy of the bytes, however late they are used.
+#[test]
+fn a_file_that_changes_after_it_was_loaded_changes_no_result() {
+    let folder = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("changed");
+    std::fs::create_dir_all(&folder).expect("a writable folder");
+    let path = folder.join("changed.wasm");
+    let (first, second) = (of_numbers(1234), of_numbers(4321));
+    assert_eq!(first.len(), second.len());
+    for lazy in [false, true] {
+        let engine = common::engine(Config::new().lazy_validation(lazy)).expect("valid settings");
+        type Change<'a> = &'a dyn Fn(&std::fs::File) -> std::io::Result<()>;
+        let changes: [Change<'_>; 4] = [
+            &|file| std::os::unix::fs::FileExt::write_all_at(file, &second, 0),
+            &|file| file.set_len(first.len() as u64 / 2),
+            &|file| file.set_len(0),
+            &|file| file.set_len(1 << 20),
+        ];
+        for change in changes {
+            std::fs::write(&path, &first).expect("a writable folder");
+            let module = Module::from_file(&engine, &path).expect("it is valid");
+            change(&std::fs::OpenOptions::new().write(true).open(&path).expect("it was made")).expect("it is writable");
+            assert_eq!(numbers(&module), [1234; NUMBERS]);
+        }
+    }
+    std::fs::remove_dir_all(&folder).expect("it was made");
+}
+
+/// Loading fails, or gives a module of bytes that the file had, which no longer change.
+#[test]
+fn a_file_that_changes_while_it_is_loaded_is_harmless() {
+    use std::os::unix::fs::FileExt;
+    use std::sync::atomic::{AtomicBool, Ordering};
+
+    let folder = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("changing");
+    std::fs::create_dir_all(&folder).expect("a writable folder");
+    let path = folder.join("changing.wasm");
+    let bytes = [of_numbers(1234), of_numbers(4321)];
+    std::fs::write(&path, &bytes[0]).expect("a writable folder");
+    let done = AtomicBool::new(false);
+    let change = || {
+        let file = std::fs::OpenOptions::new().write(true).open(&path).expect("it was made");
+        for round in 0.. {
+            let bytes = &bytes[round % 2];
+            // In pieces, so that a file has some of both.
+            for (i, piece) in bytes.chunks(512).enumerate() {
+                file.write_all_at(piece, 512 * i as u64).expect("it is writable");
+            }
+            if round % 5 == 0 {
+                file.set_len(bytes.len() as u64 / 3).expect("it is writable");
+            }
+            if done.load(Ordering::Relaxed) {
+                break;
+            }
+        }
+    };
+    /// Ends the changes however the test ends.
+    struct Done<'a>(&'a AtomicBool);
+    impl Drop for Done<'_> {
+        fn drop(&mut self) {
+            self.0.store(true, Ordering::Relaxed);
+        }
+    }
+    std::thread::scope(|scope| {
+        scope.spawn(change);
+        let _done = Done(&done);
+        for round in 0..100 {
+            let engine = common::engine(Config::new().lazy_validation(round % 2 == 0)).expect("valid settings");
+            let Ok(module) = Module::from_file(&engine, &path) else { continue };
+            // All bytes but the numbers are the same in both, unless the file was shorter, and then they are missing.
+            let first = numbers(&module);
+            assert!(first.iter().all(|number| bytes_of_both(*number)), "{first:?}");
+            assert_eq!(numbers(&module), first, "the bytes have changed");
+        }
+    });
+    std::fs::remove_dir_all(&folder).expect("it was made");
+}
+
+/// Whether each byte of a number of [`of_numbers`] is that of 1234 or of 4321, in LEB128.
+fn bytes_of_both(number: i32) -> bool {
+    let of = |number: i32| [number & 127, number >> 7];
+    of(number).iter().zip(of(1234).iter().zip(of(4321))).all(|(byte, (a, b))| byte == a || *byte == b)
+}
+
 /// The most bytes of the process's memory that were resident.
 fn peak() -> usize {
     let status = std::fs::read_to_string("/proc/self/status").expect("Linux has it");

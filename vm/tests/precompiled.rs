@@ -230,9 +230,10 @@ fn an_open_file_is_loaded_wherever_it_was() {
 #[test]
 fn the_settings_that_change_code_are_part_of_the_identity() {
     type Set = fn(&mut Config);
-    let settings: [(&str, Set); 13] = [
+    let settings: [(&str, Set); 14] = [
         ("signals", |config| _ = config.signals_based_traps(false)),
         ("guards", |config| _ = config.memory_reservation(0)),
+        ("masks", |config| _ = config.spectre_mitigation(false)),
         ("fuel", |config| _ = config.consume_fuel(true)),
         ("costs", |config| _ = config.consume_fuel(true).operator_cost(OperatorCost::new())),
         ("other costs", |config| _ = config.consume_fuel(true).operator_cost(OperatorCost { Nop: 1, ..OperatorCost::new() })),

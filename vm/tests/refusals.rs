@@ -116,6 +116,43 @@ fn a_function_without_ssa_is_refused_once_for_all_back_ends() {
     }
 }
 
+/// A function in which a thousand locals are live in each of a thousand blocks, so that its compilation takes more than its budget of
+/// steps; and a small function that it calls. Both have less than the 32 KiB above which Cranelift would not get them.
+fn costly() -> String {
+    const LOCALS: usize = 1000;
+    let each = |text: &dyn Fn(usize) -> String| (2..2 + LOCALS).map(text).collect::<String>();
+    let writes = each(&|i| format!("(local.set {i} (call $next (i32.const 0)))"));
+    let blocks = each(&|_| "(block (br_if 0 (local.get 1)) (local.set 0 (call $next (local.get 0))))".into());
+    let reads = each(&|i| format!("(local.set 0 (i32.add (local.get 0) (local.get {i})))"));
+    let locals = "i32 ".repeat(LOCALS);
+    format!(
+        r#"(module
+            (func $next (param i32) (result i32) (i32.add (local.get 0) (i32.const 1)))
+            (func (export "f") (param i32 i32) (result i32) (local {locals}) {writes} {blocks} {reads} (local.get 0)))"#
+    )
+}
+
+/// The native back end exceeds the budget, and Cranelift, which would compile the function, does not get it.
+#[test]
+#[cfg(target_arch = "x86_64")]
+fn a_function_over_its_budget_stays_in_the_tier_below() {
+    let text = costly();
+    let tiers = [(Tier::Native, None), (Tier::Auto, Some(1))];
+    for (tier, threshold) in tiers.into_iter().filter(|&(tier, _)| common::is_built(tier)) {
+        let mut config = Config::new();
+        config.tier(tier).tier_up_threshold(threshold).passes_off(&["inline"]);
+        let (result, reported, fallbacks) = run(&mut config, &text, (5, 0));
+        assert_eq!(result.unwrap(), 2005, "{tier:?}");
+        let [(1, RefusedBy::Budget, reason)] = &fallbacks[..] else { panic!("{tier:?}: {fallbacks:?}") };
+        assert!(reason.starts_with("the compilation exceeds the budget of "), "{reason}");
+        let refused = Reported::Refused { by: RefusedBy::Budget.to_string(), reason: reason.clone(), interpreted: true };
+        let of_costly: Vec<_> = reported.into_iter().filter(|(func, _)| *func == 1).map(|(_, what)| what).collect();
+        // After one call there is no baseline code yet.
+        let baseline = (tier == Tier::Auto).then_some(Reported::Compiled(CompiledBy::Baseline));
+        assert_eq!(of_costly, [refused].into_iter().chain(baseline).collect::<Vec<_>>(), "{tier:?}");
+    }
+}
+
 /// The baseline compiler needs no SSA.
 #[test]
 #[cfg(target_arch = "x86_64")]
