@@ -37,6 +37,8 @@ mod control;
 mod crossings;
 #[cfg(all(feature = "jit", target_os = "linux"))]
 pub(crate) mod immediate;
+#[cfg(test)]
+mod masks;
 mod memory;
 mod numeric;
 mod operands;
