@@ -321,7 +321,7 @@ fn signals_change_no_result() {
             self.0.store(true, Ordering::Relaxed);
         }
     }
-    let spins = |x: i32| assert_eq!((0..x % 64).map(|x| std::hint::black_box(x)).sum::<i32>(), (x % 64) * (x % 64 - 1) / 2);
+    let spins = |x: i32| assert_eq!((0..x % 64).map(std::hint::black_box).sum::<i32>(), (x % 64) * (x % 64 - 1) / 2);
     std::thread::scope(|scope| {
         scope.spawn(disturb);
         let _done = Done(&done);
