@@ -16,6 +16,8 @@ mod disassemble;
 mod effects;
 mod emit;
 pub(crate) mod encode;
+#[cfg(test)]
+mod encodings;
 pub(crate) mod forms;
 mod frame;
 pub(crate) mod insts;
