@@ -34,6 +34,7 @@ pub const ALL: &[(&str, Shape)] = &[
     ("branches to a loop with phis", branches_to_a_loop),
     ("a table of a loop with locals", table_of_a_loop),
     ("br_table, phis", |size| (0, fill(size, &table_with_phi()))),
+    ("br_table, an arm for each label", arms),
 ];
 
 const BLOCK: [u8; 2] = [0x02, 0x40];
@@ -161,6 +162,23 @@ fn table_with_phi() -> Vec<u8> {
     let arm = [&END[..], &INCREMENT].concat();
     let table = [0x0E, 3, 0, 1, 2, 3];
     [&BLOCK.repeat(4)[..], &GET_0, &table, &arm, &arm, &arm, &END].concat()
+}
+
+/// A table whose labels lead to arms of their own, each of which assigns a local and jumps to a common end: a phi with as many inputs. The
+/// local is read there.
+fn arms(size: usize) -> (usize, Vec<u8>) {
+    const MOST: usize = 40_000;
+    // An arm has a block, a label, an end, a constant, an assignment and a jump: 10 to 14 bytes.
+    let count = (size / 12).clamp(1, MOST);
+    let labels: Vec<u8> = (0..count).flat_map(leb).collect();
+    let table = [&[0x0E][..], &leb(count - 1), &labels].concat();
+    let mut code = [&BLOCK.repeat(count + 1)[..], &GET_0, &table].concat();
+    for arm in 0..count {
+        // The constant is below 64, so that it has one byte.
+        code.extend([&END[..], &[0x41, (arm % 64) as u8], &SET_0, &[0x0C], &leb(count - 1 - arm)].concat());
+    }
+    code.extend(END);
+    (0, code)
 }
 
 /// A module whose last function is `shape`. The function before it, which is exported as `_start`, calls it without end.
