@@ -131,8 +131,8 @@ const ROWS: &[Row] = &[
     (Asm::DoubleToSingle, ANY, "vcvtpd2ps {dx},{ex}"),
 ];
 
-/// Rows with the operands of others, by the forms that they have.
-const ALIKE: &[(&[&str], &[(Asm, &[Width], &str)])] = &[
+/// Rows with the operands of others: the operands of their forms, and for each row its mnemonic.
+const ALIKE: &[(&[&str], &[Row])] = &[
     (
         &["{d},{e}", "{d},{i}"],
         &[(Asm::Add, ALL, "add"), (Asm::Or, ALL, "or"), (Asm::And, ALL, "and"), (Asm::Sub, ALL, "sub"), (Asm::Xor, ALL, "xor")],
@@ -297,7 +297,7 @@ fn address((base, index, disp): Address) -> String {
     }
     match disp {
         0 => {}
-        0.. => text += &format!("+{disp:#X}"),
+        1.. => text += &format!("+{disp:#X}"),
         _ => text += &format!("-{:#X}", disp.unsigned_abs()),
     }
     format!("[{text}]")
@@ -388,11 +388,15 @@ impl Case {
             };
         }
         // What the shape fixes: the register of the left operand, and of the count.
-        match op.shape() {
-            Shape::TwoAddress | Shape::Unary | Shape::UnaryImm => inst.src(inst.dst),
-            Shape::ByCl => inst.src(inst.dst).reg(Reg::int(1)),
-            Shape::HighProduct => inst.src(Reg::int(2)),
-            _ => inst,
+        let shape = op.shape();
+        if matches!(shape, Shape::TwoAddress | Shape::Unary | Shape::UnaryImm) {
+            inst.src(inst.dst)
+        } else if shape == Shape::ByCl {
+            inst.src(inst.dst).reg(Reg::int(1))
+        } else if shape == Shape::HighProduct {
+            inst.src(Reg::int(2))
+        } else {
+            inst
         }
     }
 }
