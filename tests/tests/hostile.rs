@@ -4,10 +4,12 @@ use std::collections::HashSet;
 use std::path::Path;
 use std::thread;
 use weir::{Caller, Linker, Module, Store, Trap};
+use weir_bytecode::validate::{Options, Proposals, parse_with};
 use weir_tests::differential::tiers_of_weir;
 use weir_tests::engines::engine;
 use weir_tests::hostile::bounds::broken_in_embedder;
 use weir_tests::hostile::ends::{Ends, ends, metered};
+use weir_tests::hostile::growth::{DEEP, MOST};
 use weir_tests::hostile::{Attack, attacks};
 use weir_tests::scratch::Scratch;
 
@@ -59,6 +61,58 @@ fn an_embedder_stays_within_its_memory() {
     });
     assert_eq!(broken.len(), NAMES.len());
     assert!(broken.iter().all(|(_, broken)| broken.is_empty()), "{broken:?}");
+}
+
+/// The steps that validating a module takes, up to a 16th too many; `None` if it is invalid.
+fn validation_steps(wasm: &[u8]) -> Option<u64> {
+    let is_valid = |max_steps| {
+        let options = Options { accept: true, proposals: Proposals::all(), max_steps, ..Options::default() };
+        parse_with(wasm.into(), options).is_ok()
+    };
+    if !is_valid(u64::MAX) {
+        return None;
+    }
+    let (mut few, mut enough) = (0, wasm.len() as u64);
+    while !is_valid(enough) {
+        (few, enough) = (enough, 2 * enough);
+    }
+    while enough - few > 1 + enough / 16 {
+        let middle = few + (enough - few) / 2;
+        if is_valid(middle) { enough = middle } else { few = middle }
+    }
+    Some(enough)
+}
+
+/// As `weir-fuzz growth` does it with instructions.
+#[test]
+fn the_steps_of_validation_grow_with_the_module() {
+    /// Bytes of the smallest and of the largest module, and the steps after which there is no larger one.
+    const SIZES: [usize; 2] = [1 << 10, 1 << 17];
+    const ENOUGH: u64 = 1 << 18;
+    /// The growth at the size from which wasmparser validates a body that the acceptor has begun. A body takes a step for each byte, and by
+    /// wasmparser two or three more for most instructions.
+    const MOST_OF_DEEP: f64 = 5.0;
+    let (mut wrong, mut deep, mut counted) = (Vec::new(), 0, 0);
+    for attack in attacks() {
+        let mut steps: Vec<u64> = Vec::new();
+        let mut size = SIZES[0];
+        // Most modules without much code take the same steps at each size.
+        let is_constant = |steps: &[u64]| matches!(steps, [.., a, b, c] if a == b && b == c);
+        while size <= SIZES[1] && steps.last().is_none_or(|steps| *steps < ENOUGH) && !is_constant(&steps) {
+            steps.extend(validation_steps(&attack.module(size)));
+            size *= 2;
+        }
+        counted += usize::from(steps.len() > 1);
+        let over = |most: f64| steps.windows(2).filter(|pair| pair[1] as f64 > most * pair[0] as f64).count();
+        let is_deep = DEEP.contains(&attack.name);
+        deep += usize::from(is_deep && over(MOST) == 1);
+        if over(MOST) > usize::from(is_deep) || is_deep && over(MOST_OF_DEEP) > 0 {
+            wrong.push(format!("{}: {steps:?}", attack.name));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    assert_eq!(deep, DEEP.len(), "each exception is needed");
+    assert!(counted * 10 > attacks().len() * 8, "most are valid: {counted} of {}", attacks().len());
 }
 
 /// A function has no other poll between them.
