@@ -38,8 +38,26 @@ pub fn engine(tier: Tier) -> Engine {
 /// # Errors
 /// A panic, or an error without a message; neither must happen.
 pub fn attempt(engine: &Engine, bytes: &[u8]) -> Result<ModuleOutcome, String> {
-    let attempt = catch_unwind(AssertUnwindSafe(|| run(engine, bytes)));
-    match attempt {
+    caught(|| run(engine, Module::from_binary(engine, bytes)))
+}
+
+/// The same with a module in the text format.
+///
+/// # Errors
+/// Those of [`attempt`].
+pub fn attempt_text(engine: &Engine, text: &str) -> Result<ModuleOutcome, String> {
+    caught(|| match Module::new(engine, text) {
+        // The parser's message shows a part of the text, in several lines.
+        Err(error) if error.is::<wat::Error>() => match reasons(&error).trim().is_empty() {
+            true => Err("text refused without a message".into()),
+            false => Ok(ModuleOutcome::Refused),
+        },
+        module => run(engine, module),
+    })
+}
+
+fn caught(attempt: impl FnOnce() -> Result<ModuleOutcome, String>) -> Result<ModuleOutcome, String> {
+    match catch_unwind(AssertUnwindSafe(attempt)) {
         Ok(outcome) => outcome,
         Err(panic) => {
             let text = panic.downcast_ref::<String>().cloned();
@@ -55,8 +73,8 @@ const MEMORY: usize = 64 << 20;
 const ELEMENTS: usize = 1 << 20;
 const FUEL: u64 = 20_000;
 
-fn run(engine: &Engine, bytes: &[u8]) -> Result<ModuleOutcome, String> {
-    let module = match Module::from_binary(engine, bytes) {
+fn run(engine: &Engine, module: weir::Result<Module>) -> Result<ModuleOutcome, String> {
+    let module = match module {
         Ok(module) => module,
         Err(error) if !(error.is::<InvalidModule>() || error.is::<ModuleMemoryExceeded>()) => {
             return Err(format!("refused for another reason: {error:#}"));

@@ -13,7 +13,7 @@ use crate::rng::Rng;
 use crate::side_tables;
 use crate::state::State;
 use std::fmt;
-use weir::{AsContextMut, Config, Func, Instance, MemoryFault, Module, RoundTrip, Store, Tier, Trap, Val};
+use weir::{AsContextMut, Config, Engine, Func, Instance, MemoryFault, Module, RoundTrip, Store, Tier, Trap, Val};
 
 /// More fuel than any generated program needs.
 pub const AMPLE_FUEL: u64 = 1 << 40;
@@ -46,10 +46,9 @@ impl Subject {
         Subject { name: name.into(), setup: Setup::Weir(Box::new(config)), profile: None }
     }
 
-    /// Whether throws take the fuel that they take in other tiers. An activation of the evaluator is one frame that is left, with all
-    /// that is inlined in it.
+    /// See [`throws_exactly`].
     pub fn throws_exactly(&self) -> bool {
-        !self.name.starts_with("SSA, calls inlined")
+        throws_exactly(&self.name)
     }
 
     /// Whether it changes tiers at random.
@@ -77,6 +76,12 @@ impl Subject {
             config.count_crossings(enable);
         }
     }
+}
+
+/// Whether throws take the fuel that they take in other tiers, in the tier with this name. An activation of the evaluator is one frame that is
+/// left, with all that is inlined in it.
+pub(crate) fn throws_exactly(tier: &str) -> bool {
+    !tier.starts_with("SSA, calls inlined")
 }
 
 /// The name and the settings of each of [`tiers`] on Weir that has no random profile, the interpreter first.
@@ -277,28 +282,41 @@ impl std::ops::AddAssign for Agreement {
 /// # Errors
 /// The first difference.
 pub fn compare(program: &Program, tiers: &[Subject], share: u8) -> Result<Agreement, Mismatch> {
+    compare_on(program, tiers, share, &|_, config| engine(config))
+}
+
+/// The same, on engines that `engine` makes for the number of a tier and its settings.
+///
+/// # Errors
+/// The first difference.
+pub fn compare_on(
+    program: &Program,
+    tiers: &[Subject],
+    share: u8,
+    engine: &dyn Fn(usize, &Config) -> weir::Result<Engine>,
+) -> Result<Agreement, Mismatch> {
     let (first, others) = tiers.split_first().ok_or_else(no_tier)?;
     side_tables::verify_binary(&program.wasm).map_err(Mismatch)?;
-    let reference = outcome(program, first)?;
+    let reference = outcome(program, first, &|config| engine(0, config))?;
     let trapped = reference.calls.iter().filter(|ended| matches!(ended, CallEnd::Trap(_))).count();
     let faulted = reference.faults.iter().flatten().count();
     let Outcome { host, crossed, tiers_used, .. } = reference;
     let mut agreement =
         Agreement { calls: reference.calls.len(), trapped, faulted, host, crossed, tiers_used, ..Agreement::default() };
     if !program.beyond_wasmi {
-        let wasmi = Subject { name: "wasmi".into(), setup: Setup::Wasmi, profile: None };
-        let judge = outcome(program, &wasmi)?;
-        difference(program, (&wasmi.name, &judge), (&first.name, &reference))?;
+        let judge = wasmi_outcome(program).map_err(|error| failed("wasmi", error))?;
+        difference(program, ("wasmi", &judge), (&first.name, &reference))?;
         agreement.on_wasmi = judge.calls.len();
         agreement.compared += 1;
     }
-    for tier in others {
-        let outcome = outcome(program, tier)?;
+    for (i, tier) in (1..).zip(others) {
+        let outcome = outcome(program, tier, &|config| engine(i, config))?;
         difference(program, (&first.name, &reference), (&tier.name, &outcome))?;
         agreement.tiers_used += outcome.tiers_used;
         agreement.compared += 1;
     }
-    let metered = tiers.iter().map(|tier| Metered::load(program, tier)).collect::<Result<Vec<Metered>, Mismatch>>()?;
+    let load = |(i, tier)| Metered::load(program, tier, &|config| engine(i, config));
+    let metered = tiers.iter().enumerate().map(load).collect::<Result<Vec<Metered>, Mismatch>>()?;
     let ample = same_everywhere(program, &metered, AMPLE_FUEL)?;
     difference(program, (&first.name, &reference), ("fuel", &ample))?;
     agreement.compared += tiers.len();
@@ -319,7 +337,11 @@ struct Metered<'a> {
 }
 
 impl Metered<'_> {
-    fn load<'a>(program: &Program, tier: &'a Subject) -> Result<Metered<'a>, Mismatch> {
+    fn load<'a>(
+        program: &Program,
+        tier: &'a Subject,
+        engine: &dyn Fn(&Config) -> weir::Result<Engine>,
+    ) -> Result<Metered<'a>, Mismatch> {
         let Setup::Weir(config) = &tier.setup else { return Err(no_tier()) };
         let mut config = config.clone();
         // Code that polls is compared in `suspended`.
@@ -327,7 +349,8 @@ impl Metered<'_> {
         if let Some(seed) = costs::seed(&program.wasm) {
             config.operator_cost(costs::random(seed));
         }
-        let module = weir_module(program, &config, tier.profile).map_err(|error| failed(&tier.name, error))?;
+        let module = engine(&config).and_then(|engine| weir_module(program, &engine, tier.profile));
+        let module = module.map_err(|error| failed(&tier.name, error))?;
         Ok(Metered { tier: &tier.name, module })
     }
 }
@@ -365,12 +388,12 @@ pub(crate) fn failed(name: &str, error: impl fmt::Debug) -> Mismatch {
     Mismatch(format!("{name}: {error:?}"))
 }
 
-fn outcome(program: &Program, subject: &Subject) -> Result<Outcome, Mismatch> {
+fn outcome(program: &Program, subject: &Subject, engine: &dyn Fn(&Config) -> weir::Result<Engine>) -> Result<Outcome, Mismatch> {
     match &subject.setup {
         Setup::Wasmi => wasmi_outcome(program).map_err(|error| failed(&subject.name, error)),
-        Setup::Weir(config) => (weir_module(program, config, subject.profile)
-            .and_then(|module| weir_outcome(program, &module, 0)))
-        .map_err(|error| failed(&subject.name, error)),
+        Setup::Weir(config) => (engine(config).and_then(|engine| weir_module(program, &engine, subject.profile)))
+            .and_then(|module| weir_outcome(program, &module, 0))
+            .map_err(|error| failed(&subject.name, error)),
     }
 }
 
@@ -413,8 +436,8 @@ fn same_end(a: &CallEnd, b: &CallEnd) -> bool {
     }
 }
 
-pub(crate) fn weir_module(program: &Program, config: &Config, profile: Option<u64>) -> weir::Result<Module> {
-    let module = Module::new(&engine(config)?, &program.wasm)?;
+pub(crate) fn weir_module(program: &Program, engine: &Engine, profile: Option<u64>) -> weir::Result<Module> {
+    let module = Module::new(engine, &program.wasm)?;
     let Some(seed) = profile else { return Ok(module) };
     profiles::use_random(&module, &mut Rng::new(seed))?;
     // Every second profile travels in the module.

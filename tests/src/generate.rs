@@ -27,7 +27,7 @@ mod value;
 
 pub use action::Action;
 pub use switching::switching;
-pub use throwing::throwing;
+pub use throwing::{throwing, throwing_with};
 pub use value::Value;
 
 use crate::rng::Rng;

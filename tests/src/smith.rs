@@ -33,24 +33,26 @@ const THREAD_STACK: usize = STACK + (8 << 20);
 pub fn module(seed: u64) -> Option<Vec<u8>> {
     let mut rng = Rng::new(seed);
     let bytes: Vec<u8> = (0..SEED_BYTES).map(|_| rng.bits() as u8).collect();
-    module_of_bytes(&bytes, seed, TERMINATION_FUEL)
+    module_of_bytes(&bytes, seed, TERMINATION_FUEL, false)
 }
 
 /// The module that wasm-smith makes of these bytes, of the kind of this seed, which executes at most `fuel` loop iterations and calls;
-/// `None` if it makes none.
-pub fn module_of_bytes(bytes: &[u8], seed: u64, fuel: u32) -> Option<Vec<u8>> {
+/// `None` if it makes none. Only with `beyond_wasmi` may it have imports and exceptions: wasmi has no exceptions, and makes no imports.
+pub fn module_of_bytes(bytes: &[u8], seed: u64, fuel: u32, beyond_wasmi: bool) -> Option<Vec<u8>> {
     // A module has plain memories, or memories and tables of 64 bits too, or several memories, of pages of one byte too.
     let kind = seed % 3;
     let config = Config {
         allow_start_export: false,
         canonicalize_nans: true,
+        // Weir lacks the encoding of several imports of one module in one entry.
+        compact_imports_enabled: false,
         custom_page_sizes_enabled: kind == 2,
         disallow_traps: !seed.is_multiple_of(4),
-        exceptions_enabled: false,
+        exceptions_enabled: beyond_wasmi,
         export_everything: true,
         gc_enabled: false,
         max_funcs: 8,
-        max_imports: 0,
+        max_imports: if beyond_wasmi { 8 } else { 0 },
         max_memories: if kind == 2 { 3 } else { 1 },
         max_memory32_bytes: 4 << 16,
         max_memory64_bytes: 4 << 16,
@@ -152,14 +154,27 @@ impl std::ops::AddAssign for Agreement {
 /// # Errors
 /// A difference, or an engine's refusal of the module.
 pub fn compare(wasm: &[u8], seed: u64, configs: &[weir::Config]) -> Result<Agreement, String> {
+    compare_each(wasm, seed, configs, &|_, config| engine(config))
+}
+
+/// The same, on engines that `engine` makes for the number of a configuration and its settings.
+///
+/// # Errors
+/// As [`compare`].
+pub fn compare_each(
+    wasm: &[u8],
+    seed: u64,
+    configs: &[weir::Config],
+    engine: &dyn Fn(usize, &weir::Config) -> weir::Result<weir::Engine>,
+) -> Result<Agreement, String> {
     side_tables::verify_binary(wasm)?;
     let expected = on_wasmi(wasm, seed).map_err(|error| format!("wasmi: {error}"))?;
     let returned = expected.calls.iter().filter(|ended| matches!(ended, CallEnd::Values(_))).count();
     let mut agreement = Agreement { calls: expected.calls.len(), returned, ..Agreement::default() };
-    for config in configs {
+    for (i, config) in configs.iter().enumerate() {
         let mut config = config.clone();
         config.max_wasm_stack(STACK).value_stack_size(STACK);
-        let found = engine(&config).and_then(|engine| on_weir(wasm, seed, &engine));
+        let found = engine(i, &config).and_then(|engine| on_weir(wasm, seed, &engine));
         let (found, functions) = found.map_err(|error| format!("{config:?}: {error:?}"))?;
         agreement += compare_outcomes(&expected, &found).map_err(|what| format!("{config:?}: {what}"))?;
         agreement.native += functions.native;
@@ -240,7 +255,7 @@ fn on_weir(wasm: &[u8], seed: u64, engine: &weir::Engine) -> weir::Result<(Outco
     store.limiter(|limits| limits);
     store.set_epoch_deadline(u64::MAX);
     let mut outcome = Outcome::default();
-    let mut instance = match weir::Instance::new(&mut store, &module, &[]) {
+    let mut instance = match weir_instance(&mut store, &module) {
         Ok(instance) => instance,
         Err(error) => {
             outcome.calls.push(weir_failure(&error));
@@ -253,7 +268,7 @@ fn on_weir(wasm: &[u8], seed: u64, engine: &weir::Engine) -> weir::Result<(Outco
         let Some(Extern::Func(_)) = instance.get_export(&mut store, name) else { continue };
         if outcome.calls.last().is_some_and(CallEnd::out_of_fuel) {
             weir_state(&mut store, instance, &names, &mut outcome);
-            instance = weir::Instance::new(&mut store, &module, &[])?;
+            instance = weir_instance(&mut store, &module)?;
         }
         let Some(Extern::Func(func)) = instance.get_export(&mut store, name) else { continue };
         let ty = func.ty(&store);
@@ -268,6 +283,13 @@ fn on_weir(wasm: &[u8], seed: u64, engine: &weir::Engine) -> weir::Result<(Outco
     let stats = engine.stats();
     crossings::add(&weir::Stats::default(), &stats);
     Ok((outcome, stats.functions))
+}
+
+/// An instance whose imports are new for it: functions that return zeros, and items that are empty or zero.
+fn weir_instance(store: &mut Store<weir::StoreLimits>, module: &weir::Module) -> weir::Result<weir::Instance> {
+    let mut linker = weir::Linker::new(module.engine());
+    linker.define_unknown_imports_as_default_values(&mut *store, module)?;
+    linker.instantiate(&mut *store, module)
 }
 
 /// The limits of memories and tables.

@@ -10,6 +10,7 @@
 use crate::differential::{
     AMPLE_FUEL, CallEnd, Mismatch, Outcome, TierUse, difference, ended, failed, weir_module, weir_outcome,
 };
+use crate::engines::engine;
 use crate::generate::{Action, Program, generate, switching, throwing};
 use crate::host::{self, Uses, to_val};
 use crate::rng::Rng;
@@ -80,7 +81,8 @@ impl fmt::Display for Tally {
 pub fn compare(program: &Program, config: &Config, profile: Option<u64>, rng: &mut Rng) -> Result<Tally, Mismatch> {
     let mut config = config.clone();
     config.consume_fuel(true);
-    let module = weir_module(program, &config, profile).map_err(|error| failed("loading", error))?;
+    let module = engine(&config).and_then(|engine| weir_module(program, &engine, profile));
+    let module = module.map_err(|error| failed("loading", error))?;
     let mut tally = Tally::default();
     let ample = weir_outcome(program, &module, AMPLE_FUEL).map_err(|error| failed("synchronous", error))?;
     let longest = ample.fuel.iter().flatten().max().copied().unwrap_or(0);

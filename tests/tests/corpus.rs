@@ -52,6 +52,7 @@ targets! {
     smith: 200;
     ssa: 150;
     stored: usize::MAX;
+    text: usize::MAX;
     wasi: usize::MAX;
 }
 

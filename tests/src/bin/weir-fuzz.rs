@@ -7,7 +7,7 @@ use std::process::{Command, ExitCode, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 use weir::RoundTrip;
 use weir_tests::acceptance::{self, Tally};
-use weir_tests::coverage::Coverage;
+use weir_tests::coverage::{ByTier, Compiled, Coverage, Functions};
 use weir_tests::crossings;
 use weir_tests::damaged::{self, ModuleOutcome};
 use weir_tests::differential::{self, Agreement, Setup, Subject};
@@ -76,7 +76,7 @@ enum Task {
         file: PathBuf,
     },
     /// Count the instructions that each hostile module takes at four sizes, each twice the last, with callgrind. They grow by at most 2.3 from
-    /// one to the next, or a budget ends the compilation. This takes about half an hour
+    /// one to the next, or a budget ends the compilation, but for the modules that the program names. This takes about half an hour
     Growth(growth::Options),
     /// Be the process that does this with a module, and whose instructions are counted
     #[command(hide = true, name = growth::PROCESS)]
@@ -98,7 +98,7 @@ enum Task {
 struct Suspect {
     /// The module, or with `--target` an input of this target of coverage-guided fuzzing
     file: PathBuf,
-    /// The target whose input the file is: bytes, differential or smith
+    /// The target whose input the file is: bytes, differential, smith or text
     #[arg(long, value_name = "NAME")]
     target: Option<String>,
     /// Only tiers whose name contains this, beside the interpreter
@@ -282,7 +282,7 @@ fn print_crossings() {
 fn fuzz_smith(compare: &Compare) -> ExitCode {
     let options = &compare.options;
     let (mut modules, mut differences, mut total) = (0u64, 0u64, smith::Agreement::default());
-    let mut coverage = Coverage::default();
+    let (mut coverage, mut by_tier) = (Coverage::default(), ByTier::default());
     let stored = Stored::new(compare);
     for seed in options.seeds() {
         if let Err(failure) = stored.prepare(seed) {
@@ -292,18 +292,22 @@ fn fuzz_smith(compare: &Compare) -> ExitCode {
         let Some(wasm) = smith::module(seed) else { continue };
         let wasm = if compare.wide { weir_spec::widen(wasm) } else { wasm };
         modules += 1;
-        // If it is invalid, the comparison reports that.
-        let _ = coverage.add(&wasm);
-        let configs: Vec<weir::Config> = (subjects(compare, seed, stored.way().as_ref()).into_iter())
+        let (names, configs): (Vec<String>, Vec<weir::Config>) = (subjects(compare, seed, stored.way().as_ref()).into_iter())
             // Profiles are not generated for these modules.
             .filter(|subject| subject.profile.is_none())
             .filter_map(|subject| match subject.setup {
-                Setup::Weir(config) => Some(*config),
+                Setup::Weir(config) => Some((subject.name, *config)),
                 Setup::Wasmi => None,
             })
-            .collect();
-        match smith::compare(&wasm, seed, &configs) {
-            Ok(agreement) => total += agreement,
+            .unzip();
+        let compiled: Vec<Compiled> = names.iter().map(|_| Compiled::default()).collect();
+        match smith::compare_each(&wasm, seed, &configs, &|i, config| compiled[i].engine(config)) {
+            Ok(agreement) => {
+                total += agreement;
+                let functions = Functions::of(&wasm).expect("a module that was compared is valid");
+                coverage.add_where(&functions, |_| true);
+                names.iter().zip(&compiled).for_each(|(name, compiled)| by_tier.add(name, &functions, compiled, None));
+            }
             Err(difference) => {
                 differences += 1;
                 report(options, seed, &wasm, &format!("seed {seed}: {difference}"));
@@ -319,7 +323,7 @@ fn fuzz_smith(compare: &Compare) -> ExitCode {
         total.native, total.cranelift, total.baseline
     );
     print_crossings();
-    println!("{coverage}");
+    println!("{coverage}\n{by_tier}");
     if differences == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
@@ -564,7 +568,7 @@ fn fuzz_legacy(options: &Options) -> ExitCode {
 fn fuzz(compare: &Compare) -> ExitCode {
     let options = &compare.options;
     let (mut differences, mut long, mut total) = (0u64, 0u64, Agreement::default());
-    let mut coverage = Coverage::default();
+    let (mut coverage, mut by_tier) = (Coverage::default(), ByTier::default());
     let stored = Stored::new(compare);
     for seed in options.seeds() {
         if let Err(failure) = stored.prepare(seed) {
@@ -580,9 +584,16 @@ fn fuzz(compare: &Compare) -> ExitCode {
         if compare.wide {
             program.wasm = weir_spec::widen(program.wasm);
         }
-        let _ = coverage.add(&program.wasm);
-        match differential::compare(&program, &subjects(compare, seed, stored.way().as_ref()), seed.wrapping_mul(37) as u8) {
+        let subjects = subjects(compare, seed, stored.way().as_ref());
+        let compiled: Vec<Compiled> = subjects.iter().map(|_| Compiled::default()).collect();
+        let engine = |i: usize, config: &weir::Config| compiled[i].engine(config);
+        match differential::compare_on(&program, &subjects, seed.wrapping_mul(37) as u8, &engine) {
             Ok(agreement) => {
+                let functions = Functions::of(&program.wasm).expect("a program that was compared is valid");
+                coverage.add_where(&functions, |_| true);
+                for (subject, compiled) in subjects.iter().zip(&compiled) {
+                    by_tier.add(&subject.name, &functions, compiled, Some(agreement.executed));
+                }
                 total += agreement;
                 long += u64::from(agreement.executed >= 1000);
             }
@@ -610,7 +621,7 @@ fn fuzz(compare: &Compare) -> ExitCode {
         tiers_used.retired, tiers_used.freed_bytes, tiers_used.recompiled
     );
     print_crossings();
-    println!("{coverage}");
+    println!("{coverage}\n{by_tier}");
     if differences == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 

@@ -78,7 +78,14 @@ impl Shape {
 /// # Panics
 /// If the program is invalid, which is a bug of this file.
 pub fn throwing(seed: u64) -> Program {
-    let mut rng = Rng::new(seed);
+    throwing_with(&mut Rng::new(seed))
+}
+
+/// Returns the program for these random numbers.
+///
+/// # Panics
+/// As [`throwing`].
+pub fn throwing_with(rng: &mut Rng) -> Program {
     let functions = 3 + rng.below(4) as usize;
     // Two tags of one type may be imports, and these the same tag.
     let (imported, same) = (rng.one_in(2), rng.one_in(2));
@@ -112,8 +119,7 @@ pub fn throwing(seed: u64) -> Program {
     }
     writeln!(text, "(func (export \"reset\") {reset})").expect("a string grows");
     for i in 0..functions {
-        let body =
-            Body { rng: &mut rng, shape, text: String::new(), labels: 0, regions: 0, tries: Vec::new(), loops: 0 }.function(i);
+        let body = Body { rng, shape, text: String::new(), labels: 0, regions: 0, tries: Vec::new(), loops: 0 }.function(i);
         text.push_str(&body);
         // Whatever the function throws ends here.
         let [params, results] = shape.ref_counts();
@@ -132,7 +138,7 @@ pub fn throwing(seed: u64) -> Program {
     text.push(')');
     let wasm = wat::parse_str(&text).unwrap_or_else(|error| panic!("{error}\n{text}"));
     let ty = FuncType::new([ValType::I32, ValType::I64], [ValType::I64]);
-    let mut program = Program::new(wasm, vec![ty; functions], &mut rng);
+    let mut program = Program::new(wasm, vec![ty; functions], rng);
     program.beyond_wasmi = true;
     program
 }

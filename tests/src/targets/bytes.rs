@@ -16,17 +16,24 @@ thread_local! {
     static ENGINES: RefCell<(u32, Vec<Engine>)> = const { RefCell::new((0, Vec::new())) };
 }
 
-fn run(data: &[u8]) {
-    // Validation is compared for invalid modules, too.
-    if let Err(difference) = acceptance::compare(data) {
-        panic!("with and without the acceptor: {difference}");
-    }
+/// Calls `use_them` with the engines for bad modules: the interpreter first.
+pub(super) fn with_engines(use_them: impl FnOnce(&[Engine])) {
     ENGINES.with_borrow_mut(|(uses, engines)| {
         *uses += 1;
         if engines.is_empty() || *uses % USES == 0 {
             *engines = [Tier::Interpreter, Tier::Native, Tier::Baseline].map(engine).into();
         }
-        for engine in &*engines {
+        use_them(engines);
+    });
+}
+
+fn run(data: &[u8]) {
+    // Validation is compared for invalid modules, too.
+    if let Err(difference) = acceptance::compare(data) {
+        panic!("with and without the acceptor: {difference}");
+    }
+    with_engines(|engines| {
+        for engine in engines {
             match attempt(engine, data) {
                 Ok(ModuleOutcome::Refused) => return,
                 Ok(_) => {}

@@ -11,12 +11,13 @@ pub mod smith;
 pub mod ssa;
 pub mod stored;
 mod target;
+pub mod text;
 pub mod wasi;
 
 pub use target::Target;
 
 /// Every target.
-pub const ALL: [Target; 9] = [
+pub const ALL: [Target; 10] = [
     bytes::TARGET,
     differential::TARGET,
     machine::TARGET,
@@ -25,6 +26,7 @@ pub const ALL: [Target; 9] = [
     smith::TARGET,
     ssa::TARGET,
     stored::TARGET,
+    text::TARGET,
     wasi::TARGET,
 ];
 
@@ -39,6 +41,7 @@ pub fn module(target: &str, input: &[u8]) -> Option<Vec<u8>> {
         "bytes" => Some(input.to_vec()),
         "differential" => Some(differential::program(input).wasm),
         "smith" => smith::module(input),
+        "text" => std::str::from_utf8(input).ok().and_then(|text| wat::parse_str(text).ok()),
         _ => None,
     }
 }

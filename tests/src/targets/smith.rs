@@ -1,4 +1,5 @@
-//! Bytes drive wasm-smith; the first of them chooses the kind of module, and the tier that is compared with the interpreter.
+//! Bytes drive wasm-smith; the first of them chooses the kind of module, with imports and exceptions or without, and the tier that is compared
+//! with the interpreter.
 
 use super::target::{Target, random_inputs};
 use crate::differential::tiers_of_weir;
@@ -47,9 +48,42 @@ fn split(choice: u8) -> [u64; 2] {
 
 /// Kinds of modules: see [`smith::module_of_bytes`].
 const KINDS: u64 = 12;
+/// The values of the first byte from this one on are for modules that may have imports and exceptions.
+const BEYOND_WASMI: u8 = 192;
 
 /// The module of an input; `None` if wasm-smith makes none.
 pub(super) fn module(data: &[u8]) -> Option<Vec<u8>> {
     let (&choice, data) = data.split_first()?;
-    smith::module_of_bytes(data, split(choice)[0], FUEL)
+    smith::module_of_bytes(data, split(choice)[0], FUEL, choice >= BEYOND_WASMI)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::coverage::Coverage;
+    use weir_bytecode::Opcode;
+    use weir_bytecode::validate::{Options, Proposals, parse_with};
+
+    /// The modules for inputs that begin with `choice`: how many have imports, and their opcodes.
+    fn modules(choice: u8) -> (usize, Coverage) {
+        let (mut importing, mut coverage) = (0, Coverage::default());
+        for mut input in random_inputs(64, 600) {
+            input[0] = choice;
+            let Some(wasm) = module(&input) else { continue };
+            let options = Options { proposals: Proposals::all(), ..Options::default() };
+            let parsed = parse_with(wasm.as_slice().into(), options).expect("it is valid");
+            importing += usize::from(!parsed.imports.is_empty());
+            coverage.add(&wasm).expect("it is valid");
+        }
+        (importing, coverage)
+    }
+
+    #[test]
+    fn the_first_byte_chooses_imports_and_exceptions() {
+        let throws = |coverage: &Coverage| [Opcode::Throw, Opcode::TryTable].map(|op| coverage.count(op));
+        let (importing, coverage) = modules(BEYOND_WASMI);
+        assert!(importing >= 10 && throws(&coverage).iter().all(|count| *count > 0), "{importing}, {:?}", throws(&coverage));
+        let (importing, coverage) = modules(BEYOND_WASMI - 1);
+        assert_eq!((importing, throws(&coverage)), (0, [0; 2]));
+    }
 }
