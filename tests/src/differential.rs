@@ -46,7 +46,7 @@ impl Subject {
         Subject { name: name.into(), setup: Setup::Weir(Box::new(config)), profile: None }
     }
 
-    /// See [`throws_exactly`].
+    /// Whether throws take the fuel that they take in other tiers.
     pub fn throws_exactly(&self) -> bool {
         throws_exactly(&self.name)
     }

@@ -340,7 +340,7 @@ fn signals_change_no_result() {
     assert!(ARRIVED.load(Ordering::Relaxed) >= expected);
 }
 
-/// Repeats this until so many signals have arrived meanwhile.
+/// Repeats this until the given number of signals has arrived meanwhile.
 fn repeat(signals: u64, mut run: impl FnMut()) {
     let before = ARRIVED.load(Ordering::Relaxed);
     common::until(|| {

@@ -126,7 +126,7 @@ unsafe fn chain(signal: libc::c_int, info: *mut libc::siginfo_t, context: *mut l
     // SAFETY: the arguments are the kernel's, and the previous action is a handler.
     unsafe {
         match previous.sa_sigaction {
-            // Nothing happens, and guests trap as before: the handler stays. A fault is not ignored, by the system neither.
+            // A signal that was sent is ignored, and the handler stays for traps. The system ignores no fault.
             libc::SIG_IGN if (*info).si_code <= 0 => {}
             libc::SIG_DFL | libc::SIG_IGN => {
                 // The faulting instruction runs again when the handler returns, and the signal then takes effect; a
