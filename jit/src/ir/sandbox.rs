@@ -42,7 +42,7 @@ pub struct Sandbox {
     pub in_flight: Option<usize>,
     /// The calls that were made.
     pub calls: Vec<(Callee, Vec<u128>)>,
-    /// The results of a call: by default, four numbers computed from callee and arguments.
+    /// The results of a call: by default, [`RESULTS`] numbers computed from callee and arguments.
     pub call_results: fn(Callee, &[u128]) -> Result<Vec<u128>, Trap>,
 }
 
@@ -81,7 +81,10 @@ impl PartialEq for Sandbox {
     }
 }
 
-/// Four results that depend on all arguments of a call.
+/// The number of results of a call, by default.
+pub const RESULTS: usize = 4;
+
+/// Results that depend on all arguments of a call.
 fn mix(callee: Callee, args: &[u128]) -> Result<Vec<u128>, Trap> {
     let seed = match callee {
         Callee::Direct(func) => u64::from(func),
@@ -90,7 +93,9 @@ fn mix(callee: Callee, args: &[u128]) -> Result<Vec<u128>, Trap> {
     };
     let halves = args.iter().flat_map(|&arg| [arg as u64, (arg >> 64) as u64]);
     let hash = halves.fold(seed, |hash, half| (hash ^ half).wrapping_mul(0x9E37_79B9_7F4A_7C15).rotate_left(29));
-    Ok((0..4).map(|i| u128::from(hash.rotate_left(i * 11 + 5)) << 64 | u128::from(hash.rotate_left(i * 11))).collect())
+    Ok((0..RESULTS as u32)
+        .map(|i| u128::from(hash.rotate_left(i * 11 + 5)) << 64 | u128::from(hash.rotate_left(i * 11)))
+        .collect())
 }
 
 impl Sandbox {
