@@ -243,7 +243,7 @@ pub(crate) fn is_long(bytes: u32, level: Level) -> bool {
 pub(crate) const COMPILATIONS: usize = 64 << 20;
 
 /// The most bytes of a function's code that are kept for later processes. A function of a megabyte may have 20 MB of baseline code, which
-/// would be in memory while the function is optimised. Real functions with more than this have some 600 KB.
+/// would be in memory while the function is optimised. Of compilers' output, only functions of about a megabyte have more than this.
 pub(crate) const MAX_KEPT: usize = 4 << 20;
 
 /// The bytes of memory that a compilation may take, or 0 if they are few: nearly all functions have fewer than 20 KB. The most that was seen for
