@@ -141,7 +141,7 @@ struct Ran {
 pub struct ByTier(BTreeMap<&'static str, Ran>);
 
 impl ByTier {
-    /// Adds a run of a module on the subject with this name, which executed so many instructions, if they were counted.
+    /// Adds a run of a module on the subject with this name. `executed` is its number of instructions, if they were counted.
     pub fn add(&mut self, subject: &str, functions: &Functions, compiled: &Compiled, executed: Option<u64>) {
         // By the beginning of the name, the longer one first: the tier, and whether it compiles with this compiler. `None` runs all functions.
         type Counts = Option<fn(By) -> bool>;

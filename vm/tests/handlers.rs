@@ -314,17 +314,10 @@ fn signals_change_no_result() {
             }
         }
     };
-    /// Stops the signals however the test ends.
-    struct Done<'a>(&'a AtomicBool);
-    impl Drop for Done<'_> {
-        fn drop(&mut self) {
-            self.0.store(true, Ordering::Relaxed);
-        }
-    }
     let spins = |x: i32| assert_eq!((0..x % 64).map(std::hint::black_box).sum::<i32>(), (x % 64) * (x % 64 - 1) / 2);
     std::thread::scope(|scope| {
         scope.spawn(disturb);
-        let _done = Done(&done);
+        let _done = common::Done(&done);
         for (name, config) in configs() {
             let engine = common::engine(&config).unwrap();
             let (mut store, instance) = instance(&engine, spins);

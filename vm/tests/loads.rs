@@ -5,13 +5,6 @@ mod common;
 use std::fmt::Write;
 use weir::{Config, Instance, Module, Store, Tier};
 
-/// Bytes of the process's memory that are resident.
-fn resident() -> usize {
-    let sizes = std::fs::read_to_string("/proc/self/statm").expect("Linux has it");
-    let pages: usize = sizes.split(' ').nth(1).and_then(|pages| pages.parse().ok()).expect("its format");
-    pages * 4096
-}
-
 /// A module with 160 types of its own, half of them the types of its functions.
 fn of_types(seed: usize) -> String {
     const TYPES: usize = 160;
@@ -44,9 +37,9 @@ fn any_number_of_modules_takes_the_memory_of_a_few() {
         assert_eq!(engine.host_memory(), 0, "{seed}");
     };
     (0..100).for_each(load);
-    let before = resident();
+    let before = common::resident();
     (100..1000).for_each(load);
-    let grown = resident().saturating_sub(before);
+    let grown = common::resident().saturating_sub(before);
     assert!(grown < 4 << 20, "{grown} bytes more");
 }
 
@@ -198,16 +191,9 @@ fn a_file_that_changes_while_it_is_loaded_is_harmless() {
             }
         }
     };
-    /// Ends the changes however the test ends.
-    struct Done<'a>(&'a AtomicBool);
-    impl Drop for Done<'_> {
-        fn drop(&mut self) {
-            self.0.store(true, Ordering::Relaxed);
-        }
-    }
     std::thread::scope(|scope| {
         scope.spawn(change);
-        let _done = Done(&done);
+        let _done = common::Done(&done);
         for round in 0..100 {
             let engine = common::engine(Config::new().lazy_validation(round % 2 == 0)).expect("valid settings");
             let Ok(module) = Module::from_file(&engine, &path) else { continue };

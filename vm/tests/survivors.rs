@@ -3,7 +3,7 @@
 
 mod common;
 
-use common::{compiler_threads, process, until};
+use common::{compiler_threads, process, resident, until};
 use std::fmt::Debug;
 use std::fs;
 use std::path::PathBuf;
@@ -282,13 +282,6 @@ fn the_next_call_in_the_same_store_works_and_nothing_is_left() {
     for name in ["mapping::reserve", "mapping::protect", "mapping::zeroed", "thread::spawn", "private_dir::change"] {
         assert!(tried.contains(&&*format!("weir::{name}")), "{name}: {tried:?}");
     }
-}
-
-/// Bytes of the process's memory that are resident.
-fn resident() -> usize {
-    let sizes = fs::read_to_string("/proc/self/statm").expect("Linux has it");
-    let pages: usize = sizes.split(' ').nth(1).and_then(|pages| pages.parse().ok()).expect("its format");
-    pages * 4096
 }
 
 /// Ten thousand times no store, memory or instance is made, and a memory does not grow. A thousand times a function of a new module gets

@@ -16,15 +16,31 @@ thread_local! {
     static ENGINES: RefCell<(u32, Vec<Engine>)> = const { RefCell::new((0, Vec::new())) };
 }
 
-/// Calls `use_them` with the engines for bad modules: the interpreter first.
-pub(super) fn with_engines(use_them: impl FnOnce(&[Engine])) {
+/// Calls `attempt` with each engine for bad modules, the interpreter first, until the module is refused. Returns whether all accept it.
+///
+/// # Panics
+/// An attempt fails.
+pub(super) fn all_accept(attempt: impl Fn(&Engine) -> Result<ModuleOutcome, String>) -> bool {
     ENGINES.with_borrow_mut(|(uses, engines)| {
         *uses += 1;
         if engines.is_empty() || *uses % USES == 0 {
             *engines = [Tier::Interpreter, Tier::Native, Tier::Baseline].map(engine).into();
         }
-        use_them(engines);
-    });
+        engines.iter().all(|engine| match attempt(engine) {
+            Ok(outcome) => outcome != ModuleOutcome::Refused,
+            Err(fault) => panic!("{fault}"),
+        })
+    })
+}
+
+/// Verifies the side tables of a valid module.
+///
+/// # Panics
+/// One is wrong.
+pub(super) fn verify(wasm: &[u8]) {
+    if let Err(fault) = side_tables::verify_binary(wasm) {
+        panic!("{fault}");
+    }
 }
 
 fn run(data: &[u8]) {
@@ -32,18 +48,9 @@ fn run(data: &[u8]) {
     if let Err(difference) = acceptance::compare(data) {
         panic!("with and without the acceptor: {difference}");
     }
-    with_engines(|engines| {
-        for engine in engines {
-            match attempt(engine, data) {
-                Ok(ModuleOutcome::Refused) => return,
-                Ok(_) => {}
-                Err(fault) => panic!("{fault}"),
-            }
-        }
-        if let Err(fault) = side_tables::verify_binary(data) {
-            panic!("{fault}");
-        }
-    });
+    if all_accept(|engine| attempt(engine, data)) {
+        verify(data);
+    }
 }
 
 /// Small modules: those of earlier finds, hostile ones, and those of the filetests.

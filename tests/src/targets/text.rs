@@ -1,9 +1,8 @@
 //! Bytes as a module in the text format: parsed, validated, and executed by three tiers with the limits of `bytes`.
 
-use super::bytes::with_engines;
+use super::bytes::{all_accept, verify};
 use super::target::{Target, files};
-use crate::damaged::{ModuleOutcome, attempt_text};
-use crate::side_tables;
+use crate::damaged::attempt_text;
 
 /// The target.
 pub const TARGET: Target = Target { name: "text", run, seeds };
@@ -11,19 +10,9 @@ pub const TARGET: Target = Target { name: "text", run, seeds };
 fn run(data: &[u8]) {
     // Other bytes are no text, and are left to `bytes`.
     let Ok(text) = std::str::from_utf8(data) else { return };
-    with_engines(|engines| {
-        for engine in engines {
-            match attempt_text(engine, text) {
-                Ok(ModuleOutcome::Refused) => return,
-                Ok(_) => {}
-                Err(fault) => panic!("{fault}"),
-            }
-        }
-        let binary = wat::parse_str(text).expect("it was parsed before");
-        if let Err(fault) = side_tables::verify_binary(&binary) {
-            panic!("{fault}");
-        }
-    });
+    if all_accept(|engine| attempt_text(engine, text)) {
+        verify(&wat::parse_str(text).expect("it was parsed before"));
+    }
 }
 
 /// The modules of the repository in the text format that are short, whether or not they are valid.

@@ -7,6 +7,7 @@ mod engines;
 pub mod process;
 
 pub use engines::*;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 use weir::{Config, Engine, Instance, Linker, Module, Store, Tier};
@@ -103,4 +104,21 @@ pub fn compiler_threads() -> usize {
         std::fs::read_to_string(comm).ok()
     });
     names.filter(|name| name.starts_with("weir-compiler")).count()
+}
+
+/// Bytes of the process's memory that are resident.
+#[cfg(target_os = "linux")]
+pub fn resident() -> usize {
+    let sizes = std::fs::read_to_string("/proc/self/statm").expect("Linux has it");
+    let pages: usize = sizes.split(' ').nth(1).and_then(|pages| pages.parse().ok()).expect("its format");
+    pages * 4096
+}
+
+/// Sets a flag when it is dropped: tells a thread to end, however the test ends.
+pub struct Done<'a>(pub &'a AtomicBool);
+
+impl Drop for Done<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
 }

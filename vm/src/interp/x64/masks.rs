@@ -14,7 +14,7 @@ const END: Register = Register::R13;
 /// The length of the guest's memory.
 const LEN: Register = Register::R9;
 
-/// What is known about a register on a path.
+/// A fact about a register, at a place of a path.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 enum Known {
     Nothing,
@@ -39,7 +39,7 @@ fn decode(address: u64) -> Instruction {
     Decoder::with_ip(64, bytes, address, DecoderOptions::NONE).decode()
 }
 
-/// Calls `visit` with every instruction of every path of a handler, and with what is known before it.
+/// Calls `visit` for each instruction of each path of a handler, with the fact that holds before it.
 fn follow(handler: Handler, mut visit: impl FnMut(&Instruction, Known)) {
     let mut info = InstructionInfoFactory::new();
     let mut paths = vec![(handler as usize as u64, Known::Nothing)];
@@ -65,7 +65,7 @@ fn follow(handler: Handler, mut visit: impl FnMut(&Instruction, Known)) {
     }
 }
 
-/// Returns what is known after an instruction, on the path on which no branch is taken.
+/// Returns the fact that holds after an instruction, if that does not branch.
 fn after(instruction: &Instruction, known: Known, info: &mut InstructionInfoFactory) -> Known {
     let mnemonic = instruction.mnemonic();
     match (known, mnemonic) {
