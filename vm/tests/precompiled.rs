@@ -188,27 +188,61 @@ fn no_damage_changes_a_result() {
     }
 }
 
-/// The file is damaged after the module was loaded, before its functions are called.
+/// What follows the mapped bytes of the module is damaged after it was loaded, before its functions are called.
 #[test]
-fn a_file_that_changes_while_it_is_used_changes_no_result() {
+fn code_that_changes_while_it_is_used_changes_no_result() {
     let engine = engine();
     let module = Module::new(&engine, TEXT).unwrap();
     let (expected, bytes) = (outcome(&module), module.serialize().unwrap());
+    let own = wat::parse_str(TEXT).unwrap();
+    let parts = bytes.windows(own.len()).position(|part| part == own).unwrap() + own.len();
     // SAFETY: the file is of `serialize`, or damaged by accident.
     let load = |path: &Path| unsafe { Module::deserialize_file(&engine, path) }.unwrap();
-    for at in (200..bytes.len()).step_by(97) {
+    for at in (parts..bytes.len()).step_by(97) {
         let path = file("changing.cwasm", &bytes);
         let module = load(&path);
         let damage = vec![0x90; (bytes.len() - at).min(97)];
         File::options().write(true).open(&path).unwrap().write_all_at(&damage, at as u64).unwrap();
         assert_eq!(outcome(&module), expected, "at {at}");
     }
-    for len in [0, 1, bytes.len() / 2, bytes.len() - 1] {
+    for len in [parts, parts.midpoint(bytes.len()), bytes.len() - 1] {
         let path = file("shrinking.cwasm", &bytes);
         let module = load(&path);
         File::options().write(true).open(&path).unwrap().set_len(len as u64).unwrap();
         assert_eq!(outcome(&module), expected, "{len} bytes");
     }
+}
+
+/// The module has data, a gap of zeros, and data again, so that two ranges are mapped. Neither is charged to the module.
+#[test]
+fn the_bytes_of_a_module_in_a_file_are_mapped() {
+    const DATA: usize = 1 << 20;
+    let engine = engine();
+    let string = |byte: u8| format!("\\{byte:02x}").repeat(DATA);
+    let text = format!(
+        r#"(module (memory (export "memory") 49) (data (i32.const 0) "{}{}{}")
+            (func (export "at") (param i32) (result i32) (i32.load8_u (local.get 0))))"#,
+        string(7),
+        string(0),
+        string(9)
+    );
+    let module = Module::new(&engine, text).unwrap();
+    let path = file("mapped.cwasm", &module.serialize().unwrap());
+    let mappings = || {
+        let maps = fs::read_to_string("/proc/self/maps").unwrap();
+        maps.lines().filter(|line| line.ends_with(path.to_str().unwrap())).count()
+    };
+    // SAFETY: the file is of `serialize`, and nobody changes it.
+    let loaded = unsafe { Module::deserialize_file(&engine, &path) }.unwrap();
+    assert_eq!(mappings(), 2);
+    assert!(loaded.host_memory() < DATA && module.host_memory() > 3 * DATA);
+    let mut store = Store::new(&engine, ());
+    let instance = weir::Instance::new(&mut store, &loaded, &[]).unwrap();
+    let at = instance.get_typed_func::<u32, u32>(&mut store, "at").unwrap();
+    let bytes = [0, DATA - 1, DATA, 2 * DATA - 1, 2 * DATA, 3 * DATA - 1, 3 * DATA].map(|index| index as u32);
+    assert_eq!(bytes.map(|index| at.call(&mut store, index).unwrap()), [7, 7, 0, 0, 9, 9, 0]);
+    drop((store, loaded));
+    assert_eq!(mappings(), 0);
 }
 
 /// The file has no name any more, as for a process whose root has changed.

@@ -145,18 +145,21 @@ impl Module {
         deserialize(engine, Box::new(bytes))
     }
 
-    /// As [`Module::deserialize`], from a file. It stays open, and is read as functions are called.
+    /// As [`Module::deserialize`], from a file. The bytes of the module are mapped, so that they are not read before they are used, and processes
+    /// share their pages. The file stays open, and its other parts are read as functions are called.
     ///
     /// # Errors
     /// As [`Module::deserialize`], and if the file cannot be read.
     ///
     /// # Safety
-    /// As for [`Module::deserialize`]. A file that changes later is noticed as damage, like a damaged one: functions are then validated and
-    /// compiled anew.
+    /// As for [`Module::deserialize`]. Nobody changes the file or makes it shorter while the module is used; it may be replaced by another of its
+    /// name, and removed. The mapped bytes have no check: a process that uses what a file has lost ends by a signal. Damage of the other
+    /// parts is noticed: functions are then validated and compiled anew.
     pub unsafe fn deserialize_file(engine: &Engine, path: impl AsRef<Path>) -> Result<Module> {
         let path = path.as_ref();
-        let open = || deserialize(engine, Box::new(sys::file::Opened::open(path)?));
-        open().with_context(|| format!("loading {}", path.display()))
+        // SAFETY: the caller's promise.
+        let open = || Ok::<_, Error>(unsafe { sys::file::Opened::open(path)?.constant() });
+        open().and_then(|file| deserialize(engine, Box::new(file))).with_context(|| format!("loading {}", path.display()))
     }
 
     /// As [`Module::deserialize_file`], from a file that is open for reading.
@@ -168,7 +171,9 @@ impl Module {
     /// As for [`Module::deserialize_file`].
     pub unsafe fn deserialize_open_file(engine: &Engine, file: File) -> Result<Module> {
         let len = file.metadata()?.len();
-        deserialize(engine, Box::new(sys::file::Opened::of(file, len)))
+        // SAFETY: the caller's promise.
+        let file = unsafe { sys::file::Opened::of(file, len).constant() };
+        deserialize(engine, Box::new(file))
     }
 }
 
@@ -195,7 +200,9 @@ impl Module {
                 return Ok(self);
             }
             RoundTrip::From(folder) => {
-                Box::new(sys::file::Opened::open(&file(folder)).context("no other process has stored this module")?)
+                let stored = sys::file::Opened::open(&file(folder)).context("no other process has stored this module")?;
+                // SAFETY: files in the folder are written once, by the other process.
+                Box::new(unsafe { stored.constant() })
             }
         };
         if !is_entry {

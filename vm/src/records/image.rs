@@ -13,7 +13,7 @@
 use crate::Result;
 use crate::records::error::Context;
 use crate::records::memory::byte_len;
-use crate::sys::mapping::{map_file_over, page_size};
+use crate::sys::mapping::{Access, map_file_over, page_size};
 use crate::sys::memory_file::{MemoryFile, Purpose};
 use std::cmp::Reverse;
 use std::io;
@@ -95,7 +95,7 @@ impl Image {
         for Part { memory, range, at } in &self.parts {
             // SAFETY: whole pages within the accessible part of the memory's own reservation, and the file keeps its
             // length.
-            unsafe { map_file_over(base(*memory).add(range.start), range.len(), &self.file, *at) }
+            unsafe { map_file_over(base(*memory).add(range.start), range.len(), &self.file, *at, Access::ReadWrite) }
                 .context("mapping a module's data")?;
         }
         Ok(())

@@ -15,8 +15,8 @@ pub(crate) type Hash = [u8; 32];
 /// Bytes of a piece, at most: what stays in a core's cache between being read and being hashed.
 const PIECE: usize = 256 << 10;
 
-/// The number of pieces from which several threads read them: starting a thread takes as long as reading one piece.
-const MANY: usize = 8;
+/// The bytes from which several threads read them: starting a thread takes as long as reading one piece.
+const MANY: usize = 8 * PIECE;
 
 /// The most threads that read a module.
 const THREADS: usize = 4;
@@ -61,7 +61,7 @@ pub(crate) fn read(
 }
 
 /// Returns `len` bytes of which `write` writes these places, given their number; all others are zero. Also returns its results. Several
-/// threads do this if there are many places.
+/// threads do this if the places have many bytes.
 ///
 /// # Errors
 /// Those of `write`; there is not enough memory; the places do not ascend, or are not within the bytes.
@@ -75,7 +75,7 @@ pub(crate) fn fill<R: Default + Clone + Send>(
         let mut parts: Vec<_> = parts.into_iter().enumerate().collect();
         // Each thread begins in a large page of its own. Of two that reach the same one, both would clear it.
         parts.sort_by_key(|(place, _)| places[*place].start % LARGE_PAGE / PIECE);
-        on_all(threads(), parts, &write)
+        on_all(threads_for(places, threads()), parts, &write)
     };
     if len < LARGE_PAGE / 2 {
         let mut bytes = vec![0; len];
@@ -93,6 +93,7 @@ pub(crate) fn fill<R: Default + Clone + Send>(
 pub(crate) fn hash(kind: Kind, bytes: &[u8], ranges: &[Range<usize>], threads: usize) -> Hash {
     let places = pieces(ranges);
     let hash = |_, place: &Range<usize>| Ok(*blake3::hash(&bytes[place.clone()]).as_bytes());
+    let threads = threads_for(&places, threads);
     let hashes = on_all(threads, places.iter().enumerate().collect(), hash).expect("hashing does not fail");
     combine(kind, bytes.len(), &places, &hashes)
 }
@@ -105,6 +106,11 @@ pub(crate) fn all(len: usize) -> Vec<Range<usize>> {
 /// Returns how many threads work on a module while nothing else can be done.
 pub(crate) fn threads() -> usize {
     thread::parallelism().unwrap_or(1).min(THREADS)
+}
+
+/// Returns how many of `threads` threads work on these places.
+fn threads_for(places: &[Range<usize>], threads: usize) -> usize {
+    if places.iter().map(Range::len).sum::<usize>() < MANY { 1 } else { threads }
 }
 
 /// Divides ranges into pieces.
@@ -124,8 +130,8 @@ fn split<'b>(bytes: &'b mut [u8], places: &[Range<usize>]) -> Option<Vec<&'b mut
     Some(parts)
 }
 
-/// Calls `work` with the number of each item and the item, on several threads if there are many, and returns its results in the order of the
-/// numbers, which are all from 0 on.
+/// Calls `work` with the number of each item and the item, on this many threads, and returns its results in the order of the numbers, which are
+/// all from 0 on.
 ///
 /// # Errors
 /// One of those of `work`; the items after it may be left out.
@@ -134,7 +140,6 @@ fn on_all<T: Send, R: Default + Clone + Send>(
     items: Vec<(usize, T)>,
     work: impl Fn(usize, T) -> io::Result<R> + Sync,
 ) -> io::Result<Vec<R>> {
-    let threads = if items.len() < MANY { 1 } else { threads };
     let results = Mutex::new(Ok(vec![R::default(); items.len()]));
     let next = Mutex::new(items.into_iter());
     let take = || next.lock().unwrap_or_else(PoisonError::into_inner).next();
@@ -168,7 +173,7 @@ mod tests {
 
     /// A module of pieces that differ.
     fn module() -> Vec<u8> {
-        (0..PIECE * (MANY + 3) + 7).map(|i| (i ^ i >> 9) as u8).collect()
+        (0..MANY + 3 * PIECE + 7).map(|i| (i ^ i >> 9) as u8).collect()
     }
 
     fn hash_of(bytes: &[u8], ranges: &[Range<usize>]) -> Hash {

@@ -1,9 +1,10 @@
 //! Files that the user names.
 
 use super::calls::Call;
-use super::mapping::{Access, Mapping};
+use super::mapping::{Access, Mapping, map_file_over, page_size};
 use std::fs;
 use std::io::{self, Read as _, Write as _};
+use std::ops::Range;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
@@ -54,6 +55,8 @@ impl Writer {
 pub(crate) struct Opened {
     file: fs::File,
     len: u64,
+    /// See [`Opened::constant`].
+    is_constant: bool,
 }
 
 impl Opened {
@@ -65,12 +68,20 @@ impl Opened {
         Call::FileRead.enter()?;
         let file = fs::File::open(path)?;
         let len = file.metadata()?.len();
-        Ok(Opened { file, len })
+        Ok(Opened::of(file, len))
     }
 
     /// A file of `len` bytes.
     pub fn of(file: fs::File, len: u64) -> Opened {
-        Opened { file, len }
+        Opened { file, len, is_constant: false }
+    }
+
+    /// Returns the file, whose bytes may now be mapped.
+    ///
+    /// # Safety
+    /// Nobody changes the file or makes it shorter while it or mapped bytes are used.
+    pub unsafe fn constant(self) -> Opened {
+        Opened { is_constant: true, ..self }
     }
 
     /// Returns the bytes that the file had when it was opened.
@@ -85,6 +96,42 @@ impl Opened {
     pub fn read_at(&self, into: &mut [u8], at: u64) -> io::Result<()> {
         Call::FileRead.enter()?;
         self.file.read_exact_at(into, at)
+    }
+
+    /// Returns `len` bytes that are zeros but for these ranges of whole pages, each of which is mapped from an offset in the file. The
+    /// last one may end with a part of a page. `None` if the file is not [constant](Opened::constant), a range is not within the bytes, the
+    /// file has fewer, or both do not begin at pages.
+    ///
+    /// # Errors
+    /// The system has no memory or address space left, or cannot make another mapping.
+    pub fn map(&self, len: usize, places: &[(Range<usize>, u64)]) -> io::Result<Option<MappedBytes>> {
+        let page = page_size();
+        let is_mappable = |(Range { start, end }, at): &(Range<usize>, u64)| {
+            let whole = start % page == 0 && at % page as u64 == 0 && (end % page == 0 || *end == len);
+            let in_file = at.checked_add((end.saturating_sub(*start)) as u64).is_some_and(|end| end <= self.len);
+            whole && in_file && start < end && *end <= len
+        };
+        if !self.is_constant || len == 0 || !places.iter().all(is_mappable) {
+            return Ok(None);
+        }
+        let mapping = Mapping::zeroed(len)?;
+        for (range, at) in places {
+            // SAFETY: the range is within the mapping, to which nothing refers yet. The file does not become shorter, as who made it constant
+            // promises.
+            unsafe { map_file_over(mapping.as_mut_ptr().add(range.start), range.len(), &self.file, *at, Access::Read)? };
+        }
+        Ok(Some(MappedBytes(mapping)))
+    }
+}
+
+/// Bytes that are mapped from a file: see [`Opened::map`].
+#[derive(Debug)]
+pub(crate) struct MappedBytes(Mapping);
+
+impl AsRef<[u8]> for MappedBytes {
+    fn as_ref(&self) -> &[u8] {
+        // SAFETY: the mapping is readable, this value's alone, and of a constant file.
+        unsafe { std::slice::from_raw_parts(self.0.as_mut_ptr(), self.0.len()) }
     }
 }
 

@@ -21,6 +21,8 @@ pub(crate) fn page_size() -> usize {
 pub(crate) enum Access {
     /// None: every access faults.
     None,
+    /// Read.
+    Read,
     /// Read and write.
     ReadWrite,
     /// Read and execute.
@@ -31,6 +33,7 @@ impl Access {
     fn for_mmap(self) -> ProtFlags {
         match self {
             Access::None => ProtFlags::empty(),
+            Access::Read => ProtFlags::READ,
             Access::ReadWrite => ProtFlags::READ | ProtFlags::WRITE,
             Access::ReadExecute => ProtFlags::READ | ProtFlags::EXEC,
         }
@@ -39,6 +42,7 @@ impl Access {
     fn for_mprotect(self) -> MprotectFlags {
         match self {
             Access::None => MprotectFlags::empty(),
+            Access::Read => MprotectFlags::READ,
             Access::ReadWrite => MprotectFlags::READ | MprotectFlags::WRITE,
             Access::ReadExecute => MprotectFlags::READ | MprotectFlags::EXEC,
         }
@@ -227,7 +231,8 @@ impl Mapping {
     }
 }
 
-/// Maps `len` bytes of a file from offset `at` on, copy-on-write, over the pages at `start`.
+/// Maps `len` bytes of a file from offset `at` on, privately, over the pages at `start`: what is not written is shared with all processes
+/// that map it.
 ///
 /// # Errors
 /// The system cannot make another mapping.
@@ -235,11 +240,11 @@ impl Mapping {
 /// # Safety
 /// The pages belong to a mapping of the caller, and nothing refers to the old contents. The file does not become
 /// shorter.
-pub(crate) unsafe fn map_file_over(start: *mut u8, len: usize, file: &MemoryFile, at: u64) -> io::Result<()> {
+pub(crate) unsafe fn map_file_over(start: *mut u8, len: usize, file: impl AsFd, at: u64, access: Access) -> io::Result<()> {
     Call::MapFileOver.enter()?;
     let flags = MapFlags::PRIVATE | MapFlags::FIXED | MapFlags::NORESERVE;
     // SAFETY: the caller's promise.
-    unsafe { mmap(start.cast(), len, Access::ReadWrite.for_mmap(), flags, file, at)? };
+    unsafe { mmap(start.cast(), len, access.for_mmap(), flags, file, at)? };
     Ok(())
 }
 

@@ -131,12 +131,18 @@ pub(super) fn left(module: &ModuleRecord) -> Left {
         candidate
     };
     let fits = |it: &Candidate| policy::leaves(it.bytes, it.key.level, it.tried, &mut before, ran) || it.tried > 0;
+    // Collecting counts takes longer than all else at the end of a process.
+    let earlier = module.shelf.as_ref().map(|shelf| shelf.earlier());
+    let is_new = |it: &Candidate| {
+        let earlier = earlier.and_then(|earlier| earlier.get(&it.key.func));
+        earlier.is_none_or(|work| it.tried > work.tried || it.executed / 2 > work.executed)
+    };
     let work = |Candidate { key: Key { func, .. }, executed, tried, .. }| {
         // The module's hints are in the module.
         let profile = counted(module, func).unwrap_or_default();
         Work::new(func, executed, tried, &profile)
     };
-    Left { work: candidates(module).into_iter().map(cut_off).filter(fits).map(work).collect(), ran }
+    Left { work: candidates(module).into_iter().map(cut_off).filter(fits).filter(is_new).map(work).collect(), ran }
 }
 
 /// The processes whose functions are compiled.

@@ -10,6 +10,7 @@ use crate::sys::file::Opened;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::io::{self, Seek, Write};
+use std::ops::Range;
 use std::sync::OnceLock;
 use std::time::Duration;
 use weir_bytecode::Bytes;
@@ -28,6 +29,11 @@ pub(crate) trait Source: fmt::Debug + Send + Sync {
 
     /// Those of them that are in memory.
     fn held(&self) -> usize;
+
+    /// Returns `len` bytes that are zeros but for these ranges, each of which is mapped from an offset; `None` if they cannot be mapped.
+    fn map(&self, _len: usize, _places: &[(Range<usize>, u64)]) -> Option<Bytes> {
+        None
+    }
 }
 
 impl Source for Box<[u8]> {
@@ -57,6 +63,12 @@ impl Source for Opened {
 
     fn held(&self) -> usize {
         0
+    }
+
+    fn map(&self, len: usize, places: &[(Range<usize>, u64)]) -> Option<Bytes> {
+        let bytes = Opened::map(self, len, places).ok()??;
+        // The pages are the file's.
+        Some(Bytes::of(bytes).with_untouched(len))
     }
 }
 
@@ -164,9 +176,23 @@ impl Artifact {
         &self.index.code
     }
 
-    /// Returns the module's bytes, if the container has them and they are not damaged.
+    /// Returns the module's bytes, if the container has them. They are mapped if they can be; otherwise they are copied, and `None` if they
+    /// are damaged.
     pub fn module_bytes(&self) -> Option<Bytes> {
+        /// The most mappings that are made for a module.
+        const MANY: usize = 256;
         let ModulePart { len, pieces, .. } = self.module();
+        let mut runs: Vec<(Range<usize>, u64)> = Vec::new();
+        for piece in pieces {
+            let (Range { start, end }, at) = (piece.range(), piece.place.at);
+            match runs.last_mut() {
+                Some((run, from)) if run.end == start && *from + run.len() as u64 == at => run.end = end,
+                _ => runs.push((start..end, at)),
+            }
+        }
+        if let Some(mapped) = (runs.len() <= MANY).then(|| self.source.map(*len as usize, &runs)).flatten() {
+            return Some(mapped);
+        }
         let places: Vec<_> = pieces.iter().map(Piece::range).collect();
         let check = |piece: usize, into: &mut [u8]| {
             let Place { at, sum, .. } = pieces[piece].place;
@@ -178,13 +204,21 @@ impl Artifact {
 
     /// Returns whether the container has the work of functions that are still to be compiled.
     pub fn has_work(&self) -> bool {
-        self.index.work.is_some()
+        !self.index.work.is_empty()
     }
 
-    /// Returns the work of functions that are still to be compiled.
-    pub fn work(&self) -> Vec<Work> {
-        let read = |place| read_all(&self.part(place)?).ok();
-        self.index.work.and_then(read).unwrap_or_default()
+    /// Returns whether so many processes left work that it should be put together.
+    pub fn has_much_work(&self) -> bool {
+        const MANY: usize = 8;
+        self.index.work.len() >= MANY
+    }
+
+    /// Returns the work of functions that are still to be compiled, by function.
+    pub fn work(&self) -> BTreeMap<u32, Work> {
+        let read = |place: &Place| read_all::<Vec<Work>>(&self.part(*place)?).ok();
+        let mut all = BTreeMap::new();
+        self.index.work.iter().filter_map(read).flatten().for_each(|work| Work::add(&mut all, work));
+        all
     }
 
     /// Returns how long processes ran the module, as the [`Index`] has it; `None` if none did.
@@ -278,5 +312,45 @@ impl Results for Artifact {
         let code = self.code();
         let at = code.partition_point(|code| code.func < func);
         code.get(at).is_some_and(|code| code.func == func)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Cursor;
+    use weir_contract::profile::Profile;
+
+    /// What several processes add, each to what those before it have written.
+    #[test]
+    fn work_of_several_processes_is_put_together() {
+        let identity = Identity::of("settings", None);
+        let work = |func, executed| Work::new(func, executed, 0, &Profile::default());
+        let finish = |builder: Builder<Cursor<Vec<u8>>>| {
+            let bytes = builder.finish(identity, Hash::default()).unwrap().into_inner();
+            Artifact::open(Box::new(bytes.clone().into_boxed_slice()), &identity).map(|artifact| (artifact, bytes)).unwrap()
+        };
+        let mut builder = Builder::new(Cursor::new(Vec::new())).unwrap();
+        builder.work(&vec![work(1, 10), work(2, 20)]).unwrap();
+        let (mut artifact, mut bytes) = finish(builder);
+        let mut processes = 1;
+        while !artifact.has_much_work() {
+            let mut builder = artifact.resume(Cursor::new(bytes)).unwrap();
+            builder.work(&vec![]).unwrap();
+            builder.work(&vec![work(2, 20 + processes), work(2 + processes as u32, 5)]).unwrap();
+            (artifact, bytes) = finish(builder);
+            processes += 1;
+        }
+        let executed =
+            |artifact: &Artifact| artifact.work().into_values().map(|work| (work.func, work.executed)).collect::<Vec<_>>();
+        let others = (1..processes).map(|process| (2 + process as u32, 5));
+        let expected: Vec<(u32, u64)> = [(1, 10), (2, 20 + processes - 1)].into_iter().chain(others).collect();
+        assert_eq!(executed(&artifact), expected);
+
+        let mut builder = artifact.resume(Cursor::new(bytes)).unwrap();
+        builder.forget_work();
+        builder.work(&vec![work(9, 1)]).unwrap();
+        let (artifact, _) = finish(builder);
+        assert_eq!((executed(&artifact), artifact.has_much_work()), (vec![(9, 1)], false));
     }
 }

@@ -106,20 +106,17 @@ impl Addition {
                 there.part(place).map(|bytes| entry.insert(bytes.into()));
             }
         }
-        self.merge_work(there);
+        self.merge_work(there.work());
         self.results.extend(there.results());
     }
 
-    /// Adds the work that is there already.
-    fn merge_work(&mut self, there: &Artifact) {
-        for earlier in there.work() {
-            self.work.entry(earlier.func).and_modify(|work| work.merge(&earlier)).or_insert(earlier);
-        }
+    /// Adds work of earlier processes.
+    fn merge_work(&mut self, earlier: BTreeMap<u32, Work>) {
+        earlier.into_values().for_each(|earlier| Work::add(&mut self.work, earlier));
     }
 
     /// Leaves out what is there already. What was there when this process `found` the entry and is added nevertheless is damaged there.
     fn subtract(&mut self, there: &Artifact, found: Option<&Artifact>) {
-        self.merge_work(there);
         self.work.retain(|func, _| there.find(*func, Grade::Optimised).is_none());
         let is_known = |func, grade| found.is_some_and(|found| found.find(func, grade).is_some());
         let is_new = |func, grade| there.find(func, grade).is_some() && !is_known(func, grade);
@@ -127,8 +124,23 @@ impl Addition {
         self.results.retain(|body, _| !there.has_result(*body));
     }
 
+    /// Adds to what is there.
+    fn append<W: Write + Seek>(mut self, to: W, there: &Artifact, entry: &Entry) -> io::Result<W> {
+        let mut builder = there.resume(to)?;
+        let (mut work, code) = (there.work(), &self.code);
+        let all = work.len();
+        let is_optimised = |func| there.find(func, Grade::Optimised).is_some() || code.contains_key(&(func, Grade::Optimised));
+        work.retain(|func, _| !is_optimised(*func));
+        // Putting work together takes longer than all else that a process adds, so that most only add their own.
+        if there.has_much_work() || work.len() <= all / 2 {
+            self.merge_work(work);
+            builder.forget_work();
+        }
+        self.write(builder, entry)
+    }
+
     /// Writes an entry, or adds to one.
-    fn write<W: Write + Seek>(mut self, mut builder: Builder<W>, entry: &Entry) -> io::Result<()> {
+    fn write<W: Write + Seek>(mut self, mut builder: Builder<W>, entry: &Entry) -> io::Result<W> {
         builder.results(&self.results.into_iter().collect::<Vec<_>>())?;
         self.work.retain(|func, _| !self.code.contains_key(&(*func, Grade::Optimised)));
         let is_used = |&(func, grade)| grade == Grade::Optimised || !self.code.contains_key(&(func, Grade::Optimised));
@@ -137,7 +149,7 @@ impl Addition {
         }
         builder.work(&self.work.into_values().collect())?;
         builder.lasted(self.ran);
-        builder.finish(entry.identity, entry.module).map(drop)
+        builder.finish(entry.identity, entry.module)
     }
 }
 
@@ -203,8 +215,7 @@ impl Directory {
         match there {
             Some(there) if !there.is_sparse() => {
                 addition.subtract(&there, found);
-                let file = BufWriter::with_capacity(BUFFER, dir.open_to_add(&name)?);
-                addition.write(there.resume(file)?, entry)?;
+                addition.append(BufWriter::with_capacity(BUFFER, dir.open_to_add(&name)?), &there, entry)?;
             }
             there => {
                 there.iter().for_each(|there| addition.merge(there));
@@ -213,7 +224,7 @@ impl Directory {
                     let mut builder = Builder::new(BufWriter::with_capacity(BUFFER, file))?;
                     builder.module(addition.module.clone());
                     before.into_iter().for_each(|before| builder.lasted(before));
-                    addition.write(builder, entry)
+                    addition.write(builder, entry).map(drop)
                 })?;
             }
         }
@@ -350,4 +361,39 @@ impl Cached {
 fn open(source: Box<dyn Source>, entry: &Entry) -> Result<Arc<Artifact>, Unusable> {
     let artifact = Artifact::open(source, &entry.identity)?;
     if artifact.hash() == entry.module { Ok(Arc::new(artifact)) } else { Err(Unusable::Damaged) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Cursor;
+    use weir_contract::profile::Profile;
+
+    /// A process compiles one function after another of those that the first one left. When half are compiled, what is left is written again,
+    /// and at last nothing.
+    #[test]
+    fn work_is_left_until_it_is_done() {
+        const FUNCS: u32 = 4;
+        let entry = Entry::new(Identity::of("settings", None), Hash::default(), 0);
+        let addition = |compiled: Option<u32>, work: &[u32]| Addition {
+            module: ModulePart::default(),
+            results: BTreeMap::new(),
+            code: compiled.map(|func| ((func, Grade::Optimised), Box::from(*b"code"))).into_iter().collect(),
+            work: work.iter().map(|&func| (func, Work::new(func, 1, 0, &Profile::default()))).collect(),
+            ran: Duration::from_millis(1),
+        };
+        let opened = |written: &Cursor<Vec<u8>>| open(Box::new(written.get_ref().clone().into_boxed_slice()), &entry).unwrap();
+        let first = Builder::new(Cursor::new(Vec::new())).unwrap();
+        let mut written = addition(None, &[0, 1, 2, 3]).write(first, &entry).unwrap();
+        let mut left = Vec::new();
+        for func in 0..FUNCS {
+            let there = opened(&written);
+            let mut addition = addition(Some(func), &[]);
+            addition.subtract(&there, Some(&there));
+            written = addition.append(written, &there, &entry).unwrap();
+            left.push(opened(&written).work().into_keys().collect::<Vec<u32>>());
+        }
+        assert_eq!(left, [vec![0, 1, 2, 3], vec![2, 3], vec![3], vec![]]);
+        assert!(!opened(&written).has_work());
+    }
 }

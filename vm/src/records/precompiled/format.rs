@@ -175,8 +175,9 @@ pub(crate) struct Index {
     pub module: ModulePart,
     /// Ascending by function and tier.
     pub code: Vec<CodePlace>,
-    /// The [`Work`] of functions that are still to be compiled.
-    pub work: Option<Place>,
+    /// The [`Work`] of functions that are still to be compiled, as several processes left it. It may name a function again, or one that
+    /// has been compiled since.
+    pub work: Vec<Place>,
     /// How long processes ran the module, in nanoseconds: the mean of the last one and of this for those before it. 0 if none did.
     pub lasted: u64,
 }
@@ -282,7 +283,7 @@ pub(crate) struct Builder<W> {
 /// Bytes of the module in a piece, at most.
 const PIECE: usize = 256 << 10;
 
-/// Runs of zeros that are left out are of whole multiples of this number of bytes.
+/// Runs of zeros that are left out are of whole multiples of this number of bytes, which is a page's.
 const ZEROS: usize = 4 << 10;
 
 impl<W: Write + Seek> Builder<W> {
@@ -314,7 +315,7 @@ impl<W: Write + Seek> Builder<W> {
         self.index.module = part;
     }
 
-    /// Adds the bytes of the module.
+    /// Adds the bytes of the module. Where they are not zeros, pages of the container are pages of the module, so that they can be mapped.
     pub fn bytes(&mut self, bytes: &[u8]) -> io::Result<()> {
         let mut at = 0;
         for run in bytes.chunks(ZEROS).collect::<Vec<_>>().chunk_by(|a, b| is_zero(a) == is_zero(b)) {
@@ -323,6 +324,9 @@ impl<W: Write + Seek> Builder<W> {
                 at += len;
                 continue;
             }
+            let padding = self.len.wrapping_neg() as usize % ZEROS;
+            self.to.write_all(&[0; ZEROS][..padding])?;
+            self.len += padding as u64;
             for piece in bytes[at..at + len].chunks(PIECE) {
                 let place = self.part(piece)?;
                 self.index.module.pieces.push(Piece { at: at as u32, place });
@@ -354,10 +358,18 @@ impl<W: Write + Seek> Builder<W> {
         Ok(())
     }
 
-    /// Sets the work of functions that are still to be compiled.
+    /// Adds work of functions that are still to be compiled.
     pub fn work(&mut self, work: &Vec<Work>) -> io::Result<()> {
-        self.index.work = if work.is_empty() { None } else { Some(self.part(&to_bytes(work))?) };
+        if !work.is_empty() {
+            let place = self.part(&to_bytes(work))?;
+            self.index.work.push(place);
+        }
         Ok(())
+    }
+
+    /// Leaves out the work that is there.
+    pub fn forget_work(&mut self) {
+        self.index.work.clear();
     }
 
     /// Adds a process that ran the module for so long.

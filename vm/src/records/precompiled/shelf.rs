@@ -123,8 +123,7 @@ impl Shelf {
 
     /// Returns the work of earlier processes in functions that they did not optimise.
     pub fn earlier(&self) -> &BTreeMap<u32, Work> {
-        let work = || self.artifact.iter().flat_map(|artifact| artifact.work()).map(|work| (work.func, work));
-        self.earlier.get_or_init(|| work().collect())
+        self.earlier.get_or_init(|| self.artifact().map(Artifact::work).unwrap_or_default())
     }
 
     /// Keeps code that was compiled, if code is kept and `account`, which is the module's, has room for it.

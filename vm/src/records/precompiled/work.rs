@@ -1,5 +1,7 @@
 //! What earlier processes executed of functions that they did not optimise: later ones optimise these while they have time.
 
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::time::Duration;
 use weir_bytecode::stored;
 use weir_bytecode::stored::{Damaged, Reader, Stored, read_all, to_bytes};
@@ -49,8 +51,16 @@ impl Work {
         read_all(&self.counts.0).unwrap_or_default()
     }
 
+    /// Adds work to that of other processes, by function.
+    pub fn add(all: &mut BTreeMap<u32, Work>, work: Work) {
+        match all.entry(work.func) {
+            Entry::Vacant(entry) => drop(entry.insert(work)),
+            Entry::Occupied(mut entry) => entry.get_mut().merge(&work),
+        }
+    }
+
     /// Adds the work of another process.
-    pub fn merge(&mut self, other: &Work) {
+    fn merge(&mut self, other: &Work) {
         let mut profile = self.profile();
         profile.merge(&other.profile());
         let (executed, tried) = (self.executed.max(other.executed), self.tried.max(other.tried));
@@ -61,7 +71,7 @@ impl Work {
 /// What a process leaves to later ones.
 #[derive(Debug, Default)]
 pub(crate) struct Left {
-    /// The functions whose optimised code pays in later processes and which have none.
+    /// The functions whose optimised code pays in later processes and which have none, unless earlier processes left them with such counts.
     pub work: Vec<Work>,
     /// How long this process has run the module.
     pub ran: Duration,
