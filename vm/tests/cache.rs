@@ -5,16 +5,33 @@
 mod common;
 
 use common::engine;
-use std::path::Path;
+use std::fs::{self, File, Permissions};
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::Duration;
-use weir::{Cache, CacheConfig, Config, Module};
+use weir::{Cache, CacheConfig, Config, Engine, Module};
+
+/// The path of a directory that does not exist.
+fn absent(name: &str) -> PathBuf {
+    let directory = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    let _ = fs::remove_dir_all(&directory);
+    directory
+}
+
+/// An engine with a cache in this directory.
+fn cached(directory: &Path) -> (Cache, Engine) {
+    let mut settings = CacheConfig::new();
+    settings.with_directory(directory);
+    let cache = Cache::new(settings).unwrap();
+    let engine = engine(Config::new().cache(Some(cache.clone()))).unwrap();
+    (cache, engine)
+}
 
 /// Loads and drops `count` modules that differ, one after another, in a cache with these settings. Returns how many are left, and which: whether
 /// a module is found afterwards.
 fn fill(name: &str, count: usize, configure: impl Fn(&mut CacheConfig)) -> (usize, Vec<bool>) {
-    let directory = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
-    let _ = std::fs::remove_dir_all(&directory);
+    let directory = absent(name);
     let mut settings = CacheConfig::new();
     configure(settings.with_directory(&directory));
     let cache = Cache::new(settings).unwrap();
@@ -49,6 +66,36 @@ fn the_modules_that_were_used_last_stay() {
     });
     assert_eq!((left, found[0]), (1, true), "{found:?}");
     assert_eq!(fill("cache-of-all", 5, |_| ()), (5, vec![true; 5]));
+}
+
+/// Another process keeps the directory locked while an entry is to be written.
+#[test]
+fn what_could_not_be_written_is_written_the_next_time() {
+    let directory = absent("cache-locked");
+    let (cache, engine) = cached(&directory);
+    drop(Module::new(&engine, "(module)").unwrap());
+    let lock = File::options().write(true).open(directory.join("lock")).unwrap();
+    lock.lock().unwrap();
+    let module = Module::new(&engine, "(module (func))").unwrap();
+    module.update_cache();
+    assert_eq!(cache.entries().unwrap_or_default().len(), 0, "the directory is locked");
+    lock.unlock().unwrap();
+    assert_eq!(cache.entries().unwrap().len(), 1);
+    module.update_cache();
+    assert_eq!(cache.entries().unwrap().len(), 2);
+}
+
+/// What is made in such a directory has its group, and a bit in its mode that says so.
+#[test]
+fn the_parent_may_give_its_group_to_what_is_in_it() {
+    let parent = absent("cache-parent");
+    fs::create_dir(&parent).unwrap();
+    fs::set_permissions(&parent, Permissions::from_mode(0o2755)).unwrap();
+    let directory = parent.join("weir");
+    let (cache, engine) = cached(&directory);
+    drop(Module::new(&engine, "(module)").unwrap());
+    assert_eq!(fs::metadata(&directory).unwrap().permissions().mode() & 0o7777, 0o2700);
+    assert_eq!(cache.entries().unwrap().len(), 1);
 }
 
 #[test]

@@ -158,11 +158,13 @@ impl Index<'_> {
             self.skip(4 + 1)?;
             places.push(self.skip(PLACE)?);
         }
-        if self.bytes.first() == Some(&1) {
-            self.skip(1)?;
+        // Work that processes left.
+        for _ in 0..self.number()? {
             places.push(self.skip(PLACE)?);
         }
-        Ok(places)
+        // How long they ran.
+        self.skip(8)?;
+        if self.bytes.is_empty() { Ok(places) } else { Err(Damaged) }
     }
 
     /// Passes these bytes, and returns where they were.

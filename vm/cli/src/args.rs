@@ -193,7 +193,7 @@ pub(crate) struct CodeFlags {
     /// Stop the program after this time, such as 5s or 100ms; a number alone is seconds
     #[arg(long, value_name = "TIME", value_parser = units::time, help_heading = LIMITS)]
     pub timeout: Option<Duration>,
-    /// Compile with the counts of the profile in FILE, which must be of this module
+    /// Compile with the counts of the profile in FILE, which must be of this module; the cache is not used then
     #[arg(long, value_name = "FILE", help_heading = REPORTS)]
     pub profile_use: Option<PathBuf>,
 }

@@ -3,11 +3,22 @@
 use crate::args::{self, CacheAction};
 use crate::failure::{Done, Failure};
 use std::io::Write;
+use std::path::PathBuf;
 use weir::Cache;
 
 /// The user's cache, if the environment says where it is.
 pub(crate) fn of_user() -> Option<Cache> {
     Cache::from_file(None).ok()
+}
+
+/// Returns the directories of the caches that this user's runs use: that of this run, and the one of runs without `XDG_CACHE_HOME`.
+pub(crate) fn directories() -> Vec<PathBuf> {
+    let mut directories = Vec::from_iter(of_user().map(|cache| cache.directory().clone()));
+    let home = std::env::var_os("HOME").map(PathBuf::from).filter(|home| home.is_absolute());
+    if let Some(usual) = home.map(|home| home.join(".cache/weir")).filter(|usual| !directories.contains(usual)) {
+        directories.push(usual);
+    }
+    directories
 }
 
 /// Shows or clears the cache.

@@ -57,13 +57,13 @@ fn nul(error: weir_wasi::NulError) -> Failure {
     Failure::Usage(error.to_string())
 }
 
-/// Begins a context from which the cache cannot be reached. Whoever writes there runs code as the user, also in later runs that use the
+/// Begins a context from which no cache can be reached. Whoever writes there runs code as the user, also in later runs that use the
 /// cache.
 fn guarded() -> Result<WasiCtxBuilder, Failure> {
     let mut builder = WasiCtxBuilder::new();
-    if let Some(cache) = cache::of_user() {
-        let guarded = builder.guarded_dir(cache.directory());
-        guarded.map_err(|error| Failure::Usage(format!("{}: {error}", cache.directory().display())))?;
+    for directory in cache::directories() {
+        let guarded = builder.guarded_dir(&directory);
+        guarded.map_err(|error| Failure::Usage(format!("{}: {error}", directory.display())))?;
     }
     Ok(builder)
 }

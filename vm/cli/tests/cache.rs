@@ -147,6 +147,11 @@ fn entries_are_files_of_the_user_alone() {
     symlink(caches.join("moved"), &file).unwrap();
     check("miss");
     check("hit");
+    let mut bytes = fs::read(entry()).unwrap();
+    bytes[50] ^= 1;
+    fs::write(entry(), bytes).unwrap();
+    check("refused: it is damaged");
+    check("hit");
 }
 
 /// Returns numbers below its argument, from a seed.
@@ -348,6 +353,10 @@ fn a_program_does_not_reach_the_cache() {
     // There is nothing until the end of the second run (ENOENT); afterwards access is denied (EACCES).
     assert_eq!(errnos, [Some(44), Some(44), Some(2), Some(2)]);
     assert!(home.join(".cache/weir").exists());
+    // A run with another cache does not reach it either, because later runs may use it.
+    let mut other = command();
+    other.env("XDG_CACHE_HOME", fresh("cache-elsewhere")).env("HOME", &home).arg(&dir).arg(&program);
+    assert_eq!(start(&mut other).finish().status.code(), Some(2));
     let mut command = command();
     command.env_remove("XDG_CACHE_HOME").env("HOME", &home).arg("--dir").arg(home.join(".cache/weir")).arg(&program);
     let output = start(&mut command).finish();

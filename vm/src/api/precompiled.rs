@@ -113,7 +113,7 @@ impl Module {
             }
         }
         let (code, refusals) = compile(self);
-        record.refusals.lock().unwrap_or_else(std::sync::PoisonError::into_inner).extend(refusals);
+        *record.refusals.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = refusals;
         let mut builder = Builder::new(Cursor::new(Vec::new()))?;
         builder.module(ModulePart::of(&record.bytecode));
         if wants_bytes {

@@ -125,7 +125,8 @@ impl Snapshot {
             }
         }
         let instance = linker.instantiate(&mut store, module)?;
-        for name in [INITIALIZE, init] {
+        // The initialiser may be `_initialize` itself.
+        for name in [INITIALIZE].into_iter().chain((init != INITIALIZE).then_some(init)) {
             if let Some(func) = instance.get_func(&mut store, name) {
                 func.typed::<(), ()>(&store)?.call(&mut store, ())?;
             }

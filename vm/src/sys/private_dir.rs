@@ -71,7 +71,8 @@ impl PrivateDir {
         if !is_own(&stat) {
             return Err(refused("the directory is another user's"));
         }
-        if Mode::from_raw_mode(stat.st_mode) != PRIVATE {
+        // A new directory has its parent's bit for the group of new files, if that is set.
+        if Mode::from_raw_mode(stat.st_mode).intersection(Mode::RWXU | Mode::RWXG | Mode::RWXO) != PRIVATE {
             return Err(refused("the directory's mode is not 0700"));
         }
         Ok(PrivateDir(dir))

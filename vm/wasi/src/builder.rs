@@ -247,12 +247,14 @@ impl WasiCtxBuilder {
     }
 
     /// Keeps the program out of a directory of the host, whatever is preopened: it can neither open the directory or a file in it, nor
-    /// remove, rename or create any part of the way to it, whether the directory exists or not.
+    /// remove, rename or create any part of the way to it, whether the directory exists or not. A file in it that has another name elsewhere is
+    /// not opened for writing. May be called for several directories.
     ///
     /// # Errors
     /// A preopened directory is in it, or its path cannot be followed. The same is then an error of [`WasiCtxBuilder::preopened_dir`].
     pub fn guarded_dir(&mut self, host: impl AsRef<Path>) -> io::Result<&mut Self> {
-        let guard = Guard::of(host.as_ref())?;
+        let mut guard = self.guard.as_deref().cloned().unwrap_or_default();
+        guard.add(host.as_ref())?;
         for descriptor in &mut self.preopened {
             if let Object::Dir(directory) = &mut descriptor.object {
                 directory.is_related = guard.is_related(&directory.dir)?;

@@ -12,7 +12,7 @@ use std::sync::Arc;
 /// An open directory.
 pub(crate) struct Directory {
     pub dir: Arc<Dir>,
-    /// Whether the guarded directory can be reached in it.
+    /// Whether a guarded directory can be reached in it.
     pub is_related: bool,
     /// The guest's path, if the directory is preopened.
     pub preopened_as: Option<Box<str>>,

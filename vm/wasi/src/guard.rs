@@ -1,31 +1,38 @@
-//! A directory of the host that no program reaches, whatever is preopened: that of the command's cache, since who writes there can run
+//! Directories of the host that no program reaches, whatever is preopened: those of the command's cache, since who writes there can run
 //! code as the user.
 //!
-//! A program cannot open a file in it or the directory itself, remove, rename or replace any folder or link on the way to it, or create
+//! A program cannot open a file in one or the directory itself, remove, rename or replace any folder or link on the way to it, or create
 //! what is missing of that way. Folders are compared by device and inode, so that the way through a bind mount or a symbolic link is the
-//! same. A hard link has a name in another folder; the cache uses no file that has two.
+//! same. A file may have a name elsewhere too, by a hard link or a mount: it is not opened for writing there.
 //!
-//! A preopened directory is *related* if the guarded one can be reached in it: it is a folder on the way, or something is mounted below
+//! A preopened directory is *related* if a guarded one can be reached in it: it is a folder on the way, or something is mounted below
 //! it. Only paths in related directories are examined. They are resolved here, link by link, and the operation is then done in the folder
 //! that was found, with a name that is not followed: another program that changes links meanwhile changes nothing.
 
 use crate::errno::Errno;
 use crate::sys::dir::{self, Identity};
 use cap_fs_ext::DirExt;
-use cap_std::fs::{Dir, MetadataExt};
+use cap_std::fs::{Dir, Metadata, MetadataExt};
 use std::collections::VecDeque;
 use std::ffi::{OsStr, OsString};
 use std::io;
+use std::os::fd::AsFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path, PathBuf};
 
 /// Maximum number of symbolic links on a way, as in Linux.
 const MAX_LINKS: usize = 40;
 
-/// A guarded directory.
-#[derive(Clone, Debug)]
+/// The guarded directories.
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Guard {
-    /// Each folder or link on the way to it: the folder that it is in, by a path without links, and its name. The last is the directory.
+    ways: Vec<Way>,
+}
+
+/// The way to a guarded directory.
+#[derive(Clone, Debug)]
+struct Way {
+    /// Each folder or link on it: the folder that it is in, by a path without links, and its name. The last is the directory.
     steps: Vec<(PathBuf, OsString)>,
 }
 
@@ -38,12 +45,9 @@ pub(crate) enum Use {
     Change,
 }
 
-impl Guard {
-    /// Guards the directory at a path, which need not exist.
-    ///
-    /// # Errors
-    /// The current directory is unknown, or there are too many links on the way.
-    pub fn of(path: &Path) -> io::Result<Guard> {
+impl Way {
+    /// Finds the way to the directory at a path, which need not exist.
+    fn to(path: &Path) -> io::Result<Way> {
         let path = std::path::absolute(path)?;
         let (mut steps, mut folder, mut links) = (Vec::new(), PathBuf::from("/"), 0);
         let components = |path: &Path| -> Vec<OsString> {
@@ -73,32 +77,69 @@ impl Guard {
                 rest.push_front(component);
             }
         }
-        Ok(Guard { steps })
+        Ok(Way { steps })
     }
 
-    /// Returns the identity of the guarded directory, if it exists now.
-    fn guarded(&self) -> Option<Identity> {
-        let (folder, name) = self.steps.last()?;
-        dir::identity(&folder.join(name))
+    /// Returns the path of the directory, without links.
+    fn end(&self) -> Option<PathBuf> {
+        self.steps.last().map(|(folder, name)| folder.join(name))
     }
+}
 
-    /// Returns whether the guarded directory can be reached in the preopened directory `opened`.
+impl Guard {
+    /// Guards the directory at a path, which need not exist, too.
     ///
     /// # Errors
-    /// `opened` is the guarded directory, or in it.
+    /// The current directory is unknown, or there are too many links on the way.
+    pub fn add(&mut self, path: &Path) -> io::Result<()> {
+        self.ways.push(Way::to(path)?);
+        Ok(())
+    }
+
+    /// Returns the guarded directories that exist now, and their identities.
+    fn guarded(&self) -> impl Iterator<Item = (PathBuf, Identity)> + '_ {
+        self.ways.iter().filter_map(|way| {
+            let path = way.end()?;
+            let identity = dir::identity(&path)?;
+            Some((path, identity))
+        })
+    }
+
+    /// Returns whether a guarded directory has this identity.
+    fn has(&self, folder: Identity) -> bool {
+        self.guarded().any(|(_, guarded)| guarded == folder)
+    }
+
+    fn steps(&self) -> impl Iterator<Item = &(PathBuf, OsString)> {
+        self.ways.iter().flat_map(|way| &way.steps)
+    }
+
+    /// Returns whether an open regular file is one of a guarded directory, of which it has another name or a mount.
+    pub fn has_file(&self, file: impl AsFd, metadata: &Metadata) -> bool {
+        if metadata.nlink() < 2 && !dir::is_mounted(file) {
+            return false;
+        }
+        let identity = Identity { device: metadata.dev(), inode: metadata.ino() };
+        let on_device = self.guarded().filter(|(_, folder)| folder.device == identity.device);
+        on_device.flat_map(|(folder, _)| dir::identities(&folder)).any(|file| file == identity)
+    }
+
+    /// Returns whether a guarded directory can be reached in the preopened directory `opened`.
+    ///
+    /// # Errors
+    /// `opened` is a guarded directory, or in one.
     pub fn is_related(&self, opened: &Dir) -> io::Result<bool> {
-        let guarded = self.guarded();
         let above = dir::above(opened)?;
-        if above.iter().any(|folder| Some(*folder) == guarded) {
+        if above.iter().any(|folder| self.has(*folder)) {
             return Err(io::Error::new(io::ErrorKind::PermissionDenied, "no program may access the directory of the cache"));
         }
         let is_on_way = |(folder, _): &(PathBuf, OsString)| dir::identity(folder).is_some_and(|folder| folder == above[0]);
-        Ok(self.steps.iter().any(is_on_way) || dir::has_mounts(opened))
+        Ok(self.steps().any(is_on_way) || dir::has_mounts(opened))
     }
 
-    /// Whether a name in this folder is on the way to the guarded directory. File systems may ignore case.
+    /// Whether a name in this folder is on the way to a guarded directory. File systems may ignore case.
     fn is_step(&self, folder: &Dir, name: &OsStr) -> Result<bool, Errno> {
-        let mut steps = self.steps.iter().filter(|(_, step)| step.eq_ignore_ascii_case(name)).peekable();
+        let mut steps = self.steps().filter(|(_, step)| step.eq_ignore_ascii_case(name)).peekable();
         if steps.peek().is_none() {
             return Ok(false);
         }
@@ -106,16 +147,15 @@ impl Guard {
         Ok(steps.any(|(step, _)| dir::identity(step) == Some(folder)))
     }
 
-    /// Returns whether this is the guarded directory.
+    /// Returns whether this is a guarded directory.
     pub fn is_guarded(&self, opened: &Dir) -> Result<bool, Errno> {
-        let guarded = self.guarded();
-        Ok(guarded.is_some() && guarded == Some(identity(opened)?))
+        Ok(self.has(identity(opened)?))
     }
 
     /// Finds the folder of the file at the end of `path`, relative to `dir`, and its name there, which is no link if links are followed.
     ///
     /// # Errors
-    /// The path leads to or through the guarded directory, or would change the way to it, or leads out of `dir`; those of the host.
+    /// The path leads to or through a guarded directory, or would change the way to it, or leads out of `dir`; those of the host.
     pub fn find(&self, dir: &Dir, path: &str, follow: bool, used: Use) -> Result<(Dir, OsString), Errno> {
         if path.is_empty() {
             return Err(Errno::Noent);
@@ -166,7 +206,7 @@ impl Guard {
             }
             if let Ok(metadata) = &metadata
                 && metadata.is_dir()
-                && self.guarded() == Some(Identity { device: metadata.dev(), inode: metadata.ino() })
+                && self.has(Identity { device: metadata.dev(), inode: metadata.ino() })
             {
                 return Err(Errno::Acces);
             }

@@ -38,14 +38,17 @@ fn follows(lookup: u32) -> Result<bool, Errno> {
 struct Place {
     dir: Arc<Dir>,
     path: Box<str>,
-    /// If the guarded directory can be reached in `dir`.
+    /// If a guarded directory can be reached in `dir`.
     guard: Option<Arc<Guard>>,
+    /// The same whether or not one can.
+    guarded: Option<Arc<Guard>>,
 }
 
 impl Place {
     fn new(ctx: &WasiCtx, directory: &Directory, path: &str) -> Place {
-        let guard = ctx.guard.as_ref().filter(|_| directory.is_related).cloned();
-        Place { dir: Arc::clone(&directory.dir), path: path.into(), guard }
+        let guarded = ctx.guard.clone();
+        let guard = guarded.clone().filter(|_| directory.is_related);
+        Place { dir: Arc::clone(&directory.dir), path: path.into(), guard, guarded }
     }
 
     /// Returns where the path leads. This may block.
@@ -175,6 +178,12 @@ impl Request {
             }
             Object::Dir(Directory::new(dir, place.guard.is_some()))
         } else {
+            if self.writes()
+                && let Some(guard) = &place.guarded
+                && guard.has_file(&file, &metadata)
+            {
+                return Err(Errno::Acces);
+            }
             Object::File(Arc::new(file), FileType::of_mode(metadata.mode()))
         };
         let (rights, inheriting) = object.natural_rights();
@@ -183,10 +192,15 @@ impl Request {
         Ok(Descriptor { object, flags: self.flags, rights, inheriting, origin })
     }
 
+    /// Whether a file is opened for writing.
+    fn writes(&self) -> bool {
+        !self.asks(DIRECTORY) && (self.base & rights::WRITING != 0 || self.asks(TRUNCATE))
+    }
+
     /// Opens the file for the operations that the rights allow. A file without the right to read or write must still be
     /// opened for one of them.
     fn options(&self, follow: bool) -> OpenOptions {
-        let write = !self.asks(DIRECTORY) && (self.base & rights::WRITING != 0 || self.asks(TRUNCATE));
+        let write = self.writes();
         let read = self.base & (rights::FD_READ | rights::FD_READDIR) != 0 || !write;
         let mut options = OpenOptions::new();
         options.read(read).write(write).maybe_dir(true);

@@ -80,6 +80,43 @@ fn no_way_leads_into_it() {
 }
 
 #[test]
+fn several_directories_are_guarded() {
+    let home = home("guard-several");
+    fs::create_dir_all(home.join("other/cache")).unwrap();
+    fs::write(home.join("other/cache/entry"), "code").unwrap();
+    let mut ctx = WasiCtx::builder();
+    ctx.guarded_dir(home.join(".cache/weir")).unwrap().guarded_dir(home.join("other/cache")).unwrap();
+    let mut guest = Guest::new(ctx.preopened_dir(&home, "/home", FsPerms::ReadWrite).unwrap());
+    for entry in [".cache/weir/entry", "other/cache/entry", "docs/to-entry", "docs/../other/cache/entry"] {
+        assert_eq!(open(&mut guest, DIR, entry, 0, [2, 0]), Err(ACCES), "{entry}");
+    }
+    for step in [".cache", ".cache/weir", "other", "other/cache"] {
+        let to = guest.second("moved");
+        assert_eq!(guest.path("path_rename", DIR, step, &[&[u64::from(DIR)], &to[..]].concat()), Err(ACCES), "{step}");
+    }
+    open(&mut guest, DIR, "docs/file", 0, [66, 0]).unwrap();
+}
+
+/// A backup has made hard links, also in a directory from which the guarded one cannot be reached.
+#[test]
+fn another_name_of_a_file_in_it_is_not_opened_for_writing() {
+    let home = home("guard-links");
+    fs::create_dir(home.join("backup")).unwrap();
+    fs::hard_link(home.join(".cache/weir/entry"), home.join("backup/entry")).unwrap();
+    fs::hard_link(home.join("docs/file"), home.join("backup/file")).unwrap();
+    for (folder, backup) in [(".", "backup/"), ("backup", "")] {
+        let mut guest = guest(&home.join(folder), &home.join(".cache/weir"));
+        let [entry, file] = ["entry", "file"].map(|name| format!("{backup}{name}"));
+        assert_eq!(open(&mut guest, DIR, &entry, 0, [66, 0]), Err(ACCES));
+        open(&mut guest, DIR, &entry, 0, [2, 0]).unwrap();
+        open(&mut guest, DIR, &file, 0, [66, 0]).unwrap();
+        guest.path("path_unlink_file", DIR, &file, &[]).unwrap();
+        fs::hard_link(home.join("docs/file"), home.join("backup/file")).unwrap();
+    }
+    assert_eq!(fs::read_to_string(home.join(".cache/weir/entry")).unwrap(), "code");
+}
+
+#[test]
 fn no_part_of_the_way_is_changed() {
     let home = home("guard-way");
     let mut guest = guest(home.parent().unwrap(), &home.join(".cache/weir"));
@@ -226,7 +263,9 @@ fn bind_mounts_do_not_lead_into_it() {
     }
     let home = home("guard-mounts");
     MOUNTS.iter().for_each(|(at, _)| fs::create_dir_all(home.join(at)).unwrap());
+    fs::write(home.join("docs/mounted"), "").unwrap();
     let mounts = MOUNTS.map(|(at, what)| format!("mount --bind {what} {at}")).join(" && ");
+    let mounts = format!("mount --bind .cache/weir/entry docs/mounted && {mounts}");
     // These tests are a program, and a module of one.
     let this = "bind_mounts_do_not_lead_into_it";
     let this = module_path!().split_once("::").map_or(this.to_owned(), |(_, module)| format!("{module}::{this}"));
@@ -292,6 +331,8 @@ fn check_mounts(home: &Path) {
         assert!(guest.path("path_rename", DIR, step, &[&[u64::from(DIR)], &to[..]].concat()).is_err(), "rename {step}");
         assert_eq!(guest.path("path_remove_directory", DIR, step, &[]), Err(ACCES), "remove {step}");
     }
+    assert_eq!(open(&mut guest, DIR, "mounted", 0, [66, 0]), Err(ACCES));
+    open(&mut guest, DIR, "mounted", 0, [2, 0]).unwrap();
     open(&mut guest, DIR, "again/to-above", 0, [2, 0]).unwrap_err();
     open(&mut guest, DIR, "file", 0, [2, 0]).unwrap();
     open(&mut guest, DIR, "deep/home/docs/file", 0, [2, 0]).unwrap();

@@ -96,7 +96,7 @@ pub(crate) struct Artifact {
     source: Box<dyn Source>,
     header: Header,
     index: Index,
-    /// Each body with a result, with its group and its position there, ascending.
+    /// Each body with a result, with its group and its position there, ascending. A body has several if the first ones are damaged.
     bodies: Vec<(u32, usize, usize)>,
     /// Copies of the groups of results that were read, unless they are damaged.
     groups: Box<[OnceLock<Option<Vec<u8>>>]>,
@@ -226,9 +226,21 @@ impl Artifact {
         Some(Duration::from_nanos(self.index.lasted)).filter(|lasted| !lasted.is_zero())
     }
 
-    /// Returns whether there is a result of validation of the body with this index.
+    /// Returns whether there is a result of validation of the body with this index, which is not known to be damaged.
     pub fn has_result(&self, body: u32) -> bool {
-        self.bodies.binary_search_by_key(&body, |found| found.0).is_ok()
+        self.find_result(body).is_some_and(|(group, _)| !matches!(self.groups[group].get(), Some(None)))
+    }
+
+    /// Returns whether there is a result of validation of the body with this index, damaged or not.
+    pub fn names_result(&self, body: u32) -> bool {
+        self.find_result(body).is_some()
+    }
+
+    /// Returns the last group with a result of the body, because earlier ones may be damaged, and the result's position there.
+    fn find_result(&self, body: u32) -> Option<(usize, usize)> {
+        let after = self.bodies.partition_point(|found| found.0 <= body);
+        let (_, group, position) = *self.bodies[..after].last().filter(|found| found.0 == body)?;
+        Some((group, position))
     }
 
     /// Returns all results that are not damaged, as bytes, by body.
@@ -238,8 +250,7 @@ impl Artifact {
 
     /// Returns the result of a body as bytes.
     fn result(&self, body: u32) -> Option<&[u8]> {
-        let found = self.bodies.binary_search_by_key(&body, |found| found.0).ok()?;
-        let (_, group, position) = self.bodies[found];
+        let (group, position) = self.find_result(body)?;
         let Group { bodies, place } = &self.module().results[group];
         let bytes = self.groups[group].get_or_init(|| self.part(*place)).as_deref()?;
         let (ends, results) = bytes.split_at_checked(size_of::<u32>() * bodies.len())?;

@@ -121,7 +121,8 @@ impl Addition {
         let is_known = |func, grade| found.is_some_and(|found| found.find(func, grade).is_some());
         let is_new = |func, grade| there.find(func, grade).is_some() && !is_known(func, grade);
         self.code.retain(|&(func, grade), _| !is_new(func, grade) && !is_new(func, Grade::Optimised));
-        self.results.retain(|body, _| !there.has_result(*body));
+        let was_damaged = |body: &u32| found.is_some_and(|found| found.names_result(*body) && !found.has_result(*body));
+        self.results.retain(|body, _| !there.has_result(*body) || was_damaged(body));
     }
 
     /// Adds to what is there.
@@ -203,13 +204,27 @@ impl Directory {
         Ok(artifact)
     }
 
-    /// Adds to an entry, in which this process has `found` something. What another process has added meanwhile stays.
+    /// Locks the directory, which is made if there is none, to add to an entry.
     ///
     /// # Errors
-    /// The system's error, or other processes keep the entry locked.
-    pub fn add(&self, entry: &Entry, found: Option<&Artifact>, mut addition: Addition) -> io::Result<()> {
+    /// The system's error, or other processes keep it locked.
+    fn lock(&self) -> io::Result<(PrivateDir, Locked)> {
         let dir = PrivateDir::open(&self.path, true)?;
         let locked = dir.lock(PATIENCE)?;
+        Ok((dir, locked))
+    }
+
+    /// Adds to an entry of the locked directory, in which this process has `found` something. What another process has added meanwhile stays.
+    ///
+    /// # Errors
+    /// The system's error.
+    fn add(
+        &self,
+        (dir, locked): (PrivateDir, Locked),
+        entry: &Entry,
+        found: Option<&Artifact>,
+        mut addition: Addition,
+    ) -> io::Result<()> {
         let name = entry.name();
         let there = dir.open_file(&name).ok().and_then(|file| open(Box::new(file), entry).ok());
         match there {
@@ -344,15 +359,18 @@ impl Cached {
         }
         let result = |body: u32| Some((body, to_bytes(module.bodies[body as usize].get()?)));
         let Left { work, ran } = left();
-        let addition = Addition {
+        let mut addition = Addition {
             module: ModulePart::of(module),
             results: bodies.into_iter().filter_map(result).collect(),
             work: work.into_iter().map(|work| (work.func, work)).collect(),
             ran,
-            code: shelf.take_kept(&module.account),
+            code: CodeMap::new(),
         };
+        // If other processes keep the directory locked, the code stays for the next time.
+        let Ok(locked) = self.directory.lock() else { return };
+        addition.code = shelf.take_kept(&module.account);
         // Without that the next process validates and compiles again.
-        let _ = self.directory.add(self.entry(module), found, addition);
+        let _ = self.directory.add(locked, self.entry(module), found, addition);
         *written = true;
     }
 }

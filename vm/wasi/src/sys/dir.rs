@@ -1,7 +1,7 @@
 //! Directories of the host.
 
 use super::calls::Call;
-use rustix::fs::{Mode, OFlags};
+use rustix::fs::{AtFlags, Mode, OFlags, StatxAttributes, StatxFlags};
 use std::ffi::OsString;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
@@ -77,6 +77,19 @@ impl Identity {
 /// Returns the identity of the file at a path on the host, if there is one.
 pub(crate) fn identity(path: &Path) -> Option<Identity> {
     Identity::of(rustix::fs::stat(path))
+}
+
+/// Returns the identities of the files in a directory on the host; none if it cannot be read.
+pub(crate) fn identities(folder: &Path) -> Vec<Identity> {
+    let Ok(entries) = open(folder).and_then(entries) else { return Vec::new() };
+    let name = |entry: io::Result<Entry>| Some(OsString::from_vec(entry.ok()?.name.into()));
+    entries.filter_map(name).filter_map(|name| identity(&folder.join(name))).collect()
+}
+
+/// Returns whether an open file is where something is mounted, as far as the system tells.
+pub(crate) fn is_mounted(file: impl AsFd) -> bool {
+    let stat = rustix::fs::statx(file, "", AtFlags::EMPTY_PATH, StatxFlags::empty());
+    stat.is_ok_and(|stat| stat.stx_attributes.contains(StatxAttributes::MOUNT_ROOT))
 }
 
 /// Returns the target of the symbolic link at a path on the host, if it is one.
