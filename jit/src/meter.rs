@@ -38,7 +38,7 @@ pub fn memory(bytes: u32, loops: usize) -> usize {
 }
 
 /// The number of steps after which [`Meter::spend`] asks whether the compilation is still wanted: about a tenth of a millisecond.
-/// Some passes count a whole block at once, and go through it before they ask again.
+/// Loops whose steps are not counted ask when they end: they take a hundredth of a microsecond for each instruction, block or edge.
 const INTERVAL: u64 = 2_000;
 
 /// The bytes of an arena that have been used. Its chunks double, and the rest of the last one is not touched.
@@ -121,6 +121,15 @@ impl<'s> Meter<'s> {
         if spent <= self.next.get() { Ok(()) } else { self.decide(held()) }
     }
 
+    /// Asks whether the compilation is still wanted, after work that does not count its steps: an analysis, or the end of a phase.
+    ///
+    /// # Errors
+    /// As [`Meter::spend`].
+    pub fn ask(&self) -> Result<(), Ended> {
+        self.check()?;
+        if (self.stop)() { self.end(Ended::Stopped) } else { Ok(()) }
+    }
+
     /// A phase has ended, and this many bytes are left, those of the phases before it included.
     ///
     /// # Errors
@@ -129,7 +138,7 @@ impl<'s> Meter<'s> {
         self.kept.set(bytes);
         match self.ended.get() {
             None if bytes > self.max_memory => self.end(Ended::Memory(self.max_memory)),
-            ended => ended.map_or(Ok(()), Err),
+            _ => self.ask(),
         }
     }
 

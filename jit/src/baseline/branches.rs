@@ -5,6 +5,7 @@ use super::frame::{FLOAT_SCRATCH, SCRATCH, scratch_of};
 use super::label::{Chain, Jump, Types, merge_register};
 use super::parts::{Direction, JumpTable};
 use super::values::{At, Kind, Popped};
+use crate::meter::Ended;
 use crate::regalloc::{Class, Reg};
 use crate::request::{Backend, Refusal};
 use crate::seeded::{self, Fault};
@@ -223,10 +224,11 @@ impl<'c> Compiler<'c> {
         let index = self.writable(&mut index);
         let index = if self.pins.set.contains(index) { self.moved(index) } else { index };
         for &depth in &depths {
+            self.meter.spend(1)?;
             self.settle(depth);
         }
         self.count_table(entry, depths.len(), index);
-        let (targets, mut pads) = self.landings(&depths, takes, single.is_some());
+        let (targets, mut pads) = self.landings(&depths, takes, single.is_some())?;
         self.check_code_budget(pads.len() * takes.len() * MOVE_BYTES)?;
         if others.len() <= COMPARED {
             for (i, &target) in targets[..others.len()].iter().enumerate() {
@@ -241,7 +243,7 @@ impl<'c> Compiler<'c> {
             if self.request.options.spectre_mitigation && !seeded::is(Fault::JumpMaskDropped) {
                 self.mask_index(outside, index);
             }
-            self.jump_by_table(index, &targets[..others.len()], &mut pads);
+            self.jump_by_table(index, &targets[..others.len()], &mut pads)?;
         }
         self.write_pads(pads, takes, single);
         self.stop();
@@ -249,28 +251,29 @@ impl<'c> Compiler<'c> {
     }
 
     /// For each label of a table, the target of its jump. `single`: the value that the labels take is in its register.
-    fn landings(&self, depths: &[u32], takes: Types<'_>, single: bool) -> (Vec<Landing>, Vec<Pad>) {
+    fn landings(&self, depths: &[u32], takes: Types<'_>, single: bool) -> Result<(Vec<Landing>, Vec<Pad>), Ended> {
         let mut pads: Vec<Pad> = Vec::new();
         let mut known = FxHashMap::default();
         let from = self.values.len() - if single { 0 } else { takes.len() };
         let landing = |&depth: &u32| {
+            self.meter.spend(1)?;
             let (_, height, head) = self.target(depth);
             let moves = if single {
                 head.is_some()
             } else {
                 takes.len() > 1 && height != from || head.is_some() && height != from && takes.len() > 0
             };
-            match head {
+            Ok(match head {
                 _ if moves => Landing::Pad(*known.entry(depth).or_insert_with(|| {
                     pads.push(Pad { depth, jumps: Chain::EMPTY });
                     pads.len() - 1
                 })),
                 Some(head) => Landing::Head(head),
                 None => Landing::Label(depth),
-            }
+            })
         };
-        let landings = depths.iter().map(landing).collect();
-        (landings, pads)
+        let landings = depths.iter().map(landing).collect::<Result<_, _>>()?;
+        Ok((landings, pads))
     }
 
     fn jump_to(&mut self, target: Landing, cond: Option<Cond>, pads: &mut [Pad]) {
@@ -296,7 +299,7 @@ impl<'c> Compiler<'c> {
         }
     }
 
-    fn jump_by_table(&mut self, index: Reg, targets: &[Landing], pads: &mut [Pad]) {
+    fn jump_by_table(&mut self, index: Reg, targets: &[Landing], pads: &mut [Pad]) -> Result<(), Ended> {
         let field = self.out.address(SCRATCH);
         let table = self.jump_tables.len();
         self.jump_tables.push(JumpTable { field, targets: vec![0; targets.len()] });
@@ -304,11 +307,13 @@ impl<'c> Compiler<'c> {
         self.emit(&Inst::new(Asm::Add, Width::Q).dst(index).src(index).reg(SCRATCH));
         self.out.jump_register(index);
         for (i, &target) in targets.iter().enumerate() {
+            self.meter.spend(1)?;
             match target {
                 Landing::Head(head) => self.jump_tables[table].targets[i] = head,
                 Landing::Pad(_) | Landing::Label(_) => self.land(target, Jump::Entry(table as u32, i as u32), pads),
             }
         }
+        Ok(())
     }
 
     /// Writes the code between a table and those of its labels that expect the values elsewhere.

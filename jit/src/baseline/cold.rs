@@ -4,7 +4,7 @@ use super::compiler::Compiler;
 use super::counts::{stripe, subtract};
 use super::frame::{self, SCRATCH};
 use super::parts::{Case, Cold, Head};
-use crate::meter::{Ended, Meter};
+use crate::meter::Ended;
 use crate::regalloc::{Class, Reg};
 use crate::request::{Reloc, RelocTarget, Stripe, TrapEntry};
 use crate::seeded::{self, Fault};
@@ -251,10 +251,10 @@ impl Compiler<'_> {
     }
 
     /// Writes the cold code to which jumps lead.
-    pub fn cold_code(&mut self, meter: &Meter<'_>) -> Result<(), Ended> {
+    pub fn cold_code(&mut self) -> Result<(), Ended> {
         let mut cold = std::mem::take(&mut self.cold);
         for Cold { field, back, pc, case } in cold.drain(..) {
-            meter.spend(1)?;
+            self.meter.spend(1)?;
             let back = back as usize;
             self.bind(field as usize);
             match case {

@@ -7,6 +7,7 @@ use super::parts::{Argument, Cold, Head, JumpTable, Landing};
 use super::stencil::{Stencils, Subroutine};
 use super::values::{Pins, Registers, Set, Spare, Value};
 use crate::form::Compile;
+use crate::meter::Meter;
 use crate::mir::pool::Pool;
 use crate::request::{Reloc, Request, TrapEntry};
 use crate::x64::encode::Bytes;
@@ -24,6 +25,7 @@ const CODE_PER_BYTE: usize = 128;
 /// The compilation of a body to machine code.
 pub struct Compiler<'c> {
     pub request: &'c Request<'c>,
+    pub meter: &'c Meter<'c>,
     pub module: &'c Module,
     pub body: &'c FuncBody,
     pub layout: Layout,
@@ -84,7 +86,13 @@ pub struct Compiler<'c> {
 
 impl<'c> Compiler<'c> {
     /// The state before the first instruction.
-    pub fn new(request: &'c Request<'c>, body: &'c FuncBody, stencils: &'c mut Stencils, native: Compile) -> Compiler<'c> {
+    pub fn new(
+        request: &'c Request<'c>,
+        body: &'c FuncBody,
+        stencils: &'c mut Stencils,
+        native: Compile,
+        meter: &'c Meter<'c>,
+    ) -> Compiler<'c> {
         let locals = body.locals.len();
         let Buffers { code, mut values, mut copies, mut unstored_locals, jumps, spare, arguments, cold, relocs, traps, calls } =
             std::mem::take(&mut stencils.buffers);
@@ -94,6 +102,7 @@ impl<'c> Compiler<'c> {
         let reader = Reader { bytes: &request.module.bytes, at: body.entry as usize };
         let mut compiler = Compiler {
             request,
+            meter,
             module: request.module,
             body,
             layout: Layout::of(request.module),

@@ -5,7 +5,6 @@ use super::frame;
 use super::label::{Chain, Jump, Label, LabelKind, Signature, Types, merge_register};
 use super::parts::Direction;
 use super::values::{At, Kind, Value};
-use crate::meter::Meter;
 use crate::regalloc::{Class, Reg};
 use crate::request::Refusal;
 use crate::x64::abi::{self, ArgLocation};
@@ -16,9 +15,12 @@ use weir_bytecode::{Instr, Opcode, ValType};
 use weir_contract::profile::Counted;
 use weir_contract::{InstanceCtx, StackCtx};
 
+/// The bytes of code that take a step.
+const CODE_OF_STEP: usize = 16;
+
 impl<'c> Compiler<'c> {
     /// Compiles the body without the prologue.
-    pub fn function(&mut self, meter: &Meter<'_>) -> Result<(), Refusal> {
+    pub fn function(&mut self) -> Result<(), Refusal> {
         let ty = self.module.func_type(self.request.func);
         self.take_parameters(&ty.params);
         for index in ty.params.len()..self.locals {
@@ -26,12 +28,13 @@ impl<'c> Compiler<'c> {
         }
         self.labels.push(Label::new(LabelKind::Function, self.locals, Signature::Func(ty)));
         self.poll();
-        let mut at = self.reader.at;
+        let mut counted = self.reader.at + self.offset() / CODE_OF_STEP;
         while !self.labels.is_empty() {
-            // A table has many labels.
-            meter.spend(self.reader.at - at)?;
-            at = self.reader.at;
-            self.pc = at as u32;
+            // An instruction may have many labels, and one of two bytes may move thousands of values.
+            let done = self.reader.at + self.offset() / CODE_OF_STEP;
+            self.meter.spend(done - counted)?;
+            counted = done;
+            self.pc = self.reader.at as u32;
             let op = self.reader.opcode();
             if !self.live {
                 self.skip(op);
@@ -52,7 +55,7 @@ impl<'c> Compiler<'c> {
             self.instruction(op)?;
             self.unlock();
         }
-        self.cold_code(meter)?;
+        self.cold_code()?;
         Ok(())
     }
 

@@ -6,7 +6,7 @@ use super::compiler::Compiler;
 use super::counts::stripe;
 use super::frame;
 use super::parts::Head;
-use crate::meter::{Ended, Meter};
+use crate::meter::Ended;
 use crate::request::{Backend, CompileStats, Compiled, Inlining, Refusal, Reloc, Roots};
 use crate::x64::abi;
 use crate::x64::forms::Field;
@@ -26,7 +26,7 @@ impl Compiler<'_> {
 
     /// Writes the entries at loops. `bytes` is the size of the frame on the value stack. Returns, for each loop, its index and
     /// the offset of its entry.
-    fn write_headers(&mut self, bytes: i32, overflow: usize, meter: &Meter<'_>) -> Result<Vec<(u32, u32)>, Ended> {
+    fn write_headers(&mut self, bytes: i32, overflow: usize) -> Result<Vec<(u32, u32)>, Ended> {
         let heads = std::mem::take(&mut self.heads);
         if heads.is_empty() {
             return Ok(Vec::new());
@@ -36,7 +36,7 @@ impl Compiler<'_> {
             self.link(field, overflow);
         }
         let entry = |Head { index, at, pins }: Head| {
-            meter.spend(1)?;
+            self.meter.spend(1)?;
             let (at, loads) = (at as usize, self.offset());
             for &(local, reg) in &*pins {
                 self.load_slot(reg, self.values[local as usize].kind, local as usize);
@@ -57,7 +57,7 @@ impl Compiler<'_> {
     ///
     /// # Errors
     /// If an instruction has no bytes, or the compilation is to end.
-    pub fn finish(mut self, meter: &Meter<'_>) -> Result<Compiled, Refusal> {
+    pub fn finish(mut self) -> Result<Compiled, Refusal> {
         // What only the body needed goes before the code is copied.
         empty(&mut self.labels);
         empty(&mut self.cold);
@@ -70,7 +70,8 @@ impl Compiler<'_> {
         let overflow = self.offset();
         self.stack_overflow();
         let request = self.request.options.ticks.then(|| self.request_at_entry());
-        let mut headers = self.write_headers(bytes, overflow, meter)?;
+        self.meter.ask()?;
+        let mut headers = self.write_headers(bytes, overflow)?;
         let mut landings = self.write_landings();
         // The prologue is written last, and copied to the beginning.
         let end = self.offset();
@@ -88,6 +89,7 @@ impl Compiler<'_> {
         let mut code = Vec::with_capacity(shift + body.len() + 16 + self.pool.bytes().len() + 4 + tables);
         code.extend_from_slice(prologue);
         code.extend_from_slice(body);
+        self.meter.ask()?;
         let patch = |code: &mut Vec<u8>, field: usize, target: usize| {
             let distance = (target as i64 - (field as i64 + 4)) as i32;
             code[field..field + 4].copy_from_slice(&distance.to_le_bytes());
@@ -111,6 +113,7 @@ impl Compiler<'_> {
         }
         code.resize(code.len().next_multiple_of(4), 0xCC);
         for table in &self.jump_tables {
+            self.meter.spend(table.targets.len())?;
             let start = code.len();
             patch(&mut code, shift + table.field, start);
             for &target in &table.targets {

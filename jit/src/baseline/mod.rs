@@ -59,7 +59,7 @@ pub fn compile(request: &Request<'_>, stencils: &mut Stencils, native: Compile, 
     if body.wide && !x64::has_avx2() {
         return Err(unsupported("v128 on a processor without AVX2"));
     }
-    let mut compiler = Compiler::new(request, body, stencils, native);
-    compiler.function(meter)?;
-    compiler.finish(meter)
+    let mut compiler = Compiler::new(request, body, stencils, native, meter);
+    compiler.function()?;
+    compiler.finish()
 }

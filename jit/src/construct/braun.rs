@@ -32,6 +32,7 @@
 use super::definitions::Definitions;
 use crate::analysis::Cfg;
 use crate::ir::{Block, Func, Op, Type, Value};
+use crate::meter::Meter;
 use crate::settings::Search;
 use crate::slow_growth;
 
@@ -44,9 +45,13 @@ pub trait Variables {
     fn assigned(&self, region: u32, variable: u32) -> bool;
 }
 
+/// The predecessors of a loop after which the meter is asked whether the compilation is still wanted.
+const ASKED: usize = 4096;
+
 /// The state of construction. Variables are dense numbers.
 #[derive(Debug)]
-pub struct Braun {
+pub struct Braun<'m> {
+    meter: &'m Meter<'m>,
     blocks: Vec<BlockState>,
     /// The most recent definition of each variable: a cache in front of `table`, written back when a definition in
     /// another block replaces it. Most reads and writes are of the current block and use only this.
@@ -149,15 +154,16 @@ struct Watch {
     next: u32,
 }
 
-impl Braun {
+impl<'m> Braun<'m> {
     /// Creates the state for this many variables. Construction stops once [`Braun::work`] exceeds `limit`.
-    pub fn new(variables: usize, limit: u64) -> Braun {
-        Braun::with(variables, limit, Search::Marker, true)
+    pub fn new(variables: usize, limit: u64, meter: &'m Meter<'m>) -> Braun<'m> {
+        Braun::with(variables, limit, meter, Search::Marker, true)
     }
 
     /// Creates the state with a choice of refinements: see [`Refinements`](crate::settings::Refinements).
-    pub fn with(variables: usize, limit: u64, search: Search, witnesses: bool) -> Braun {
+    pub fn with(variables: usize, limit: u64, meter: &'m Meter<'m>, search: Search, witnesses: bool) -> Braun<'m> {
         Braun {
+            meter,
             blocks: Vec::new(),
             recent: vec![Definition { block: NO_BLOCK, value: Value(0), climbed: true }; variables],
             table: Definitions::new(),
@@ -340,6 +346,10 @@ impl Braun {
             let ty = func.ty(phi);
             args.clear();
             for k in 0..func.block(block).preds.len() {
+                // The caller finds that the compilation is to end, and discards what there is.
+                if k % ASKED == ASKED - 1 && self.meter.ask().is_err() {
+                    return;
+                }
                 let pred = func.block(block).preds[k];
                 args.push(self.read_variable(func, variables, variable, pred, ty));
             }

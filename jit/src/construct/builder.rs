@@ -8,6 +8,7 @@ use super::osr::state::Peeling;
 use super::stats::BuildStats;
 use super::variables::{Constants, Variables, first_saved};
 use crate::ir::{Block, Entry, Func, Op, Type, Value};
+use crate::meter::{Meter, used};
 use crate::request::Options;
 use bumpalo::Bump;
 use weir_bytecode::{FuncBody, FuncType, Module, ValType};
@@ -50,8 +51,13 @@ pub(super) struct Builder<'a, 'm> {
     pub(super) body: &'m FuncBody,
     pub(super) ty: &'m FuncType,
     pub(super) options: &'m Options,
+    pub(super) meter: &'m Meter<'m>,
+    /// The steps of the algorithm that are counted.
+    pub(super) counted: u64,
+    /// The bytes of the arena that other functions use.
+    pub(super) before: usize,
     pub(super) func: Func<'a>,
-    pub(super) ssa: Braun,
+    pub(super) ssa: Braun<'m>,
     pub(super) vars: Variables<'m>,
     pub(super) stack: Vec<Operand>,
     pub(super) frames: Vec<Frame>,
@@ -85,7 +91,13 @@ pub(super) struct Builder<'a, 'm> {
 }
 
 impl<'a, 'm> Builder<'a, 'm> {
-    pub(super) fn new(arena: &'a Bump, module: &'m Module, index: u32, entry: Entry, options: &'m Options) -> Builder<'a, 'm> {
+    pub(super) fn new(
+        arena: &'a Bump,
+        module: &'m Module,
+        (index, entry): (u32, Entry),
+        options: &'m Options,
+        meter: &'m Meter<'m>,
+    ) -> Builder<'a, 'm> {
         let body = module.body(index).expect("the caller has checked");
         let ty = module.func_type(index);
         let types = |types: &'m [ValType]| types.iter().map(|&ty| Type::from(ty));
@@ -94,7 +106,8 @@ impl<'a, 'm> Builder<'a, 'm> {
         func.reserve(values, blocks);
         let operands = if entry == Entry::Call { 0 } else { body.max_operands as usize };
         let refinements = &options.refinements;
-        let mut ssa = Braun::with(body.locals.len() + operands, work_limit(body), refinements.search, refinements.witnesses);
+        let variables = body.locals.len() + operands;
+        let mut ssa = Braun::with(variables, work_limit(body), meter, refinements.search, refinements.witnesses);
         ssa.reserve(blocks);
         let assignments = Assignments::new(body.locals.len());
         let saved = first_saved(body);
@@ -106,6 +119,9 @@ impl<'a, 'm> Builder<'a, 'm> {
             body,
             ty,
             options,
+            meter,
+            counted: 0,
+            before: used(arena),
             func,
             ssa,
             vars,

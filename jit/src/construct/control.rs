@@ -8,6 +8,7 @@
 use super::builder::{Builder, Operand};
 use super::frames::{Edge, ElseEntry, Frame, Kind, PENDING, param_type};
 use crate::ir::{Block, Op, Type, Value};
+use crate::meter::Ended;
 use crate::slow_growth;
 use weir_bytecode::instrs::{BlockType, Labels, Nesting};
 use weir_bytecode::{Opcode, Trap};
@@ -280,16 +281,22 @@ impl Builder<'_, '_> {
         self.continue_in_new_block(from);
     }
 
-    pub(super) fn br_table(&mut self, labels: Labels<'_>) {
+    /// Each label takes a step, because a table may have a million.
+    ///
+    /// # Errors
+    /// The compilation is to end.
+    pub(super) fn br_table(&mut self, labels: Labels<'_>) -> Result<(), Ended> {
         let index = self.pop();
         let default = labels.len() - 1;
         if let Some(index) = self.known(index) {
             let chosen = default.min(index as usize);
-            return self.br(labels.iter().nth(chosen).expect("the default is the last label"));
+            self.br(labels.iter().nth(chosen).expect("the default is the last label"));
+            return Ok(());
         }
         let first = labels.iter().next().expect("there is a default");
         if labels.iter().all(|label| label == first) {
-            return self.br(first);
+            self.br(first);
+            return Ok(());
         }
         let from = self.here();
         // All labels take the same operands.
@@ -299,6 +306,7 @@ impl Builder<'_, '_> {
         self.func.reserve_succs(from, labels.len());
         let mut return_block = None;
         for label in labels.iter() {
+            self.count(1)?;
             if !self.returns(label) {
                 self.label_edge(label, from, args);
             } else if let Some(block) = return_block {
@@ -309,6 +317,7 @@ impl Builder<'_, '_> {
             }
         }
         self.block = None;
+        Ok(())
     }
 
     pub(super) fn return_(&mut self) {

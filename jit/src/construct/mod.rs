@@ -31,7 +31,7 @@ mod variables;
 mod vector;
 
 use crate::ir::{Block, Entry, Func, Op, Type};
-use crate::meter::{Meter, used};
+use crate::meter::{Ended, Meter};
 use crate::request::{Options, Refusal};
 use assignments::Assignments;
 use builder::{Builder, work_limit};
@@ -82,7 +82,7 @@ pub fn build_metered<'a>(
     if entry != Entry::Call && body.locals.len() + body.max_operands as usize > SLOT_LIMIT {
         return Err(Refusal::Budget { backend: None, what: "an OSR body's frame", limit: SLOT_LIMIT });
     }
-    let mut builder = Builder::new(arena, module, func, entry, options);
+    let mut builder = Builder::new(arena, module, (func, entry), options, meter);
     let mut code = match entry {
         Entry::Call => {
             builder.enter_call();
@@ -90,12 +90,9 @@ pub fn build_metered<'a>(
         }
         Entry::Osr(pc) => builder.enter_osr(pc)?,
     };
-    let mut work = 0;
-    // The arena may have other functions.
-    let before = used(arena);
     while let Some((pc, op)) = code.opcode() {
-        meter.spend_holding(1 + (builder.ssa.work() - work) as usize, || builder.func.size() - before + builder.ssa.size())?;
-        (builder.pc, work) = (pc, builder.ssa.work());
+        builder.pc = pc;
+        builder.count(1)?;
         match builder.block {
             Some(_) => builder.step(op, &mut code.reader)?,
             None => {
@@ -129,16 +126,28 @@ impl<'a, 'm> Builder<'a, 'm> {
         }
     }
 
+    /// Counts these steps, and those that the algorithm has taken since it was called last.
+    #[inline]
+    pub(super) fn count(&mut self, steps: usize) -> Result<(), Ended> {
+        let work = self.ssa.work();
+        let steps = steps + (work - self.counted) as usize;
+        self.counted = work;
+        self.meter.spend_holding(steps, || self.func.size() - self.before + self.ssa.size())
+    }
+
     fn finish(mut self, stats: &mut BuildStats) -> Result<Func<'a>, Refusal> {
         if let Some(merged) = &self.vars.merged {
             if !merged.entered {
                 return Err(Refusal::Untranslated { what: "entry into dead code" });
             }
             self.ssa.remove_unreachable(&mut self.func);
+            self.meter.ask()?;
         }
         // The next steps use the memory of parts that are no longer needed.
         (self.edges, self.frames, self.vars.assignments) = (Edges::new(0), Vec::new(), Assignments::new(0));
+        self.meter.ask()?;
         self.ssa.finish(&mut self.func);
+        self.meter.ask()?;
         self.func.prepend(Block::ENTRY, &self.vars.leaders);
         self.func.settle();
         *stats = self.stats;
@@ -169,7 +178,7 @@ impl<'a, 'm> Builder<'a, 'm> {
             Opcode::End => self.end(),
             Opcode::Br => self.br(code.u32()),
             Opcode::BrIf => self.br_if(code.u32()),
-            Opcode::BrTable => self.br_table(code.labels()),
+            Opcode::BrTable => self.br_table(code.labels())?,
             Opcode::Return => self.return_(),
             Opcode::Call => self.call(code.u32()),
             Opcode::Drop => {

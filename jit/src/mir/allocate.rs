@@ -36,6 +36,7 @@ pub fn allocate<I: Inst>(
         panic!("the allocation is wrong: {wrong}");
     }
     let saved = saved_registers(code, &assignment);
+    meter.ask()?;
     for roots in assignment.roots.chunk_by(|a, b| a.0 == b.0) {
         let list = code.insts[roots[0].0 as usize].list().expect("a safepoint is a call");
         code.lists[list as usize].roots = roots.iter().map(|root| root.1).collect();

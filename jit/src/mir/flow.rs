@@ -7,6 +7,7 @@ use crate::analysis::Cfg;
 use crate::graph::loops::Loops;
 use crate::graph::order::Order;
 use crate::ir::{Block, Func, Op, Type};
+use crate::meter::{Ended, Meter};
 use smallvec::SmallVec;
 use std::ops::Range;
 
@@ -41,13 +42,19 @@ impl Flow {
     }
 
     /// The control flow of `func`; `cfg` has its reachable blocks.
-    pub fn of(func: &Func<'_>, cfg: &Cfg) -> Flow {
+    ///
+    /// # Errors
+    /// The compilation is to end.
+    pub fn of(func: &Func<'_>, cfg: &Cfg, meter: &Meter<'_>) -> Result<Flow, Ended> {
         let mut flow = Flow::with_edges_split(func, cfg);
+        meter.ask()?;
         // If possible, a block is followed by its last successor, which for `br_if` is the fall-through.
         let order = Order::of(flow.origins.len(), |block: u32| flow.succs[block as usize].iter().copied());
         flow.renumber(&order.blocks);
+        meter.ask()?;
         flow.make_loops_contiguous();
-        flow
+        meter.ask()?;
+        Ok(flow)
     }
 
     fn with_edges_split(func: &Func<'_>, cfg: &Cfg) -> Flow {

@@ -36,12 +36,12 @@ fn run(func: &mut Func<'_>, cx: &Context<'_>) -> Changed {
     let slots = cx.scratch.alloc_slice_fill_copy((2 * func.num_values()).max(2), Value::FREE);
     let (mut table, key) = (HashTable::new(slots), NumberHash::default());
     let mut changed = 0;
-    for &block in dom.preorder() {
-        if !cx.goes_on(func.block(block).insts.len()) {
-            break;
-        }
+    'blocks: for &block in dom.preorder() {
         changed += congruent_phis(func, cx, block);
         for i in 0..func.block(block).insts.len() {
+            if !cx.goes_on(1) {
+                break 'blocks;
+            }
             let value = func.block(block).insts[i];
             let inst = func.inst(value);
             if !matches!(inst.op.effect(), Effect::Pure | Effect::Trap) || func.is_replaced(value) {

@@ -35,18 +35,24 @@ fn run(func: &mut Func<'_>, cx: &Context<'_>) -> Changed {
     let mut changed = 0;
     for &block in cx.cfg().order() {
         let known = facts.enter(func, block);
-        if !cx.goes_on(func.block(block).insts.len() + known.len()) {
+        if !cx.goes_on(1 + known.len()) {
             break;
         }
         // Nothing is forgotten where no operation acts on memory, and nothing is learnt where none accesses it.
         let any = |what: fn(Op) -> bool| func.block(block).insts.iter().any(|&value| what(func.op(value)));
         if !any(uses_state) || (known.is_empty() && !any(accesses_state)) {
+            if !cx.goes_on(func.block(block).insts.len()) {
+                break;
+            }
             continue;
         }
         recent.set(known);
         let mut forward = Forward { func: &mut *func, cx, known: &mut recent, constants: Vec::new(), changed: 0 };
         let mut dropped = false;
         for i in 0..forward.func.block(block).insts.len() {
+            if !cx.goes_on(1) {
+                break;
+            }
             let value = forward.func.block(block).insts[i];
             if uses_state(forward.func.op(value)) && !forward.keeps(i, value) {
                 forward.func.block_mut(block).insts[i] = DROPPED;

@@ -25,7 +25,9 @@ pub use pass::{Analyses, Analysis, Build, Changed, Context, Pass};
 
 /// Runs a pass with the analyses that it needs. Measuring and verifying is left to [`pipeline`](crate::pipeline).
 pub fn apply(pass: &Pass, func: &mut Func<'_>, cx: &mut Context<'_>) -> Changed {
-    cx.analyses.compute(func, pass.needs);
+    if cx.analyses.compute(func, pass.needs, &cx.meter).is_err() {
+        return Changed(0);
+    }
     let changed = (pass.run)(func, cx);
     cx.scratch.reset();
     if changed.0 > 0 {

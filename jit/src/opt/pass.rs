@@ -2,7 +2,7 @@
 
 use crate::analysis::{Cfg, DefBlocks, Dominators};
 use crate::ir::{Block, Func};
-use crate::meter::{self, Meter};
+use crate::meter::{self, Ended, Meter};
 use crate::request::Options;
 use bumpalo::Bump;
 use std::cell::Cell;
@@ -161,17 +161,27 @@ impl<'c> Context<'c> {
 }
 
 impl Analyses {
-    pub(super) fn compute(&mut self, func: &Func<'_>, needs: &[Analysis]) {
+    /// Computes those that are needed and not there.
+    ///
+    /// # Errors
+    /// The compilation is to end. Then some are missing.
+    pub(super) fn compute(&mut self, func: &Func<'_>, needs: &[Analysis], meter: &Meter<'_>) -> Result<(), Ended> {
         if needs.is_empty() {
-            return;
+            return Ok(());
         }
-        if needs.contains(&Analysis::DefBlocks) {
-            self.def_blocks.get_or_insert_with(|| DefBlocks::compute(func));
+        if needs.contains(&Analysis::DefBlocks) && self.def_blocks.is_none() {
+            self.def_blocks = Some(DefBlocks::compute(func));
+            meter.ask()?;
         }
-        let cfg = self.cfg.get_or_insert_with(|| Cfg::compute(func));
-        if needs.contains(&Analysis::Dominators) {
-            self.dom.get_or_insert_with(|| Dominators::compute(func, cfg));
+        if self.cfg.is_none() {
+            self.cfg = Some(Cfg::compute(func));
+            meter.ask()?;
         }
+        if let (true, None, Some(cfg)) = (needs.contains(&Analysis::Dominators), &self.dom, &self.cfg) {
+            self.dom = Some(Dominators::compute(func, cfg));
+            meter.ask()?;
+        }
+        Ok(())
     }
 
     pub(super) fn forget_all_but(&mut self, keeps: &[Analysis]) {

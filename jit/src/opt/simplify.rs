@@ -24,14 +24,15 @@ pub const PASS: Pass = Pass { name: "simplify", run, needs: &[Analysis::Cfg], ke
 fn run(func: &mut Func<'_>, cx: &Context<'_>) -> Changed {
     let uses = cx.scratch.alloc_slice_fill_copy(func.num_values(), 0);
     count_uses(func, func.blocks(), |value| value, uses);
+    let _ = cx.meter.ask();
     let mut changed = 0;
     // New constants, each with the index before which it is inserted.
     let mut constants = Vec::new();
-    for &block in cx.cfg().order() {
-        if !cx.goes_on(func.block(block).insts.len()) {
-            break;
-        }
+    'blocks: for &block in cx.cfg().order() {
         for i in 0..func.block(block).insts.len() {
+            if !cx.goes_on(1) {
+                break 'blocks;
+            }
             let value = func.block(block).insts[i];
             func.resolve_args(value);
             while let Some(rewrite) = simplify(func, uses, block, value) {

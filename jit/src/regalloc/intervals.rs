@@ -231,12 +231,14 @@ impl Intervals {
             last_claim: [None; Reg::PHYSICAL],
         };
         collector.find_destroyed(client);
+        meter.ask()?;
         for (block, &frequency) in costs.frequency.iter().enumerate() {
-            meter.spend_holding(1 + client.insts(block).len(), || collector.size())?;
-            collector.block(client, block, frequency);
+            collector.block(client, block, frequency, meter)?;
         }
         let Collector { regs: names, origins, defs, defined, uses, relations, claims, wanted, of_calls, calls, .. } = collector;
+        meter.ask()?;
         let mut uses = uses.into_lists();
+        meter.ask()?;
         for (reg, def) in defs.iter().enumerate() {
             let uses = uses.get_mut(reg);
             let [first, rest @ ..] = uses else { continue };
@@ -312,15 +314,17 @@ impl Collector {
         self.of_calls = all.unwrap_or(RegSet::EMPTY);
     }
 
-    fn block(&mut self, client: &impl Client, block: usize, frequency: f32) {
+    fn block(&mut self, client: &impl Client, block: usize, frequency: f32, meter: &Meter<'_>) -> Result<(), Ended> {
+        meter.spend_holding(1, || self.size())?;
         let insts = client.insts(block);
         for &param in client.params(block) {
             self.define(param, Origin::Param, Point::gap(insts.start));
         }
         for inst in insts.clone() {
+            meter.spend_holding(1, || self.size())?;
             self.inst(client, inst, frequency);
         }
-        let Some(&succ) = client.succs(block).first() else { return };
+        let Some(&succ) = client.succs(block).first() else { return Ok(()) };
         let end = Point::gap(insts.end - 1);
         let head = Point::gap(client.insts(succ as usize).start);
         for (&arg, &param) in client.args(block).iter().zip(client.params(succ as usize)) {
@@ -328,6 +332,7 @@ impl Collector {
             self.relate(arg, param, head, frequency);
             self.relate(param, arg, end, frequency);
         }
+        Ok(())
     }
 
     fn inst(&mut self, client: &impl Client, inst: u32, frequency: f32) {

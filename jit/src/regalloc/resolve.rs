@@ -55,6 +55,7 @@ pub fn resolve(
     let reach = (0..client.num_blocks()).map(|block| reach(client, costs, block)).collect();
     let copies = Vec::with_capacity(intervals.regs.len());
     let mut resolver = Resolver { client, intervals, costs, locations, reach, copies };
+    meter.ask()?;
     // The segments and their locations.
     let size = intervals.size() + 2 * segments.size();
     for reg in 0..intervals.regs.len() {
@@ -68,12 +69,17 @@ pub fn resolve(
         meter.spend_holding(1 + client.params(block).len(), || size + size_of_val(&*resolver.copies))?;
     }
     let (places, starts) = resolver.operands();
+    meter.ask()?;
     let roots = resolver.roots()?;
+    meter.ask()?;
     let Resolver { locations, mut copies, .. } = resolver;
     // The sort is stable, so that the assignment does not depend on the algorithm.
     copies.sort_by_key(Copy::order);
+    meter.ask()?;
     let mut scratch = Scratch::new(client, intervals, &locations, widths);
+    meter.ask()?;
     let moves = parallel::sequence(&copies, &mut scratch);
+    meter.ask()?;
     Ok(Assignment { places, starts, moves, slots: scratch.into_slots(), roots })
 }
 

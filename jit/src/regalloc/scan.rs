@@ -205,6 +205,7 @@ pub fn scan(client: &impl Client, intervals: &Intervals, costs: &Costs, meter: &
         likely: vec![Reg::NONE; intervals.regs.len()],
         awaited: [None; Reg::PHYSICAL],
     };
+    meter.ask()?;
     let mut hints = Hints::default();
     let of_intervals = intervals.size();
     while let Some(segment) = scan.queue.pop(intervals, &mut scan.segments) {

@@ -13,7 +13,7 @@ use weir_tests::damaged::{self, ModuleOutcome};
 use weir_tests::differential::{self, Agreement, Setup, Subject};
 use weir_tests::elsewhere::Elsewhere;
 use weir_tests::generate::{generate, switching, throwing};
-use weir_tests::hostile::{bounds, growth};
+use weir_tests::hostile::{bounds, growth, pauses};
 use weir_tests::legacy;
 use weir_tests::reduce::{Tiers, reduce};
 use weir_tests::rng::Rng;
@@ -31,6 +31,7 @@ Examples:
   weir-fuzz damage --count 10000             malformed and hostile modules
   weir-fuzz hostile                          the time and memory that hostile modules cost the command and an embedder
   weir-fuzz growth                           the instructions that they cost at four sizes; needs valgrind
+  weir-fuzz pauses                           the time of their compilations, and the longest part in which these cannot be stopped
   weir-fuzz validate --count 10000           bodies, valid and ill-typed
   weir-fuzz snapshot --count 4000            programs of each kind, before and after a snapshot
   weir-fuzz reduce --tier nat FILE           a minimal module on which the tiers differ as on this one
@@ -86,6 +87,9 @@ enum Task {
         /// The module
         file: PathBuf,
     },
+    /// Compile the longest function of each hostile module with each back end, and print the processor time, and the longest part of it in which
+    /// nothing asks whether the compilation is still wanted
+    Pauses(pauses::Options),
     /// Reduce a module, on which tiers differ or a tier panics or crashes, to a minimal one, and print it as text
     Reduce(Suspect),
     /// Say how tiers differ on a module: what `reduce` calls for each candidate, because the process may end in a crash
@@ -641,6 +645,7 @@ fn main() -> ExitCode {
         Some(Task::HostileEmbedder { file }) => return code(bounds::embed(file)),
         Some(Task::Growth(options)) => return code(options.run()),
         Some(Task::GrowthProcess { work, file }) => return code(growth::process(*work, file)),
+        Some(Task::Pauses(options)) => return code(options.run()),
         Some(Task::Reduce(suspect)) => return code(suspect.reduce().map(|()| ExitCode::SUCCESS)),
         Some(Task::Differ(suspect)) => return code(suspect.differ()),
         // No tier executes the bodies.
@@ -663,6 +668,7 @@ fn main() -> ExitCode {
             | Task::HostileEmbedder { .. }
             | Task::Growth(_)
             | Task::GrowthProcess { .. }
+            | Task::Pauses(_)
             | Task::Reduce(_)
             | Task::Differ(_),
         ) => unreachable!("these tasks are done"),

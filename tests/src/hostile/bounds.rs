@@ -162,21 +162,12 @@ impl fmt::Display for Cost {
 }
 
 impl Options {
-    fn attacks(&self) -> Vec<Attack> {
-        let mut attacks = super::attacks();
-        attacks.retain(|attack| self.only.as_ref().is_none_or(|part| attack.name.contains(part.as_str())));
-        attacks
-    }
-
     /// Measures the attacks and prints what each costs.
     ///
     /// # Errors
     /// No attack has such a name, or a process or a file cannot be made.
     pub fn run(&self) -> Result<ExitCode, String> {
-        let attacks = self.attacks();
-        if attacks.is_empty() {
-            return Err("no module's name contains this".into());
-        }
+        let attacks = super::named(self.only.as_deref())?;
         let done = match &self.out {
             Some(dir) => write(&attacks, self.size, dir),
             None => measure(&attacks, self.size),

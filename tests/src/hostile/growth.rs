@@ -186,13 +186,7 @@ impl Options {
     /// # Errors
     /// No attack has such a name, or a process or a file cannot be made.
     pub fn run(&self) -> Result<ExitCode, String> {
-        let attacks: Vec<Attack> = super::attacks()
-            .into_iter()
-            .filter(|attack| self.only.as_ref().is_none_or(|part| attack.name.contains(part)))
-            .collect();
-        if attacks.is_empty() {
-            return Err("no module's name contains this".into());
-        }
+        let attacks = super::named(self.only.as_deref())?;
         let works: Vec<Work> = Work::ALL.into_iter().filter(|work| self.work.is_none_or(|only| only == *work)).collect();
         let scratch = Scratch::new("weir-growth").map_err(|error| error.to_string())?;
         println!("Millions of instructions for {SIZES} sizes from {} bytes on, and the growth from each to the next", self.size);

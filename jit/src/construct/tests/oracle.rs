@@ -6,6 +6,7 @@ use super::random::Random;
 use crate::analysis::{Cfg, Dominators, verify};
 use crate::construct::braun::{Braun, Variables};
 use crate::ir::{Block, Entry, Func, Op, Type, Value, print};
+use crate::meter::Meter;
 use crate::opt::phis;
 use crate::pipeline::{self, Form, Phase, Unit};
 use crate::request::Options;
@@ -107,7 +108,8 @@ fn actions(random: &mut Random) -> Vec<Action> {
 /// that use the values that its reads found.
 fn construct(func: &mut Func<'_>, cfg: &Cfg, actions: &[Vec<Action>], random: &mut Random) -> Vec<Vec<Value>> {
     let search = [Search::Plain, Search::Marker, Search::Components][random.below(3)];
-    let mut braun = Braun::with(VARIABLES as usize, u64::MAX, search, random.chance(50));
+    let meter = Meter::default();
+    let mut braun = Braun::with(VARIABLES as usize, u64::MAX, &meter, search, random.chance(50));
     let mut open: Vec<Block> = cfg.order().to_vec();
     let mut filled = BTreeSet::new();
     let mut done = vec![Vec::new(); func.num_blocks()];
@@ -144,7 +146,7 @@ fn construct(func: &mut Func<'_>, cfg: &Cfg, actions: &[Vec<Action>], random: &m
 
 fn seal(
     func: &mut Func<'_>,
-    braun: &mut Braun,
+    braun: &mut Braun<'_>,
     open: &mut Vec<Block>,
     filled: &BTreeSet<Block>,
     mut now: impl FnMut(Block) -> bool,

@@ -14,6 +14,7 @@ use super::tree::Var;
 use crate::analysis::{Cfg, DefBlocks, Dominators};
 use crate::ir::family::{Compare, Family};
 use crate::ir::{Block, Effect, Func, Op, Type, Value};
+use crate::meter::Meter;
 use bumpalo::Bump;
 use bumpalo::collections::Vec as BumpVec;
 use std::hash::{Hash, Hasher};
@@ -200,8 +201,12 @@ impl<'s> Predicates<'s> {
     }
 
     /// Records the facts that branches imply in blocks that are reached only through them.
-    pub fn find_facts(&mut self, func: &Func<'_>, cfg: &Cfg, dom: &Dominators, def_blocks: &DefBlocks) {
+    pub fn find_facts(&mut self, func: &Func<'_>, cfg: &Cfg, dom: &Dominators, def_blocks: &DefBlocks, meter: &Meter<'_>) {
         for &block in cfg.order() {
+            // If the compilation is to end, the pass does before it uses these.
+            if meter.spend(1).is_err() {
+                return;
+            }
             let Some(terminator) = func.terminator(block) else { continue };
             let succs = &func.block(block).succs;
             let is_only_edge = |succ: Block| func.block(succ).preds.len() == 1;

@@ -60,8 +60,10 @@ pub fn solve<'s>(
     meter: &Meter<'_>,
 ) -> Solution<'s> {
     let mut solver = Solver::new(scratch, func, cfg, dom, def_blocks, limits);
+    // If the compilation is to end, `run` ends at once.
+    let _ = meter.ask();
     if limits.predicates > 0 {
-        solver.known.predicates.find_facts(func, cfg, dom, solver.known.layout.def_blocks);
+        solver.known.predicates.find_facts(func, cfg, dom, solver.known.layout.def_blocks, meter);
     }
     match solver.run(meter) {
         Ok(()) => solver.known,

@@ -53,13 +53,22 @@ fn run(func: &mut Func<'_>, cx: &Context<'_>) -> Changed {
     let Some((module, build)) = cx.module.zip(cx.build).filter(|_| cx.native) else { return Changed(0) };
     let budget = Budget::new(module, func.index, cx.profile.is_some(), cx.options.opt_all);
     let mut inliner = Inliner { module, build, cx, budget, candidates: Candidates::default() };
-    let found = |(block, call)| Some((block, call, inliner.callee(func, call)?));
-    let calls: Vec<(Block, Value, (u32, Option<Probability>))> = calls_of(func).filter_map(found).collect();
+    let mut calls: Vec<(Block, Value, (u32, Option<Probability>))> = Vec::new();
+    for (block, call) in calls_of(func) {
+        if !cx.goes_on(1) {
+            return Changed(0);
+        }
+        calls.extend(inliner.callee(func, call).map(|found| (block, call, found)));
+    }
     if calls.is_empty() {
         return Changed(0);
     }
     let frequencies = Frequencies::of(func, cx.cfg(), cx.profile);
+    let _ = cx.meter.ask();
     for (block, call, (callee, guard)) in calls {
+        if !cx.goes_on(1) {
+            return Changed(0);
+        }
         let frequency = frequencies.get(block);
         inliner.candidates.push(module, Candidate { call, block, callee, guard, frequency });
     }
@@ -96,6 +105,7 @@ impl Inliner<'_> {
         let module = self.module;
         let mut callees = Callees { module, build: self.build, cx: self.cx, built: FxHashMap::default() };
         let mut constants = Constants::of(func);
+        let _ = self.cx.meter.ask();
         let mut changed = 0;
         while let Some(Candidate { call, block, callee, guard, frequency }) = self.candidates.pop() {
             if !self.cx.goes_on(1) || !self.cx.meter.allows_more_code(func.size()) {

@@ -50,7 +50,10 @@ impl Lower<'_, '_> {
             };
             self.code.blocks.push(CodeBlock { insts, succs, preds, args, probability, ..CodeBlock::default() });
         }
-        Ok(self.finish(flow))
+        meter.ask()?;
+        let code = self.finish(flow);
+        meter.ask()?;
+        Ok(code)
     }
 
     /// The probability of a block's first successor, if the block ends with a branch and the probability is known.

@@ -46,13 +46,15 @@ use weir_contract::Layout;
 pub fn lower(func: &Func<'_>, request: &Request<'_>, meter: &Meter<'_>) -> Result<Code, Refusal> {
     processor::check()?;
     let cfg = Cfg::compute(func);
+    meter.ask()?;
     vector::check_processor(func, &cfg)?;
     let pinned_base = memory::pinned_base(func, &cfg);
+    meter.ask()?;
     let lower = Lower {
         func,
         request,
         layout: Layout::of(request.module),
-        info: ValueInfo::of(func, &cfg),
+        info: ValueInfo::of(func, &cfg, meter)?,
         regs: vec![Reg::NONE; func.num_values()],
         folded: vec![false; func.num_values()],
         code: Code::new(pinned_base),
@@ -69,5 +71,7 @@ pub fn lower(func: &Func<'_>, request: &Request<'_>, meter: &Meter<'_>) -> Resul
         long: false,
         edges: Edges::of(func),
     };
-    lower.run(Flow::of(func, &cfg), meter)
+    meter.ask()?;
+    let flow = Flow::of(func, &cfg, meter)?;
+    lower.run(flow, meter)
 }

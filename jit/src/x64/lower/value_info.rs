@@ -4,6 +4,7 @@ use crate::analysis::uses::count_uses;
 use crate::analysis::{Cfg, DefBlocks};
 use crate::ir::family::{Call, Convert, Family, Integer, Table, Terminator};
 use crate::ir::{Effect, Func, Op, Type, Value};
+use crate::meter::{Ended, Meter};
 use crate::seeded::{self, Fault};
 
 /// Information about the values in reachable blocks, indexed by value.
@@ -26,7 +27,10 @@ impl ValueInfo {
     pub const OF_VALUE: usize = size_of::<Value>() + 3 * size_of::<u32>() + size_of::<bool>();
 
     /// Collects the information about `func`; `cfg` has its reachable blocks.
-    pub fn of(func: &Func<'_>, cfg: &Cfg) -> ValueInfo {
+    ///
+    /// # Errors
+    /// The compilation is to end.
+    pub fn of(func: &Func<'_>, cfg: &Cfg, meter: &Meter<'_>) -> Result<ValueInfo, Ended> {
         let values = func.num_values();
         let mut info = ValueInfo {
             alias: (0..values as u32).map(Value).collect(),
@@ -42,10 +46,13 @@ impl ValueInfo {
                 effects += u32::from(!matches!(func.op(value).effect(), Effect::Pure | Effect::Read));
             }
         }
+        meter.ask()?;
         info.find_upper(func, cfg);
+        meter.ask()?;
         info.find_aliases(func, cfg);
+        meter.ask()?;
         count_uses(func, cfg.order().iter().copied(), |value| info.alias[value.index()], &mut info.uses);
-        info
+        Ok(info)
     }
 
     /// Whether a phi becomes a parameter of its block.
