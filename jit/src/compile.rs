@@ -45,7 +45,7 @@ pub fn compile(cx: &mut Context, request: &Request<'_>) -> Result<Compiled, Refu
     compile_until(cx, request, &|| false)
 }
 
-/// [`compile`], until `stop` returns true. It is asked several times in a millisecond, but not within a block in some passes, nor while Cranelift
+/// [`compile`], until `stop` returns true. It is asked several times in a millisecond, but for large functions not within an analysis, nor while Cranelift
 /// compiles.
 ///
 /// # Errors

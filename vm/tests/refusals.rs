@@ -96,6 +96,18 @@ fn a_function_that_only_the_native_back_end_refuses() {
     }
 }
 
+/// As many branches take Cranelift too long.
+#[test]
+#[cfg(all(target_arch = "x86_64", feature = "cranelift"))]
+fn a_refused_function_with_many_branches_is_not_for_cranelift() {
+    let branches = "(block (br_if 0 (local.get 1)))".repeat(100);
+    let text = crowded().replacen("(if (local.get 1)", &format!("{branches} (if (local.get 1)"), 1);
+    let (_, reported, fallbacks) = run(Config::new().tier(Tier::Native), &text, (5, 6));
+    let [(0, RefusedBy::NativeBackEnd, _), (0, RefusedBy::Cranelift, reason)] = &fallbacks[..] else { panic!("{fallbacks:?}") };
+    assert_eq!(reason, "another back end refuses the function, and Cranelift would take too long");
+    assert!(!reported.contains(&(0, Reported::Compiled(CompiledBy::Cranelift))), "{reported:?}");
+}
+
 #[test]
 fn a_function_without_ssa_is_refused_once_for_all_back_ends() {
     let text = quadratic();
@@ -117,7 +129,7 @@ fn a_function_without_ssa_is_refused_once_for_all_back_ends() {
 }
 
 /// A function in which a thousand locals are live in each of a thousand blocks, so that its compilation takes more than its budget of
-/// steps; and a small function that it calls. Both have less than the 32 KiB above which Cranelift would not get them.
+/// steps; and a small function that it calls.
 fn costly() -> String {
     const LOCALS: usize = 1000;
     let each = |text: &dyn Fn(usize) -> String| (2..2 + LOCALS).map(text).collect::<String>();

@@ -292,9 +292,8 @@ fn compile<'m>(
         return attempt;
     }
     for (tried, &backend) in back_ends.iter().enumerate() {
-        if backend == Backend::Cranelift && tried > 0 && bytes > policy::CRANELIFT_BYTES {
-            let reason =
-                format!("a function that another back end refuses exceeds the limit of {} bytes", policy::CRANELIFT_BYTES);
+        if backend == Backend::Cranelift && tried > 0 && !module.body(func).is_some_and(policy::is_for_cranelift) {
+            let reason = "another back end refuses the function, and Cranelift would take too long".to_owned();
             attempt.refusals.push(Fallback::new(func, RefusedBy::Cranelift, reason));
             break;
         }

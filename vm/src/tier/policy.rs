@@ -17,6 +17,7 @@ use crate::records::config::{Config, Tier};
 use crate::sys::thread;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
+use weir_bytecode::FuncBody;
 use weir_contract::Entry;
 use weir_jit::Backend;
 
@@ -254,9 +255,14 @@ pub(crate) fn memory(bytes: u32, level: Level) -> usize {
     Some(bytes as usize * per_byte).filter(|&memory| memory > FEW).unwrap_or(0)
 }
 
-/// The most bytes of a function that Cranelift compiles because another back end has refused it: Cranelift cannot be stopped, and
-/// takes some 50 ms for these.
-pub(crate) const CRANELIFT_BYTES: u32 = 32 << 10;
+/// Whether Cranelift compiles a function that another back end has refused. It cannot be stopped, and takes at most 40 ms for these functions. Its
+/// time depends on the shape: 32 KiB of arithmetic take 20 ms, and 8 KiB of loops 60, because it is quadratic in the number of blocks.
+pub(crate) fn is_for_cranelift(body: &FuncBody) -> bool {
+    const MOST: usize = 16 << 10;
+    /// The bytes that take as long as an entry of the side table or a loop.
+    const BRANCH: usize = 32;
+    body.len() as usize + BRANCH * (body.branches.len() + body.loops.len()) <= MOST
+}
 
 /// Returns the budget of steps for all compilations of a module with this many bytes. It suffices to compile each of its functions some
 /// hundred times.
