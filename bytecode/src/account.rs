@@ -44,10 +44,6 @@ impl ModuleMemoryExceeded {
 pub struct Account {
     used: AtomicUsize,
     max: usize,
-    /// The bytes of `used` that do not count toward `max`.
-    aside: AtomicUsize,
-    /// Whether nothing more is set aside.
-    aside_is_full: AtomicBool,
     /// The beginning of the error's text, up to the number.
     whose: &'static str,
     setting: &'static str,
@@ -65,8 +61,7 @@ impl Default for Account {
 impl Account {
     /// Creates an account with this limit. `whose` and `setting` are for the error, see [`ModuleMemoryExceeded`].
     pub fn new(max: usize, whose: &'static str, setting: &'static str) -> Account {
-        let (used, aside, aside_is_full) = (AtomicUsize::new(0), AtomicUsize::new(0), AtomicBool::new(false));
-        Account { used, max, aside, aside_is_full, whose, setting, part_of: None }
+        Account { used: AtomicUsize::new(0), max, whose, setting, part_of: None }
     }
 
     /// Returns the account as a part of another one. When it is dropped, what it was charged is given back there.
@@ -83,7 +78,7 @@ impl Account {
 
     /// Returns the bytes that may still be charged, here and where charges are passed on.
     pub fn room(&self) -> usize {
-        let own = self.limit().saturating_sub(self.used());
+        let own = self.max.saturating_sub(self.used());
         self.part_of.as_ref().map_or(own, |other| own.min(other.room()))
     }
 
@@ -95,8 +90,7 @@ impl Account {
         if bytes == 0 {
             return Ok(());
         }
-        let limit = self.limit();
-        let more = |used: usize| used.checked_add(bytes).filter(|&sum| sum <= limit);
+        let more = |used: usize| used.checked_add(bytes).filter(|&sum| sum <= self.max);
         if let Err(used) = self.used.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more) {
             let Account { whose, setting, max, .. } = *self;
             return Err(ModuleMemoryExceeded { whose, setting, needed: used.saturating_add(bytes), max });
@@ -104,37 +98,6 @@ impl Account {
         self.part_of.as_ref().map_or(Ok(()), |other| other.charge(bytes)).inspect_err(|_| {
             self.used.fetch_sub(bytes, Ordering::Relaxed);
         })
-    }
-
-    /// The bytes that may be used: more than `max` by those that were set aside.
-    fn limit(&self) -> usize {
-        self.max.saturating_add(self.aside.load(Ordering::Relaxed))
-    }
-
-    /// Sets memory aside that was charged and that nothing needs yet: the limit grows by it. Returns whether it did. At most an eighth of the
-    /// limit is set aside, and nothing more after the first attempt that exceeds it. Nothing is set aside while the account to which charges
-    /// are passed on is more than half used. That account counts this memory as it counts other charges.
-    pub fn set_aside(&self, bytes: usize) -> bool {
-        if !self.may_set_aside() {
-            return false;
-        }
-        let more = |aside: usize| aside.checked_add(bytes).filter(|&sum| sum <= self.max / 8);
-        let done = self.aside.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more).is_ok();
-        if !done {
-            self.set_no_more_aside();
-        }
-        done
-    }
-
-    /// Whether something may be set aside, if it is not too much.
-    pub fn may_set_aside(&self) -> bool {
-        let has_room = |other: &Arc<Account>| other.used() <= other.max / 2;
-        !self.aside_is_full.load(Ordering::Relaxed) && self.part_of.as_ref().is_none_or(has_room)
-    }
-
-    /// Sets nothing more aside from here on.
-    pub fn set_no_more_aside(&self) {
-        self.aside_is_full.store(true, Ordering::Relaxed);
     }
 
     /// Charges memory that is given back if the result is dropped before it is [kept](Charge::keep).
@@ -168,6 +131,44 @@ impl Account {
         }
         self.give_back(charged - bytes);
         Ok(())
+    }
+}
+
+/// The account of what nothing needs yet: bodies that a compiler has validated to copy them. It may take an eighth of the module's limit in
+/// addition, so that it takes no room from what is needed. The engine's account has its charges as it has the module's.
+#[derive(Debug, Default)]
+pub struct Aside {
+    account: Account,
+    is_closed: AtomicBool,
+}
+
+impl Aside {
+    /// The account beside this one.
+    pub fn of(account: &Account) -> Aside {
+        let Account { max, whose, setting, ref part_of, .. } = *account;
+        let beside = Account { used: AtomicUsize::new(0), max: max / 8, whose, setting, part_of: part_of.clone() };
+        Aside { account: beside, is_closed: AtomicBool::new(false) }
+    }
+
+    /// Where to charge, if it is [open](Aside::is_open).
+    pub fn account(&self) -> &Account {
+        &self.account
+    }
+
+    /// Whether anything more may be charged. Nothing is while the account to which charges are passed on is more than half used.
+    pub fn is_open(&self) -> bool {
+        let has_room = |other: &Arc<Account>| other.used() <= other.max / 2;
+        !self.is_closed.load(Ordering::Relaxed) && self.account.part_of.as_ref().is_none_or(has_room)
+    }
+
+    /// Whether more is charged than is allowed: [`Account::charge_anyway`] does not look.
+    pub fn is_exceeded(&self) -> bool {
+        self.account.used() > self.account.max
+    }
+
+    /// Nothing more is charged from here on.
+    pub fn close(&self) {
+        self.is_closed.store(true, Ordering::Relaxed);
     }
 }
 
@@ -252,12 +253,17 @@ mod tests {
         second.charge_anyway(100);
         assert_eq!((whole.used(), second.room()), (110, 0));
         second.charge(0).expect("zero bytes always succeed");
-        assert!(!second.may_set_aside(), "less than half is free");
+        let aside = Aside::of(&second);
+        assert!(!aside.is_open(), "less than half is free");
         second.give_back(90);
-        assert!(second.set_aside(9) && !second.set_aside(2) && !second.set_aside(1));
-        assert_eq!(second.room(), 69);
+        assert!(aside.is_open() && aside.account().charge(11).is_err());
+        aside.account().charge(9).expect("an eighth of 80 is more");
+        assert_eq!((second.room(), whole.used(), aside.is_exceeded()), (60, 29, false));
+        aside.account().charge_anyway(2);
+        aside.close();
+        assert!(aside.is_exceeded() && !aside.is_open());
         assert!(second.charge(usize::MAX).is_err());
-        drop(second);
+        drop((second, aside));
         assert_eq!(whole.used(), 0);
     }
 }

@@ -2,7 +2,7 @@
 
 pub use crate::body::{Body, FuncBody};
 
-use crate::account::Account;
+use crate::account::{Account, Aside};
 use crate::bytes::Bytes;
 use crate::hints::{self, Hint, HintKind, HintSections};
 use crate::names::Names;
@@ -73,6 +73,8 @@ pub struct Module {
     pub hint_sections: HintSections,
     /// The account of the memory that it takes.
     pub account: Arc<Account>,
+    /// That of bodies that only compilers have asked for.
+    pub aside: Aside,
     /// Held while a body is validated that was left for later: the one with the body's index, modulo their number.
     pub validating: [Mutex<()>; 16],
 }
@@ -272,6 +274,11 @@ impl Module {
         self.bodies[func.checked_sub(self.imported_funcs)? as usize].get()
     }
 
+    /// Returns the bytes of the host's memory that it takes.
+    pub fn host_memory(&self) -> usize {
+        self.account.used() + self.aside.account().used()
+    }
+
     /// The body of function `func`, validated now if it has not been; `None` if the function is imported.
     ///
     /// # Errors
@@ -287,7 +294,7 @@ impl Module {
         if let Some(result) = body.result() {
             return Some(result);
         }
-        Some(self.keep(body, self.validate(index, body.range())))
+        Some(self.keep(body, self.validate(index, body.range(), &self.account)))
     }
 
     /// Keeps the result of a body's validation, unless there was no room for it. An error that is kept is charged.
@@ -300,13 +307,13 @@ impl Module {
         body.set_result(result)
     }
 
-    /// The body with this index and range, from the results of an earlier validation or by validating it.
-    fn validate(&self, index: u32, range: Range<u32>) -> Result<FuncBody, InvalidModule> {
+    /// The body with this index and range, from the results of an earlier validation or by validating it. Its tables are charged to `account`.
+    fn validate(&self, index: u32, range: Range<u32>, account: &Account) -> Result<FuncBody, InvalidModule> {
         let func = self.imported_funcs + index;
         // A function with stored code may run before its body is needed, which must then be there.
         let may_refuse = !self.results.as_ref().is_some_and(|results| results.may_run(func));
         let unvalidated = self.unvalidated.as_ref().expect("only a module parsed lazily has bodies that are not validated");
-        let code = self.code(unvalidated, may_refuse);
+        let code = Code { account, ..self.code(unvalidated, may_refuse) };
         let stored = self.results.as_ref().and_then(|results| results.body(index));
         let Some(stored) = stored.filter(|stored| stored.is_within(range.clone())) else {
             return bodies::validate_one(&code, index, range);
@@ -317,7 +324,7 @@ impl Module {
 
     /// The body of function `func`, for a compiler that inlines it. The body is validated now if it has not been: the choice does not depend on
     /// which functions were called. With a limit of validation's steps it is not: only functions that are called count toward that limit. Nor
-    /// is it once its tables could not be [set aside](Account::set_aside), so that functions that are called have the same room as without it.
+    /// is it once there was no room [aside](Aside) for its tables. Functions that are called have the same room as without it.
     /// No function is validated twice. `None` if the function is imported, invalid or not validated.
     pub fn body_to_copy(&self, func: u32) -> Option<&FuncBody> {
         if self.unvalidated.as_ref().is_some_and(Unvalidated::has_max_steps) {
@@ -332,17 +339,18 @@ impl Module {
         if let Some(result) = body.result() {
             return result.ok();
         }
-        if !self.account.may_set_aside() {
+        if !self.aside.is_open() {
             return None;
         }
-        let result = self.validate(index, body.range());
+        let result = self.validate(index, body.range(), self.aside.account());
         match &result {
-            Ok(validated) if !self.account.set_aside(validated.size()) => {
-                self.account.give_back(validated.size());
+            Ok(validated) if self.aside.is_exceeded() => {
+                self.aside.account().give_back(validated.size());
+                self.aside.close();
                 return None;
             }
             // If it was for want of the engine's room, there may be some later.
-            Err(error) if error.exceeded().is_some() && self.account.may_set_aside() => self.account.set_no_more_aside(),
+            Err(error) if error.exceeded().is_some() && self.aside.is_open() => self.aside.close(),
             Ok(_) | Err(_) => (),
         }
         self.keep(body, result).ok()

@@ -70,7 +70,7 @@ fn a_compiler_does_not_take_the_room_of_functions_that_are_called() {
     let module = load(&text, max).1.expect("nothing is validated yet");
     let copied = (50..100).filter(|&func| module.body_to_copy(func).is_some()).count();
     assert!(copied > 4 && copied * tables <= max / 8, "{copied} of {tables} bytes, {max}");
-    assert_eq!(module.account.used(), before + copied * tables);
+    assert_eq!((module.account.used(), module.host_memory()), (before, before + copied * tables));
     let is_valid = |func: &u32| module.validated_body(*func).expect("it is defined").is_ok();
     assert_eq!((0..50).filter(is_valid).count(), 50);
     // Those that are there take no more.
@@ -84,13 +84,13 @@ fn no_function_is_validated_twice_for_a_compiler() {
     let module =
         load("(module (func (drop (i32.const 1)) (i32.add) (drop)) (func))", 1 << 20).1.expect("nothing is validated yet");
     assert!(module.body_to_copy(0).is_none());
-    let charged = module.account.used();
+    let charged = module.host_memory();
     assert!(module.body_to_copy(0).is_none() && module.validated_body(0).expect("it is defined").is_err());
-    assert_eq!(module.account.used(), charged, "its error is kept");
+    assert_eq!(module.host_memory(), charged, "its error is kept");
     // The tables of the first do not fit into an eighth.
     let module = load(&format!("{} (func))", labels().strip_suffix(')').expect("it ends with one")), 1 << 20).1;
     let module = module.expect("nothing is validated yet");
-    assert!(module.body_to_copy(0).is_none() && !module.account.may_set_aside());
+    assert!(module.body_to_copy(0).is_none() && !module.aside.is_open());
     assert!(module.body_to_copy(2).is_none());
     assert!(module.validated_body(2).expect("it is defined").is_ok() && module.body_to_copy(2).is_some());
 }

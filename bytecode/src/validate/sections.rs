@@ -2,7 +2,7 @@
 
 use super::convert::{func_type, global_type, memory_type, ref_type, table_type};
 use super::invalid::InvalidModule;
-use crate::account::{ALLOCATION, Account, Allocated, flat};
+use crate::account::{ALLOCATION, Account, Allocated, Aside, flat};
 use crate::hints::HintSections;
 use crate::module::{
     ConstExpr, ConstOp, DataSegment, ElemItems, ElemMode, ElemSegment, Export, ExternIndex, ExternType, Import, Module, Table,
@@ -189,6 +189,7 @@ impl Sections {
     /// Everything but the bytes and the bodies.
     pub fn finish(self) -> Module {
         Module {
+            aside: Aside::of(&self.account),
             account: self.account,
             types: self.types.into(),
             imports: self.imports.into(),

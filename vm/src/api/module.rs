@@ -288,7 +288,7 @@ impl Module {
     /// They grow while the module is used, and loading it needed [more](crate::Config::max_module_memory). They are counted until the last of
     /// its instances, its compilations and its retired code is gone.
     pub fn host_memory(&self) -> usize {
-        self.bytecode().account.used()
+        self.bytecode().host_memory()
     }
 
     /// Returns the statistics of this module.
