@@ -35,6 +35,7 @@ pub const DEEP: &[&str] = &[
     "tables of far labels",
     "fifty thousand locals in loops",
     "a function that keeps changing",
+    "every local in every loop",
 ];
 /// The growth of [`DEEP`] modules at that doubling. At the others it is at most [`MOST`].
 pub const MOST_ONCE: f64 = 4.0;

@@ -2,7 +2,7 @@
 //! or to keep the compiler from other modules.
 //!
 //! An `Attack` is a named generator of modules of any size. They are listed by target: `compilers`, `items` of modules, `names`, `state`, and
-//! `endless` execution; `shapes` are functions that the compiler's own tests use, too. [`ends`] runs a module with fuel, to compare the tiers.
+//! `endless` execution, and of an `outsider`; `shapes` are functions that the compiler's own tests use, too. [`ends`] runs a module with fuel, to compare the tiers.
 //! [`bounds`] measures it in processes of its own: the command, and an [`embedder`]. [`growth`] counts instructions at several sizes. [`pauses`]
 //! measures single compilations, and the end of engines that compile.
 
@@ -17,6 +17,7 @@ pub mod ends;
 pub mod growth;
 mod items;
 mod names;
+mod outsider;
 pub mod pauses;
 #[expect(dead_code, reason = "the example of the compiler has sizes of its own")]
 #[path = "../../../jit/examples/ssa/shapes.rs"]
@@ -29,7 +30,7 @@ pub use attack::Attack;
 /// Every attack.
 pub fn attacks() -> Vec<Attack> {
     let shapes = shapes::ALL.iter().map(|(name, shape)| Attack::of_shape(name, *shape));
-    let others = [compilers::ALL, items::ALL, names::ALL, endless::ALL, state::ALL].into_iter().flatten().copied();
+    let others = [compilers::ALL, items::ALL, names::ALL, endless::ALL, state::ALL, outsider::ALL].into_iter().flatten().copied();
     shapes.chain(others).collect()
 }
 
