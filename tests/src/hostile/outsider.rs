@@ -136,13 +136,17 @@ fn called_in_turn(count: usize, args: &[u8], add: impl FnOnce(&mut Wasm)) -> Vec
 fn callees(size: usize) -> Vec<u8> {
     const CALLEES: usize = 60;
     const LOCALS: usize = 30_000;
-    let count = (size / 200).max(1);
-    called_in_turn(count, &[], |module| {
-        let first = count + 1;
-        let calls: Vec<u8> = (0..CALLEES).flat_map(|i| call(first + i)).collect();
-        (0..count).for_each(|_| _ = module.func(0, &[(1, I32)], &repeat(0, 4, &calls)));
-        (0..CALLEES).for_each(|_| _ = module.func(0, &[(LOCALS, I64)], &[0x01]));
-    })
+    let count = (size / 140).max(1);
+    let mut module = Wasm::default();
+    let nothing = module.ty(&[], &[]);
+    // The callees come first, so that a call of one has two bytes.
+    let callers: Vec<u8> = (1..=count).flat_map(|caller| call(CALLEES + caller)).collect();
+    let start = module.func(nothing, &[], &forever(&callers));
+    (0..CALLEES).for_each(|_| _ = module.func(nothing, &[(LOCALS, I64)], &[0x01]));
+    let calls: Vec<u8> = (1..=CALLEES).flat_map(call).collect();
+    (0..count).for_each(|_| _ = module.func(nothing, &[(1, I32)], &repeat(0, 4, &calls)));
+    module.export(b"_start", start);
+    module.finish()
 }
 
 /// Functions with 2,162 vectors that live at once: the differences of 47.
