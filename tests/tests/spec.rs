@@ -57,6 +57,24 @@ fn native_from_stored_code() {
     });
 }
 
+/// A third of the modules has baseline code, and the others optimised code.
+#[test]
+fn both_tiers_from_stored_code() {
+    twice("both_tiers_from_stored_code", |way| {
+        let is_read = matches!(way, RoundTrip::From(_));
+        let summary = suite(Config::new().tier(Tier::Auto).round_trip(Some(way)), None);
+        if is_read {
+            let [baseline, optimised] =
+                [|stats: &Stats| stats.stored.baseline, |stats: &Stats| stats.stored.optimised].map(|of| summary.count(of));
+            assert!(
+                baseline > 1_000 && optimised > 1_000,
+                "{baseline} functions from stored baseline code, {optimised} optimised"
+            );
+            assert_eq!(summary.count(|stats| stats.stored.damaged), 0, "{:?}", summary.stats);
+        }
+    });
+}
+
 /// Checks that every called function ran in stored code.
 fn all_stored(summary: &Summary) {
     let [stored, native] =

@@ -7,9 +7,11 @@ mod common;
 use std::fs::{self, File};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::Duration;
 use weir::{
-    Caller, Config, Engine, ExternRef, Inlining, Linker, Module, ModuleVersionStrategy, OperatorCost, OptLevel, Precompiled,
-    Rooted, Store, Tier, Trap, Unavailable,
+    Cache, CacheConfig, Caller, Config, Engine, ExternRef, Inlining, Linker, Module, ModuleVersionStrategy, OperatorCost,
+    OptLevel, Precompiled, Rooted, Store, StoredStats, Tier, Trap, Unavailable,
 };
 
 /// A module whose code has an entry in every table: cells, signatures, traps, calls, landings, handlers, roots, loops, vectors, data,
@@ -186,6 +188,56 @@ fn no_damage_changes_a_result() {
     for len in 0..bytes.len() {
         assert_eq!(check(&bytes[..len], &format_args!("{len} bytes")), 0);
     }
+}
+
+#[test]
+fn damage_of_an_entry_changes_no_result() {
+    check_entry("damaged-entry", 7);
+}
+
+#[test]
+#[ignore = "takes a minute"]
+fn no_damage_of_an_entry_changes_a_result() {
+    check_entry("damaged-entry-everywhere", 1);
+}
+
+/// Flips each `step`-th byte of an entry of the cache, and tries as many prefixes. It has baseline code and work of several processes, and later
+/// modules add to it and repair it.
+fn check_entry(name: &str, step: usize) {
+    let directory = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    let _ = fs::remove_dir_all(&directory);
+    let mut settings = CacheConfig::new();
+    settings.with_directory(&directory);
+    let engine = common::engine(Config::new().cache(Some(Cache::new(settings).unwrap()))).unwrap();
+    let expected = outcome(&Module::new(&engine, TEXT).unwrap());
+    let mut stored = StoredStats::default();
+    common::until(|| {
+        let module = Module::new(&engine, TEXT).unwrap();
+        assert_eq!(outcome(&module), expected);
+        thread::sleep(Duration::from_millis(5));
+        stored = module.stats().stored;
+        stored.baseline > 0
+    });
+    let entries = || fs::read_dir(&directory).unwrap().map(|entry| entry.unwrap().path());
+    let entry = entries().find(|path| path.extension().is_some_and(|extension| extension == "weir")).unwrap();
+    let bytes = fs::read(&entry).unwrap();
+    let (mut hits, mut damaged) = (0, 0);
+    let mut check = |changed: &[u8], what: &dyn std::fmt::Display| {
+        fs::write(&entry, changed).unwrap();
+        let module = Module::new(&engine, TEXT).unwrap();
+        assert_eq!(outcome(&module), expected, "{what}");
+        let stored = module.stats().stored;
+        hits += u32::from(stored.cache.as_deref() == Some("hit"));
+        damaged += stored.damaged;
+    };
+    for at in (0..bytes.len()).step_by(step) {
+        let mut flipped = bytes.clone();
+        flipped[at] ^= 1 << (at % 8);
+        check(&flipped, &format_args!("flip at {at}"));
+        check(&bytes[..at], &format_args!("{at} bytes"));
+    }
+    assert!(hits as usize > bytes.len() / step / 4, "{hits} hits, of {}", bytes.len() / step);
+    assert!(damaged > 30, "{damaged} functions with damaged code, of {stored:?}");
 }
 
 /// What follows the mapped bytes of the module is damaged after it was loaded, before its functions are called.

@@ -5,7 +5,7 @@ use crate::records::engine::Engine;
 use crate::records::error::{Context, Error, Result};
 use crate::records::module::Module;
 use crate::records::precompiled::artifact::{Artifact, Source};
-use crate::records::precompiled::format::{Builder, Identity, MAGIC, ModulePart, Unusable};
+use crate::records::precompiled::format::{Builder, Grade, Identity, MAGIC, ModulePart, Unusable};
 use crate::records::precompiled::shelf::CodeMap;
 use crate::records::precompiled::work::Work;
 use crate::records::stats::Fallback;
@@ -99,11 +99,11 @@ impl Module {
     /// # Ok::<(), weir::Error>(())
     /// ```
     pub fn serialize(&self) -> Result<Vec<u8>> {
-        self.store(true)
+        self.store(true, Grade::Optimised)
     }
 
-    /// The same, without the module's own bytes unless they are wanted.
-    fn store(&self, wants_bytes: bool) -> Result<Vec<u8>> {
+    /// The same with code of this tier, and without the module's own bytes unless they are wanted.
+    fn store(&self, wants_bytes: bool, preferred: Grade) -> Result<Vec<u8>> {
         let record = self.record();
         record.engine.record().check_process()?;
         let identity = identity_of(self.engine())?;
@@ -112,7 +112,7 @@ impl Module {
                 return Err(Error::new(error));
             }
         }
-        let (code, refusals) = compile(self);
+        let (code, refusals) = compile(self, preferred);
         *record.refusals.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = refusals;
         let mut builder = Builder::new(Cursor::new(Vec::new()))?;
         builder.module(ModulePart::of(&record.bytecode));
@@ -186,17 +186,18 @@ impl Module {
             Ok(identity) => identity,
             Err(_) => return Ok(self),
         };
-        // One half of the modules has its code installed at first calls, and the other before them.
+        // One half of the modules has its code installed at first calls, and the other before them. A third has baseline code.
         let is_entry = bytes.len().is_multiple_of(2);
+        let grade = if bytes.len().is_multiple_of(3) { Grade::Baseline } else { Grade::Optimised };
         let file = |folder: &Path| {
             let name = blake3::Hasher::new().update(&identity.settings).update(bytes).finalize();
             folder.join(name.to_hex().as_str())
         };
         let stored: Box<dyn Source> = match way {
-            RoundTrip::Here => Box::new(self.store(!is_entry)?.into_boxed_slice()),
+            RoundTrip::Here => Box::new(self.store(!is_entry, grade)?.into_boxed_slice()),
             RoundTrip::To(folder) => {
                 // If several threads load the module, they write the same.
-                sys::file::Writer::create(&file(folder))?.write_all(&self.store(!is_entry)?)?;
+                sys::file::Writer::create(&file(folder))?.write_all(&self.store(!is_entry, grade)?)?;
                 return Ok(self);
             }
             RoundTrip::From(folder) => {
@@ -228,12 +229,12 @@ pub(crate) fn identity_of(engine: &Engine) -> Result<Identity> {
 }
 
 #[cfg(all(feature = "jit", target_arch = "x86_64", target_os = "linux"))]
-fn compile(module: &Module) -> (CodeMap, Vec<Fallback>) {
-    compile_all(module.record())
+fn compile(module: &Module, preferred: Grade) -> (CodeMap, Vec<Fallback>) {
+    compile_all(module.record(), preferred)
 }
 
 #[cfg(not(all(feature = "jit", target_arch = "x86_64", target_os = "linux")))]
-fn compile(_: &Module) -> (CodeMap, Vec<Fallback>) {
+fn compile(_: &Module, _: Grade) -> (CodeMap, Vec<Fallback>) {
     Default::default()
 }
 

@@ -14,9 +14,9 @@ use std::sync::{Mutex, PoisonError};
 use weir_contract::Entry;
 use weir_jit::Backend;
 
-/// Compiles every function of a module with the optimiser, on all cores, or with the baseline compiler if the optimiser refuses it.
-/// Also returns the refusals.
-pub(crate) fn compile_all(module: &ModuleRecord) -> (CodeMap, Vec<Fallback>) {
+/// Compiles every function of a module to code of this tier, on all cores, or of the other tier if its compiler refuses the function. Also
+/// returns the refusals.
+pub(crate) fn compile_all(module: &ModuleRecord, preferred: Grade) -> (CodeMap, Vec<Fallback>) {
     let funcs = module.bytecode.imported_funcs..module.bytecode.funcs.len() as u32;
     let next = AtomicU32::new(funcs.start);
     let done = Mutex::new((CodeMap::new(), Vec::new()));
@@ -26,7 +26,7 @@ pub(crate) fn compile_all(module: &ModuleRecord) -> (CodeMap, Vec<Fallback>) {
             if !funcs.contains(&func) {
                 return;
             }
-            let (code, mut refusals) = compile_one(module, func);
+            let (code, mut refusals) = compile_one(module, func, preferred);
             let mut done = done.lock().unwrap_or_else(PoisonError::into_inner);
             done.0.extend(code.map(|(grade, bytes)| ((func, grade), bytes)));
             done.1.append(&mut refusals);
@@ -42,11 +42,16 @@ pub(crate) fn compile_all(module: &ModuleRecord) -> (CodeMap, Vec<Fallback>) {
 type Code = (Grade, Box<[u8]>);
 
 /// Compiles one function; also returns the refusals.
-fn compile_one(module: &ModuleRecord, func: u32) -> (Option<Code>, Vec<Fallback>) {
+fn compile_one(module: &ModuleRecord, func: u32, preferred: Grade) -> (Option<Code>, Vec<Fallback>) {
     let mut refused = Vec::new();
+    let top = Some((Key::top(func, Entry::Call), Backend::Native));
     let baseline = module.engine.config().has_baseline().then(|| (Key::baseline(func), Backend::Baseline));
     let Some(body) = module.body(func) else { return (None, refused) };
-    for (key, backend) in [(Key::top(func, Entry::Call), Backend::Native)].into_iter().chain(baseline) {
+    let tried = match preferred {
+        Grade::Optimised => [top, baseline],
+        Grade::Baseline => [baseline, top],
+    };
+    for (key, backend) in tried.into_iter().flatten() {
         let (compiled, mut refusals) = attempt(module, key, &[backend]);
         refused.append(&mut refusals);
         if let Some(compiled) = compiled {

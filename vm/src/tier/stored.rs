@@ -17,10 +17,15 @@ use weir_jit::{Backend, x64};
 /// `None` if code is not stored: nothing is compiled, or only by Cranelift, whose code has the engine's type identities in it; or
 /// settings choose at random.
 pub(crate) fn identity(engine: &EngineRecord) -> Option<Identity> {
+    identity_on(engine, x64::has_avx2())
+}
+
+/// The same on a processor with or without AVX2, which is the only extension that code may lack.
+fn identity_on(engine: &EngineRecord, has_avx2: bool) -> Option<Identity> {
     let Config { tier: Tier::Auto | Tier::Native, stress: None, .. } = engine.config else { return None };
     let EngineState { options, .. } = engine_of(engine);
     let validation = validate::Options { threads: 0, lazy: false, ..engine.config.validation(false) };
-    let settings = format!("{options:?} {validation:?} avx2 {}", x64::has_avx2());
+    let settings = format!("{options:?} {validation:?} avx2 {has_avx2}");
     let version = &engine.config.module_version;
     Some(Identity::of(&settings, (*version != ModuleVersionStrategy::None).then(|| version.as_str())))
 }
@@ -52,5 +57,23 @@ pub(super) fn grade(level: Level) -> Grade {
     match level {
         Level::Baseline => Grade::Baseline,
         Level::Top => Grade::Optimised,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::records::precompiled::artifact::Artifact;
+    use crate::records::precompiled::format::{Builder, Unusable};
+    use std::io::Cursor;
+
+    #[test]
+    fn code_is_not_used_on_a_processor_with_other_extensions() {
+        let engine = crate::Engine::default();
+        let [with, without] = [true, false].map(|has_avx2| identity_on(engine.record(), has_avx2).unwrap());
+        let written =
+            Builder::new(Cursor::new(Vec::new())).and_then(|builder| builder.finish(with, [0; 32])).unwrap().into_inner();
+        let opened = |identity| Artifact::open(Box::new(written.clone().into_boxed_slice()), identity).map(drop);
+        assert_eq!((opened(&with), opened(&without)), (Ok(()), Err(Unusable::Settings)));
     }
 }
