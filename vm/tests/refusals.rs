@@ -96,6 +96,31 @@ fn a_function_that_only_the_native_back_end_refuses() {
     }
 }
 
+/// Ahead of time, such a function gets baseline code. The engine knows of the refusal after the module is gone.
+#[test]
+#[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+fn a_function_that_is_refused_ahead_of_time() {
+    let engine = common::engine(&Config::new()).unwrap();
+    let bytes = engine.precompile_module(crowded().as_bytes()).unwrap();
+    let fallbacks = engine.stats().functions.fallbacks;
+    let [refused] = &fallbacks[..] else { panic!("{fallbacks:?}") };
+    assert_eq!((refused.func, refused.by, &*refused.reason), (0, RefusedBy::NativeBackEnd, FRAME));
+    // SAFETY: the bytes are of `precompile_module`.
+    let module = unsafe { Module::deserialize(&engine, bytes) }.unwrap();
+    let mut store = Store::new(&engine, ());
+    let instance = Instance::new(&mut store, &module, &[]).unwrap();
+    let f = instance.get_typed_func::<(i32, i32), i32>(&mut store, "f").unwrap();
+    let (expected, ..) = run(Config::new().tier(Tier::Interpreter), &crowded(), (5, 6));
+    assert_eq!(f.call(&mut store, (5, 6)).unwrap(), expected.unwrap());
+    let stored = module.stats().stored;
+    assert_eq!((stored.baseline, stored.optimised), (1, 1));
+    // Each time that it is serialised it is compiled again, and the refusal counted once.
+    for _ in 0..2 {
+        module.serialize().unwrap();
+        assert_eq!(module.stats().functions.fallbacks.len(), 1);
+    }
+}
+
 /// As many branches take Cranelift too long.
 #[test]
 #[cfg(all(target_arch = "x86_64", feature = "cranelift"))]

@@ -245,6 +245,11 @@ fn the_systems_own_links_lead_nowhere() {
         let errno = open(&mut guest, DIR, &way, 0, [2, 0]).unwrap_err();
         assert!([ACCES, PERM, LOOP, NOTCAPABLE].contains(&errno), "{way}: {errno}");
     }
+    // Every folder on the way stays. Nothing would happen without a guard either: none is empty.
+    let way = format!("{path}/.cache/weir");
+    for (end, _) in way.match_indices('/').chain([(way.len(), "")]) {
+        assert_eq!(guest.path("path_remove_directory", DIR, &way[..end], &[]), Err(ACCES), "{}", &way[..end]);
+    }
 }
 
 /// Folders where others of `home` are mounted a second time, each with the one that is mounted there.
