@@ -366,11 +366,13 @@ impl Cached {
             ran,
             code: CodeMap::new(),
         };
+        // The module may have to be hashed first, which takes longer than other processes wait.
+        let entry = self.entry(module);
         // If other processes keep the directory locked, the code stays for the next time.
         let Ok(locked) = self.directory.lock() else { return };
         addition.code = shelf.take_kept(&module.account);
         // Without that the next process validates and compiles again.
-        let _ = self.directory.add(locked, self.entry(module), found, addition);
+        let _ = self.directory.add(locked, entry, found, addition);
         *written = true;
     }
 }
