@@ -135,7 +135,7 @@ impl Account {
 }
 
 /// The account of what nothing needs yet: bodies that a compiler has validated to copy them. It may take an eighth of the module's limit in
-/// addition, so that it takes no room from what is needed. The engine's account has its charges as it has the module's.
+/// addition, so that it takes no room from what is needed. Its charges are passed on to the engine's account, as the module's are.
 #[derive(Debug, Default)]
 pub struct Aside {
     account: Account,

@@ -19,10 +19,10 @@ fn absent(name: &str) -> PathBuf {
     directory
 }
 
-/// An engine with a cache in this directory.
-fn cached(directory: &Path) -> (Cache, Engine) {
+/// An engine with a cache in this directory, with these settings.
+fn cached(directory: &Path, configure: impl FnOnce(&mut CacheConfig)) -> (Cache, Engine) {
     let mut settings = CacheConfig::new();
-    settings.with_directory(directory);
+    configure(settings.with_directory(directory));
     let cache = Cache::new(settings).unwrap();
     let engine = engine(Config::new().cache(Some(cache.clone()))).unwrap();
     (cache, engine)
@@ -31,11 +31,7 @@ fn cached(directory: &Path) -> (Cache, Engine) {
 /// Loads and drops `count` modules that differ, one after another, in a cache with these settings. Returns how many are left, and which: whether
 /// a module is found afterwards.
 fn fill(name: &str, count: usize, configure: impl Fn(&mut CacheConfig)) -> (usize, Vec<bool>) {
-    let directory = absent(name);
-    let mut settings = CacheConfig::new();
-    configure(settings.with_directory(&directory));
-    let cache = Cache::new(settings).unwrap();
-    let engine = engine(Config::new().cache(Some(cache.clone()))).unwrap();
+    let (cache, engine) = cached(&absent(name), configure);
     let load = |i: usize| {
         let text = format!("(module (func (export \"f\") (result i32) (i32.const {i})))");
         Module::new(&engine, text).unwrap();
@@ -68,11 +64,11 @@ fn the_modules_that_were_used_last_stay() {
     assert_eq!(fill("cache-of-all", 5, |_| ()), (5, vec![true; 5]));
 }
 
-/// Another process keeps the directory locked while an entry is to be written.
+/// The first update finds the directory locked, as by another process.
 #[test]
 fn what_could_not_be_written_is_written_the_next_time() {
     let directory = absent("cache-locked");
-    let (cache, engine) = cached(&directory);
+    let (cache, engine) = cached(&directory, |_| ());
     drop(Module::new(&engine, "(module)").unwrap());
     let lock = File::options().write(true).open(directory.join("lock")).unwrap();
     lock.lock().unwrap();
@@ -85,14 +81,14 @@ fn what_could_not_be_written_is_written_the_next_time() {
     assert_eq!(cache.entries().unwrap().len(), 2);
 }
 
-/// What is made in such a directory has its group, and a bit in its mode that says so.
+/// A directory with the set-group-ID bit passes the bit on to its new subdirectories.
 #[test]
 fn the_parent_may_give_its_group_to_what_is_in_it() {
     let parent = absent("cache-parent");
     fs::create_dir(&parent).unwrap();
     fs::set_permissions(&parent, Permissions::from_mode(0o2755)).unwrap();
     let directory = parent.join("weir");
-    let (cache, engine) = cached(&directory);
+    let (cache, engine) = cached(&directory, |_| ());
     drop(Module::new(&engine, "(module)").unwrap());
     assert_eq!(fs::metadata(&directory).unwrap().permissions().mode() & 0o7777, 0o2700);
     assert_eq!(cache.entries().unwrap().len(), 1);

@@ -1,4 +1,4 @@
-//! Attacks by somebody who did not write what they attack.
+//! Attacks whose author did not write the code that they attack.
 
 use super::attack::{Attack, ELEMENT};
 use super::wasm::{

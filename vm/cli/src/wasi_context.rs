@@ -57,8 +57,7 @@ fn nul(error: weir_wasi::NulError) -> Failure {
     Failure::Usage(error.to_string())
 }
 
-/// Begins a context from which no cache can be reached. Whoever writes there runs code as the user, also in later runs that use the
-/// cache.
+/// Begins a context from which no cache can be reached, because a program that writes to one runs code as the user in later runs.
 fn guarded() -> Result<WasiCtxBuilder, Failure> {
     let mut builder = WasiCtxBuilder::new();
     for directory in cache::directories() {

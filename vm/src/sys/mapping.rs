@@ -231,8 +231,8 @@ impl Mapping {
     }
 }
 
-/// Maps `len` bytes of a file from offset `at` on, privately, over the pages at `start`: what is not written is shared with all processes
-/// that map it.
+/// Maps `len` bytes of a file from offset `at` on, privately, over the pages at `start`. Processes that map the file share the pages that
+/// they do not write.
 ///
 /// # Errors
 /// The system cannot make another mapping.

@@ -38,22 +38,25 @@ fn follows(lookup: u32) -> Result<bool, Errno> {
 struct Place {
     dir: Arc<Dir>,
     path: Box<str>,
-    /// If a guarded directory can be reached in `dir`.
     guard: Option<Arc<Guard>>,
-    /// The same whether or not one can.
-    guarded: Option<Arc<Guard>>,
+    /// Whether a guarded directory can be reached in `dir`.
+    is_related: bool,
 }
 
 impl Place {
     fn new(ctx: &WasiCtx, directory: &Directory, path: &str) -> Place {
-        let guarded = ctx.guard.clone();
-        let guard = guarded.clone().filter(|_| directory.is_related);
-        Place { dir: Arc::clone(&directory.dir), path: path.into(), guard, guarded }
+        let (guard, is_related) = (ctx.guard.clone(), directory.is_related);
+        Place { dir: Arc::clone(&directory.dir), path: path.into(), guard, is_related }
+    }
+
+    /// Returns the guard if the path may lead to a directory that it keeps.
+    fn related(&self) -> Option<&Guard> {
+        self.guard.as_deref().filter(|_| self.is_related)
     }
 
     /// Returns where the path leads. This may block.
     fn find(&self, follow: bool, used: Use) -> Result<At<'_>, Errno> {
-        Ok(match &self.guard {
+        Ok(match self.related() {
             Some(guard) => {
                 let (dir, name) = guard.find(&self.dir, &self.path, follow, used)?;
                 At::Found(dir, name)
@@ -168,7 +171,7 @@ impl Request {
         let object = if metadata.is_dir() {
             let dir = Dir::from_std_file(file.into_std());
             // It may just have come to this place.
-            if let Some(guard) = &place.guard
+            if let Some(guard) = place.related()
                 && guard.is_guarded(&dir)?
             {
                 return Err(Errno::Acces);
@@ -176,10 +179,10 @@ impl Request {
             if self.base & rights::FD_WRITE != 0 {
                 return Err(Errno::Isdir);
             }
-            Object::Dir(Directory::new(dir, place.guard.is_some()))
+            Object::Dir(Directory::new(dir, place.is_related))
         } else {
             if self.writes()
-                && let Some(guard) = &place.guarded
+                && let Some(guard) = &place.guard
                 && guard.has_file(&file, &metadata)
             {
                 return Err(Errno::Acces);

@@ -207,7 +207,7 @@ impl Artifact {
         !self.index.work.is_empty()
     }
 
-    /// Returns whether so many processes left work that it should be put together.
+    /// Returns whether the work is in so many parts that they should be merged.
     pub fn has_much_work(&self) -> bool {
         const MANY: usize = 8;
         self.index.work.len() >= MANY

@@ -125,14 +125,14 @@ impl Addition {
         self.results.retain(|body, _| !there.has_result(*body) || was_damaged(body));
     }
 
-    /// Adds to what is there.
+    /// Appends this to an existing entry.
     fn append<W: Write + Seek>(mut self, to: W, there: &Artifact, entry: &Entry) -> io::Result<W> {
         let mut builder = there.resume(to)?;
         let (mut work, code) = (there.work(), &self.code);
         let all = work.len();
         let is_optimised = |func| there.find(func, Grade::Optimised).is_some() || code.contains_key(&(func, Grade::Optimised));
         work.retain(|func, _| !is_optimised(*func));
-        // Putting work together takes longer than all else that a process adds, so that most only add their own.
+        // Merging work takes longer than everything else that a process does here, so most processes only append theirs.
         if there.has_much_work() || work.len() <= all / 2 {
             self.merge_work(work);
             builder.forget_work();
@@ -389,8 +389,8 @@ mod tests {
     use std::io::Cursor;
     use weir_contract::profile::Profile;
 
-    /// A process compiles one function after another of those that the first one left. When half are compiled, what is left is written again,
-    /// and at last nothing.
+    /// The first process leaves four functions, and each later one compiles one of them. The entry drops those that are compiled when they are half
+    /// of what it names, so that it names none at the end.
     #[test]
     fn work_is_left_until_it_is_done() {
         const FUNCS: u32 = 4;
