@@ -142,6 +142,22 @@ impl Scratch {
     pub fn path(&self, name: &str) -> PathBuf {
         self.0.join(name)
     }
+
+    /// The folder for the caches of peers.
+    pub fn cache(&self) -> PathBuf {
+        self.path("cache")
+    }
+
+    /// Removes the caches of peers.
+    ///
+    /// # Errors
+    /// The folder exists and cannot be removed.
+    pub fn clear_cache(&self) -> Result<(), String> {
+        match std::fs::remove_dir_all(self.cache()) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(format!("{}: {error}", self.cache().display())),
+            _ => Ok(()),
+        }
+    }
 }
 
 impl Drop for Scratch {

@@ -222,6 +222,12 @@ pub struct Starts {
     /// Rounds with the full cache
     #[arg(long, value_name = "N", default_value_t = 25, value_parser = clap::value_parser!(u32).range(1..))]
     pub rounds: u32,
+    /// The choice among each program's arguments
+    #[arg(long, default_value = "small")]
+    pub size: Size,
+    /// Arguments instead of the program's own; all peers must print the same
+    #[arg(last = true, value_name = "ARGS", conflicts_with = "size")]
+    pub args: Vec<String>,
 }
 
 /// Prints the time of each program under the slowest of several layouts over that under the fastest, and how many addresses modulo 64

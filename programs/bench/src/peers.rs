@@ -129,7 +129,7 @@ impl Peer {
             Invocation::Node(flags) => command.args(flags).args(["--no-warnings", "-e", NODE_SCRIPT]).arg(&program.wasm),
             Invocation::Precompiled => command.args(["run", "--allow-precompiled"]).arg(self.precompile(program, scratch)?),
             Invocation::Cached(flags) => {
-                command.env("XDG_CACHE_HOME", scratch.path("cache"));
+                command.env("XDG_CACHE_HOME", scratch.cache());
                 command.args(flags).arg(&program.wasm)
             }
             Invocation::Native => {

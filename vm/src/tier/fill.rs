@@ -4,24 +4,28 @@
 use super::entry::{Key, Level};
 use super::held::Held;
 use super::install::compile_and_install;
+use super::policy::{self, Turn};
 use super::requests::Job;
 use super::state::{engine_of, state_of};
-use super::{policy, publish, stored};
+use super::{publish, stored};
 use crate::compilation::request::counted;
 use crate::records::func_code::FuncCode;
 use crate::records::module::ModuleRecord;
 use crate::records::precompiled::format::Grade;
 use crate::records::precompiled::work::{Left, Work};
 use std::cmp::Reverse;
+use std::hash::{BuildHasher, RandomState};
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 use weir_contract::Entry;
 use weir_jit::Backend;
 
-/// Begins with the functions that earlier processes executed, because this one will probably execute them, too.
+/// Begins with the functions that earlier processes executed, because this one will probably execute them, too, if it is its [turn](policy::turn).
 pub(super) fn begin(module: &Arc<ModuleRecord>) {
-    state_of(module).began.get_or_init(Instant::now);
-    if module.shelf.as_ref().is_some_and(|shelf| shelf.has_work()) {
+    let Some(shelf) = &module.shelf else { return };
+    let turn = || policy::turn(shelf.lasted(), shelf.has_bare_work(), RandomState::new().hash_one(()));
+    let (_, turn) = *state_of(module).began.get_or_init(|| (Instant::now(), turn()));
+    if shelf.has_work() && turn != Turn::Skipped {
         start(module, Source::Earlier);
     }
 }
@@ -85,24 +89,29 @@ fn lasted(module: &ModuleRecord) -> Option<Duration> {
 
 /// Returns how long this process has run `module`.
 fn ran(module: &ModuleRecord) -> Duration {
-    state_of(module).began.get().map_or(Duration::ZERO, Instant::elapsed)
+    state_of(module).began.get().map_or(Duration::ZERO, |(began, _)| began.elapsed())
+}
+
+/// Returns how this process compiles functions of `module` for later ones.
+fn turn(module: &ModuleRecord) -> Turn {
+    state_of(module).began.get().map_or(Turn::Usual, |(_, turn)| *turn)
 }
 
 /// Returns the time that this process probably has left to compile functions of `module`; `None` if that is not limited.
 fn time_left(module: &ModuleRecord) -> Option<Duration> {
-    state_of(module).running.left().or_else(|| policy::time_left(ran(module), lasted(module)))
+    state_of(module).running.left().or_else(|| policy::time_left(ran(module), lasted(module), turn(module)))
 }
 
 /// Returns whether an entry of a function with `bytes` of code should be optimised only if this process runs longer than earlier ones did.
 pub(super) fn is_late(module: &ModuleRecord, bytes: u32) -> bool {
     let is_late = |time| !policy::ends_within(bytes, Level::Top, 0, time);
-    policy::is_long(bytes, Level::Top) && policy::time_left(ran(module), lasted(module)).is_some_and(is_late)
+    policy::is_long(bytes, Level::Top) && policy::time_left(ran(module), lasted(module), turn(module)).is_some_and(is_late)
 }
 
 /// Waits for code of `module` that is ready soon and that later processes will use. The first process does not wait. Returns whether some code
 /// is still being compiled.
 pub(super) fn wait_for_code(module: &ModuleRecord) -> bool {
-    let wait = || state_of(module).running.wait_until(Instant::now() + policy::wait(ran(module)));
+    let wait = || state_of(module).running.wait_until(Instant::now() + turn(module).wait(ran(module)));
     lasted(module).is_some() && wait()
 }
 
@@ -142,7 +151,9 @@ pub(super) fn left(module: &ModuleRecord) -> Left {
         let profile = counted(module, func).unwrap_or_default();
         Work::new(func, executed, tried, &profile)
     };
-    Left { work: candidates(module).into_iter().map(cut_off).filter(fits).filter(is_new).map(work).collect(), ran }
+    let fitting: Vec<_> = candidates(module).into_iter().map(cut_off).filter(fits).collect();
+    let bare = fitting.iter().filter(|it| it.key.level == Level::Baseline).count() as u32;
+    Left { work: fitting.into_iter().filter(is_new).map(work).collect(), bare, ran }
 }
 
 /// The processes whose functions are compiled.

@@ -5,8 +5,10 @@
 //! weir-embed-bench [FILTER…]            nanoseconds: the median of the rounds
 //! weir-embed-bench counts [FILTER…]     instructions, by callgrind
 //! weir-embed-bench run SIDE INDEX N     one work, N times
+//! weir-embed-bench file MODULE          nanoseconds of `deserialize_file`
 //! ```
 
+use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
@@ -27,6 +29,10 @@ mod theirs {
 
 /// One operation with one of the two crates, repeated.
 type Run = Box<dyn FnMut(u32)>;
+/// An operation and its name.
+type Named = (&'static str, Run);
+/// Measures an operation, of which it gets the index, with the two crates.
+type Measure = fn(usize, [&mut Run; 2]) -> [f64; 2];
 
 const SIDES: [&str; 2] = ["weir", "wasmtime"];
 const ROUNDS: usize = 25;
@@ -44,17 +50,16 @@ fn main() {
             let (index, n) = (index.parse::<usize>().expect("an index"), n.parse().expect("a number"));
             works(side).swap_remove(index).1(n);
         }
+        ["file", module] => file(Path::new(module)),
         ["counts", ref filters @ ..] => table(filters, "instructions", counts),
         ref filters => table(filters, "ns", times),
     }
 }
 
-fn works(side: usize) -> Vec<(&'static str, Run)> {
+fn works(side: usize) -> Vec<Named> {
     match side {
         0 => {
-            let mut config = weir::Config::new();
-            config.tier(weir::Tier::Native).synchronous_compilation(true);
-            let works = ours::works::works(&weir::Engine::new(&config).expect("a valid configuration"));
+            let works = ours::works::works(&weir_engine());
             works.expect("valid modules").into_iter().map(|work| (work.name, work.run)).collect()
         }
         _ => {
@@ -64,10 +69,31 @@ fn works(side: usize) -> Vec<(&'static str, Run)> {
     }
 }
 
+fn weir_engine() -> weir::Engine {
+    let mut config = weir::Config::new();
+    config.tier(weir::Tier::Native).synchronous_compilation(true);
+    weir::Engine::new(&config).expect("a valid configuration")
+}
+
+/// Prints the time that a module takes whose code is in a file.
+fn file(module: &Path) {
+    let folder = std::env::temp_dir().join(format!("weir-embed-bench-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).expect("a folder for temporary files");
+    let [ours, theirs] = SIDES.map(|side| folder.join(side));
+    let ours = ours::works::deserialize_file(&weir_engine(), module, ours).expect("a valid module");
+    let theirs = theirs::works::deserialize_file(&wasmtime::Engine::default(), module, theirs).expect("a valid module");
+    print_table(vec![(ours.name, ours.run)], vec![(theirs.name, theirs.run)], &[], "ns", times);
+    std::fs::remove_dir_all(&folder).expect("the folder can be removed");
+}
+
 /// Prints `measure` of each operation whose name contains all `filters`.
-fn table(filters: &[&str], unit: &str, measure: fn(usize, [&mut Run; 2]) -> [f64; 2]) {
+fn table(filters: &[&str], unit: &str, measure: Measure) {
+    print_table(works(0), works(1), filters, unit, measure);
+}
+
+fn print_table(ours: Vec<Named>, theirs: Vec<Named>, filters: &[&str], unit: &str, measure: Measure) {
     println!("{:<34} {:>12} {:>12} {:>6}", unit, SIDES[0], SIDES[1], "ratio");
-    let pairs = works(0).into_iter().zip(works(1));
+    let pairs = ours.into_iter().zip(theirs);
     for (index, ((name, mut ours), (_, mut theirs))) in pairs.enumerate() {
         if filters.iter().all(|filter| name.contains(filter)) {
             let [ours, theirs] = measure(index, [&mut ours, &mut theirs]);

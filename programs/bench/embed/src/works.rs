@@ -2,11 +2,27 @@
 
 use super::vm::{Caller, Engine, Extern, Linker, Module, Result, Store, Val};
 use std::hint::black_box;
+use std::path::{Path, PathBuf};
 
 /// An operation, repeated in a round, and its result checked.
 pub struct Work {
     pub name: &'static str,
     pub run: Box<dyn FnMut(u32)>,
+}
+
+/// `deserialize_file` of a module that this engine compiles beforehand, and dropping the module. Nothing of it is called.
+pub fn deserialize_file(engine: &Engine, module: &Path, compiled: PathBuf) -> Result<Work> {
+    std::fs::write(&compiled, engine.precompile_module(&std::fs::read(module)?)?)?;
+    let engine = engine.clone();
+    let run = move |n| {
+        for _ in 0..n {
+            // SAFETY: the file was just written by this engine, and nothing else writes it.
+            #[allow(unsafe_code, reason = "precompiled files are trusted")]
+            let module = unsafe { Module::deserialize_file(&engine, &compiled) };
+            black_box(module.expect("compiled by this engine"));
+        }
+    };
+    Ok(Work { name: "deserialize_file", run: Box::new(run) })
 }
 
 /// Calls in both directions. Each loop calls one import N times.

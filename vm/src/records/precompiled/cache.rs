@@ -93,6 +93,8 @@ pub(crate) struct Addition {
     pub code: CodeMap,
     /// By function.
     pub work: BTreeMap<u32, Work>,
+    /// How many functions without any code are left.
+    pub bare: u32,
     /// How long this process has run the module.
     pub ran: Duration,
 }
@@ -149,6 +151,7 @@ impl Addition {
             builder.code(func, grade, code)?;
         }
         builder.work(&self.work.into_values().collect())?;
+        builder.bare(self.bare);
         builder.lasted(self.ran);
         builder.finish(entry.identity, entry.module)
     }
@@ -358,11 +361,12 @@ impl Cached {
             return;
         }
         let result = |body: u32| Some((body, to_bytes(module.bodies[body as usize].get()?)));
-        let Left { work, ran } = left();
+        let Left { work, bare, ran } = left();
         let mut addition = Addition {
             module: ModulePart::of(module),
             results: bodies.into_iter().filter_map(result).collect(),
             work: work.into_iter().map(|work| (work.func, work)).collect(),
+            bare,
             ran,
             code: CodeMap::new(),
         };
@@ -400,6 +404,7 @@ mod tests {
             results: BTreeMap::new(),
             code: compiled.map(|func| ((func, Grade::Optimised), Box::from(*b"code"))).into_iter().collect(),
             work: work.iter().map(|&func| (func, Work::new(func, 1, 0, &Profile::default()))).collect(),
+            bare: 0,
             ran: Duration::from_millis(1),
         };
         let opened = |written: &Cursor<Vec<u8>>| open(Box::new(written.get_ref().clone().into_boxed_slice()), &entry).unwrap();
