@@ -167,7 +167,7 @@ pub(crate) struct Run {
     /// Neither use the cache of modules that were run before, nor add to it
     #[arg(long, help_heading = REPORTS)]
     pub no_cache: bool,
-    /// Say on standard error whether the module was in the cache, and if not, why
+    /// Say on standard error whether the module was in the cache, and if not, why; and why nothing could be added to it
     #[arg(short, long, help_heading = REPORTS)]
     pub verbose: bool,
     #[command(flatten)]

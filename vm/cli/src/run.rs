@@ -158,12 +158,18 @@ fn run_module(args: &Run, engine: Engine, events: Events, started: Instant) -> D
     if has_run && matches!(args.profile, Some(ProfileKind::Counts)) {
         profile::print(&module)?;
     }
+    let wall = started.elapsed();
+    // Also of a program that failed. The statistics say whether the entry could be written.
+    module.update_cache();
+    if args.verbose
+        && let Some(reason) = module.stats().stored.unwritten
+    {
+        writeln!(std::io::stderr(), "weir: {}: nothing was added to the cache: {reason}", path.display())?;
+    }
     if let Some(format) = args.stats {
         let trapped = matches!(&done, Err(Failure::Guest(error)) if error.is::<Trap>());
-        stats::print(format, &module.stats(), started.elapsed(), trapped)?;
+        stats::print(format, &module.stats(), wall, trapped)?;
     }
-    // Also of a program that failed.
-    module.update_cache();
     let saved = args.profile_save.as_ref().map_or(Ok(()), |file| profile::save(file, &module));
     let saved = profiling.map_or(Ok(()), Profiling::finish).and(saved);
     let saved = saved.and(match (&done, &args.coredump) {

@@ -38,6 +38,9 @@ fn text(stats: &Stats, wall: Duration) -> String {
     if let Some(cache) = &stored.cache {
         text.push_str(&format!("; cache: {cache}"));
     }
+    if let Some(reason) = &stored.unwritten {
+        text.push_str(&format!("; nothing was added to it: {reason}"));
+    }
     let (optimised, baseline) = (stored.optimised, stored.baseline);
     let ran = match optimised + baseline {
         0 => format!("{} ran", functions.called),

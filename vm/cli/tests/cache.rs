@@ -106,12 +106,18 @@ fn an_unusable_cache_is_a_miss_without_a_message() {
         let (stats, _) = stats(caches, &[&module(), "3"]);
         assert!(stats["stored"]["cache"].as_str().is_some_and(|state| state.starts_with("miss")), "{what}: {}", stats["stored"]);
     };
+    let reason = |caches: &Path| {
+        let (stats, _) = stats(caches, &[&module(), "3"]);
+        [&stats["stored"]["cache"], &stats["stored"]["unwritten"]].map(|state| state.as_str().unwrap_or_default().to_owned())
+    };
     check(Path::new("/dev/null"), "no directory");
+    assert!(reason(Path::new("/dev/null")).iter().all(|reason| reason.contains("Not a directory")));
     check(Path::new("/proc/self"), "nothing can be written");
     let caches = fresh("cache-open");
     fs::create_dir_all(caches.join("weir")).unwrap();
     fs::set_permissions(caches.join("weir"), fs::Permissions::from_mode(0o755)).unwrap();
     check(&caches, "others may read");
+    assert_eq!(reason(&caches), ["miss: the directory's mode is not 0700", "the directory's mode is not 0700"]);
     assert!(entries(&caches).is_empty());
     let caches = fresh("cache-link");
     fs::create_dir_all(&caches).unwrap();
@@ -121,6 +127,91 @@ fn an_unusable_cache_is_a_miss_without_a_message() {
     symlink(&private, caches.join("weir")).unwrap();
     check(&caches, "a link");
     assert_eq!(fs::read_dir(&private).unwrap().count(), 0);
+}
+
+/// Runs the command after `mount`, a script of the shell for which `$0` is the folder for caches, in namespaces of its own. `None` if this system
+/// does not let a user mount anything.
+fn mounted(caches: &Path, mount: &str, args: &[&str]) -> Option<Output> {
+    let unshare = |script: &str, args: &[&str]| {
+        let mut command = Command::new("unshare");
+        command.args(["--user", "--map-root-user", "--mount", "sh", "-c", script]).arg(caches).args(args);
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).env("XDG_CACHE_HOME", caches);
+        command
+    };
+    let skipped = |reason: &str| println!("skipped: no file system can be mounted here: {reason}");
+    match unshare("mount -t tmpfs tmpfs \"$0\"", &[]).stderr(Stdio::piped()).output() {
+        Ok(done) if done.status.success() => {}
+        Ok(done) => {
+            skipped(&stderr(&done));
+            return None;
+        },
+        Err(error) => {
+            skipped(&error.to_string());
+            return None;
+        },
+    }
+    let weir = [&[env!("CARGO_BIN_EXE_weir")], args].concat();
+    Some(start(&mut unshare(&format!("{mount} && exec \"$@\""), &weir)).finish())
+}
+
+/// Asserts that after `mount` the output is the expected one, without a message, that the cache's `state` is shown where that is asked for, and,
+/// unless `reason` is empty, why nothing is added to it.
+fn check_mounted(caches: &Path, mount: &str, (state, reason): (&str, &str), expected: &str) {
+    let args = [&*module(), "3"];
+    let run = |flags: &[&str]| mounted(caches, mount, &[flags, &args].concat());
+    let Some(output) = run(&[]) else { return };
+    assert_eq!((&*stdout(&output), &*stderr(&output), output.status.code()), (expected, "", Some(0)), "{mount}");
+    let output = run(&["-v"]).unwrap();
+    let mut said = format!("weir: {}: cache: {state}\n", args[0]);
+    if !reason.is_empty() {
+        said += &format!("weir: {}: nothing was added to the cache: {reason}\n", args[0]);
+    }
+    assert_eq!((&*stdout(&output), stderr(&output)), (expected, said), "{mount}");
+    let seen = stderr(&run(&["--stats=json"]).unwrap());
+    let seen: serde_json::Value = serde_json::from_str(&seen).unwrap_or_else(|_| panic!("{seen}"));
+    let stored = &seen["stored"];
+    assert_eq!((&stored["cache"], stored["unwritten"].as_str().unwrap_or_default()), (&state.into(), reason), "{mount}");
+    let text = stderr(&run(&["--stats"]).unwrap());
+    assert!(text.contains(&format!("; cache: {state}")) && text.contains(reason), "{mount}: {text}");
+}
+
+/// A file system without room for the entry, for a part of it, for a file, or for the directory.
+#[test]
+fn a_full_file_system_is_a_miss() {
+    let caches = fresh("cache-full-mount");
+    fs::create_dir_all(&caches).unwrap();
+    let expected = stdout(&run(&fresh("cache-full-mount-none"), &[&module(), "3"]));
+    const FULL: (&str, &str) = ("miss", "No space left on device (os error 28)");
+    for (options, then) in [
+        ("size=64k", r#" && mkdir -m 700 "$0/weir" && ! cat /dev/zero > "$0/rest" 2> /dev/null"#),
+        ("size=64k", r#" && mkdir -m 700 "$0/weir" && head -c 57344 /dev/zero > "$0/rest""#),
+        ("size=64k", r#" && mkdir -m 700 "$0/weir" && head -c 40960 /dev/zero > "$0/rest""#),
+        ("nr_inodes=3", r#" && mkdir -m 700 "$0/weir""#),
+        ("nr_inodes=2", r#" && mkdir -m 700 "$0/weir""#),
+        ("nr_inodes=1", ""),
+    ] {
+        check_mounted(&caches, &format!(r#"mount -t tmpfs -o {options} tmpfs "$0"{then}"#), FULL, &expected);
+    }
+}
+
+/// A file system that cannot be written, without the directory, with an empty one, and with an entry.
+#[test]
+fn a_file_system_that_cannot_be_written_is_read() {
+    let caches = fresh("cache-read-only");
+    let saved = fresh("cache-read-only.saved");
+    fs::create_dir_all(&caches).unwrap();
+    let args = [&*module(), "3"];
+    let expected = stdout(&run(&saved, &args));
+    const READ_ONLY: &str = "Read-only file system (os error 30)";
+    let mount = |fill: &str| format!(r#"mount -t tmpfs tmpfs "$0"{fill} && mount -o remount,ro "$0""#);
+    check_mounted(&caches, &mount(""), ("miss", READ_ONLY), &expected);
+    check_mounted(&caches, &mount(r#" && mkdir -m 700 "$0/weir""#), ("miss", READ_ONLY), &expected);
+    let entry = mount(r#" && cp -a "$0.saved/weir" "$0/""#);
+    let Some(output) = mounted(&caches, &entry, &[&["--stats=json"], &args[..]].concat()) else { return };
+    let seen: serde_json::Value = serde_json::from_slice(&output.stderr).unwrap();
+    assert_eq!((&seen["stored"]["cache"], stdout(&output)), (&"hit".into(), expected));
+    let unwritten = seen["stored"]["unwritten"].as_str();
+    assert!(unwritten.is_none_or(|reason| reason == READ_ONLY), "{unwritten:?}");
 }
 
 /// Entries that are links, have two names, or can be read by others are not used.

@@ -184,8 +184,10 @@ impl<'e> Lookup<'e> {
     /// Loads a module from its bytes.
     pub fn module(&self, bytes: Bytes) -> Result<Module> {
         let kind = Kind::Bytes;
-        let hash = (!self.directory.misses(bytes.len()))
-            .then(|| loading::hash(kind, &bytes, &loading::all(bytes.len()), loading::threads()));
+        let hash = match self.directory.why_absent(bytes.len()) {
+            Some(reason) => Err(reason),
+            None => Ok(loading::hash(kind, &bytes, &loading::all(bytes.len()), loading::threads())),
+        };
         self.load(kind, bytes, hash)
     }
 
@@ -199,15 +201,18 @@ impl<'e> Lookup<'e> {
             return Ok(None);
         }
         self.engine.config().check_size(len)?;
-        let (bytes, hash) = loading::read(len, &file::needed(len, read)?, !self.directory.misses(len), read)?;
-        self.load(Kind::File, bytes, hash).map(Some)
+        let absent = self.directory.why_absent(len);
+        let (bytes, hash) = loading::read(len, &file::needed(len, read)?, absent.is_none(), read)?;
+        self.load(Kind::File, bytes, hash.ok_or_else(|| absent.unwrap_or_default())).map(Some)
     }
 
-    /// Loads a module, whose hash is this; `None` if no entry is of its length, so that nothing is hashed before it runs.
-    fn load(&self, kind: Kind, bytes: Bytes, hash: Option<Hash>) -> Result<Module> {
+    /// Loads a module, whose hash is this; or that is in no entry, as is known from its length, for the reason. Then nothing is hashed before it
+    /// runs.
+    fn load(&self, kind: Kind, bytes: Bytes, hash: Result<Hash, String>) -> Result<Module> {
         let entry = hash.map(|hash| Entry::new(self.identity, hash, bytes.len()));
-        let cached = |found: String| Some(Cached::new(self.directory.clone(), self.identity, kind, entry, found));
-        match entry.map_or_else(|| Err("miss".into()), |entry| self.directory.find(&entry)) {
+        let known = entry.as_ref().ok().copied();
+        let cached = |found: String| Some(Cached::new(self.directory.clone(), self.identity, kind, known, found));
+        match entry.and_then(|entry| self.directory.find(&entry)) {
             Ok(artifact) => {
                 let module = Module::of_artifact(self.engine, bytes, artifact, cached("hit".into()))?;
                 module.or_else(|(bytes, unfit)| {

@@ -210,6 +210,7 @@ impl Counts for ModuleRecord {
         }
         if let Some(cached) = &self.cached {
             stats.stored.cache.get_or_insert_with(|| cached.found.clone());
+            stats.stored.unwritten = stats.stored.unwritten.take().or_else(|| cached.failure());
         }
         for code in self.code.iter().filter(|code| code.was_called()) {
             stats.functions.called += 1;

@@ -97,6 +97,8 @@ statistics! {
     StoredStats {
         /// Whether the module was in the cache: `hit`, `miss` or `refused`, with the reason. `null` without a cache.
         cache: Option<String>, None;
+        /// Why nothing was added to the cache after the run. `null` if something was, or there was nothing to add.
+        unwritten: Option<String>, None;
         /// Functions that have optimised code of an earlier process.
         optimised: u64, Count;
         /// Functions that have baseline code of an earlier process.
@@ -233,7 +235,13 @@ mod tests {
                 evaluated: 4,
                 fallbacks: vec![],
             },
-            stored: StoredStats { cache: Some("hit".into()), optimised: 22, baseline: 23, damaged: 24 },
+            stored: StoredStats {
+                cache: Some("hit".into()),
+                unwritten: Some("full".into()),
+                optimised: 22,
+                baseline: 23,
+                damaged: 24,
+            },
             compiler_panics: 10,
             no_native_code: Some("none".into()),
             osr_entries: 11,

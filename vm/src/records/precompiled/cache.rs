@@ -47,6 +47,14 @@ impl Limits {
     }
 }
 
+/// The reason of a module that is not in a cache with which all is well.
+const MISS: &str = "miss";
+
+/// The reason of a module that is not found, because of this error.
+fn absent(error: io::Error) -> String {
+    if error.kind() == io::ErrorKind::NotFound { MISS.into() } else { format!("{MISS}: {error}") }
+}
+
 /// A directory of entries.
 #[derive(Debug)]
 pub(crate) struct Directory {
@@ -184,17 +192,18 @@ impl Directory {
         found
     }
 
-    /// Counts a module that is not in the cache, if none of `len` bytes is, and returns whether that is so.
-    pub fn misses(&self, len: usize) -> bool {
-        let found = PrivateDir::open(&self.path, false).and_then(|dir| dir.has_ending(&ending(len)));
-        let misses = !found.unwrap_or_default();
-        self.misses.fetch_add(misses.into(), Ordering::Relaxed);
-        misses
+    /// Returns why no module of `len` bytes is in the cache, and counts that as a miss; `None` if one is.
+    pub fn why_absent(&self, len: usize) -> Option<String> {
+        let reason = match PrivateDir::open(&self.path, false).and_then(|dir| dir.has_ending(&ending(len))) {
+            Ok(true) => return None,
+            Ok(false) => MISS.into(),
+            Err(error) => absent(error),
+        };
+        self.misses.fetch_add(1, Ordering::Relaxed);
+        Some(reason)
     }
 
     fn find_counted(&self, entry: &Entry) -> Result<Arc<Artifact>, String> {
-        let absent =
-            |error: io::Error| if error.kind() == io::ErrorKind::NotFound { "miss".into() } else { format!("miss: {error}") };
         let dir = PrivateDir::open(&self.path, false).map_err(absent)?;
         let open = || {
             let file = dir.open_file(&entry.name()).map_err(absent)?;
@@ -313,6 +322,8 @@ pub(crate) struct Cached {
     pub found: String,
     /// Held while the entry is written; whether it was.
     written: Mutex<bool>,
+    /// Why it could not be written the last time.
+    failure: Mutex<Option<String>>,
 }
 
 /// The entry is written if functions with this many bytes together were called and are not in it.
@@ -322,7 +333,12 @@ impl Cached {
     /// A module that was looked for, with this result, if `entry` is its entry; or is in no entry.
     pub fn new(directory: Arc<Directory>, identity: Identity, kind: Kind, entry: Option<Entry>, found: String) -> Cached {
         let entry = entry.map_or_else(OnceLock::new, Into::into);
-        Cached { directory, identity, kind, entry, found, written: Mutex::new(false) }
+        Cached { directory, identity, kind, entry, found, written: Mutex::new(false), failure: Mutex::new(None) }
+    }
+
+    /// Returns why the entry could not be written the last time; `None` if it was, or there was nothing to write.
+    pub fn failure(&self) -> Option<String> {
+        self.failure.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Returns whether the module was hashed.
@@ -373,11 +389,13 @@ impl Cached {
         // The module may have to be hashed first, which takes longer than other processes wait.
         let entry = self.entry(module);
         // If other processes keep the directory locked, the code stays for the next time.
-        let Ok(locked) = self.directory.lock() else { return };
-        addition.code = shelf.take_kept(&module.account);
-        // Without that the next process validates and compiles again.
-        let _ = self.directory.add(locked, entry, found, addition);
-        *written = true;
+        let added = self.directory.lock().and_then(|locked| {
+            addition.code = shelf.take_kept(&module.account);
+            *written = true;
+            self.directory.add(locked, entry, found, addition)
+        });
+        // Without the entry the next process validates and compiles again.
+        *self.failure.lock().unwrap_or_else(PoisonError::into_inner) = added.err().map(|error| error.to_string());
     }
 }
 
