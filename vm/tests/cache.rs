@@ -81,6 +81,46 @@ fn what_could_not_be_written_is_written_the_next_time() {
     assert_eq!(cache.entries().unwrap().len(), 2);
 }
 
+/// The file that is locked counts the entries. If it is damaged, or a writer was killed, the next writer counts them; whether a module is found
+/// does not depend on it for longer.
+#[test]
+fn a_damaged_count_is_made_anew() {
+    let directory = absent("cache-count");
+    let (cache, engine) = cached(&directory, |config| _ = config.with_file_count_soft_limit(4));
+    let load = |i: usize| {
+        let before = cache.cache_hits();
+        Module::new(&engine, format!("(module (func (export \"f\") (result i32) (i32.const {i})))")).unwrap();
+        cache.cache_hits() > before
+    };
+    assert!((0..3).all(|i| !load(i)) && (0..3).all(load));
+    let lock = directory.join("lock");
+    let intact = fs::read(&lock).unwrap();
+    let mut damages = vec![vec![], intact[..7].to_vec(), intact[..40].to_vec(), vec![0; 40_000], vec![0xFF; 40_000]];
+    damages.extend((0..32).map(|at| {
+        let mut damaged = intact.clone();
+        damaged[at] ^= 1;
+        damaged
+    }));
+    for damaged in damages {
+        fs::write(&lock, &damaged).unwrap();
+        // It is hashed, or else written, and then found.
+        let _ = load(0);
+        assert!(load(0), "{:?}", &damaged[..damaged.len().min(32)]);
+        load(3);
+        assert!(load(3));
+        let name = format!("{}-7.weir", "0".repeat(64));
+        // An entry of another process that the count does not have, and a file that a killed writer has left.
+        fs::write(directory.join("new-1-x"), "x").unwrap();
+        fs::write(directory.join(name), "x").unwrap();
+        fs::write(&lock, "").unwrap();
+        load(4);
+        assert!(load(4) && !directory.join("new-1-x").exists());
+        assert!(cache.entries().unwrap().len() <= 4, "the limit holds for what was not counted");
+        cache.clear().unwrap();
+        assert!((0..3).all(|i| !load(i)));
+    }
+}
+
 /// A directory with the set-group-ID bit passes the bit on to its new subdirectories.
 #[test]
 fn the_parent_may_give_its_group_to_what_is_in_it() {

@@ -13,7 +13,7 @@ use std::fs;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::DirBuilderExt;
+use std::os::unix::fs::{DirBuilderExt, FileExt};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -30,18 +30,16 @@ pub(crate) struct Listed {
     pub used: i128,
 }
 
-/// The right to change files that others change too. It ends when this is dropped.
+/// The right to change files that others change too. It ends when this is dropped. The file that is locked may have contents.
 #[derive(Debug)]
-pub(crate) struct Locked(#[expect(dead_code, reason = "the lock is the file's")] OwnedFd);
+pub(crate) struct Locked(fs::File);
 
 /// Access for the user alone.
 const PRIVATE: Mode = Mode::RWXU;
 /// The name of the file that is locked.
 const LOCK: &str = "lock";
-/// What the names of files begin with that are being written.
+/// What the names of files begin with that are being written, which who has the lock does.
 const NEW: &[u8] = b"new-";
-/// A file that is being written for longer was left behind.
-const ABANDONED: Duration = Duration::from_secs(600);
 
 fn refused(what: &'static str) -> io::Error {
     io::Error::new(io::ErrorKind::PermissionDenied, what)
@@ -120,18 +118,25 @@ impl PrivateDir {
         Ok(rustix::fs::utimensat(&self.0, name, &times, AtFlags::SYMLINK_NOFOLLOW)?)
     }
 
-    /// Returns whether there is a file whose name ends so.
+    /// Returns the bytes of a file; `None` if there is none.
+    pub fn len_of(&self, name: &str) -> Option<u64> {
+        let stat = rustix::fs::statat(&self.0, name, AtFlags::SYMLINK_NOFOLLOW).ok()?;
+        (FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile).then_some(stat.st_size as u64)
+    }
+
+    /// Fills a buffer with the contents of the file that is locked, from an offset on. What it does not have are zeros.
     ///
     /// # Errors
     /// The system's error.
-    pub fn has_ending(&self, ending: &str) -> io::Result<bool> {
-        Call::DirList.enter()?;
-        for entry in rustix::fs::Dir::read_from(self.0.as_fd())? {
-            if entry?.file_name().to_bytes().ends_with(ending.as_bytes()) {
-                return Ok(true);
-            }
+    pub fn read_beside_lock(&self, into: &mut [u8], at: u64) -> io::Result<()> {
+        Call::DirOpen.enter()?;
+        into.fill(0);
+        let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC | OFlags::RDONLY;
+        match rustix::fs::openat(&self.0, LOCK, flags, Mode::empty()) {
+            Err(Errno::NOENT) => {}
+            file => _ = fs::File::from(file?).read_at(into, at)?,
         }
-        Ok(false)
+        Ok(())
     }
 
     /// Writes a file, or replaces it: `write` writes its contents. Readers see the old file or the new one.
@@ -171,20 +176,19 @@ impl PrivateDir {
         let end = Instant::now() + patience;
         loop {
             match rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive) {
-                Ok(()) => return Ok(Locked(file)),
+                Ok(()) => return Ok(Locked(file.into())),
                 Err(Errno::WOULDBLOCK | Errno::INTR) if Instant::now() < end => std::thread::sleep(Duration::from_micros(200)),
                 Err(error) => return Err(error.into()),
             }
         }
     }
 
-    /// Returns the files, without the lock and those that are being written. Removes those that were left behind.
+    /// Returns the files, without the lock. Removes those that were left behind while they were written.
     ///
     /// # Errors
     /// The system's error.
     pub fn list(&self, _: &Locked) -> io::Result<Vec<Listed>> {
         Call::DirList.enter()?;
-        let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).map_or(0, |now| now.as_nanos() as i128);
         let mut files = Vec::new();
         for entry in rustix::fs::Dir::read_from(self.0.as_fd())? {
             let entry = entry?;
@@ -193,13 +197,33 @@ impl PrivateDir {
             if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile || name == LOCK.as_bytes() {
                 continue;
             }
-            let used = i128::from(stat.st_mtime) * 1_000_000_000 + i128::from(stat.st_mtime_nsec);
-            if !name.starts_with(NEW) {
-                files.push(Listed { name: name.into(), len: stat.st_size as u64, used });
-            } else if now - used > ABANDONED.as_nanos() as i128 {
+            if name.starts_with(NEW) {
                 let _ = self.remove(name);
+                continue;
             }
+            let used = i128::from(stat.st_mtime) * 1_000_000_000 + i128::from(stat.st_mtime_nsec);
+            files.push(Listed { name: name.into(), len: stat.st_size as u64, used });
         }
         Ok(files)
+    }
+}
+
+impl Locked {
+    /// Fills a buffer with the contents of the file that is locked, from an offset on.
+    ///
+    /// # Errors
+    /// The system's error; the file is shorter.
+    pub fn read(&self, into: &mut [u8], at: u64) -> io::Result<()> {
+        Call::DirOpen.enter()?;
+        self.0.read_exact_at(into, at)
+    }
+
+    /// Writes to the file that is locked, from an offset on.
+    ///
+    /// # Errors
+    /// The system's error.
+    pub fn write(&self, bytes: &[u8], at: u64) -> io::Result<()> {
+        Call::DirChange.enter()?;
+        self.0.write_all_at(bytes, at)
     }
 }

@@ -10,6 +10,7 @@
 use super::artifact::{Artifact, Source};
 use super::format::{Builder, Grade, Identity, ModulePart, Unusable};
 use super::shelf::{CodeMap, Shelf};
+use super::tally::{self, Tally};
 use super::work::{Left, Work};
 use crate::records::loading::{self, Hash, Kind};
 use crate::sys::private_dir::{Listed, Locked, PrivateDir};
@@ -40,6 +41,10 @@ pub(crate) struct Limits {
 }
 
 impl Limits {
+    fn exceeds(&self, tally: &Tally) -> bool {
+        tally.files > self.files || tally.bytes > self.bytes
+    }
+
     /// Returns the files and the bytes that are left of a cache that exceeds a limit.
     fn left(&self) -> (u64, u64) {
         let part = |limit: u64, percent: u8| (u128::from(limit) * u128::from(percent) / 100) as u64;
@@ -83,13 +88,17 @@ impl Entry {
     fn name(&self) -> String {
         let Entry { identity: Identity { build, settings, version }, module, len } = self;
         let hash = blake3::hash(&[build.as_slice(), settings, &version.unwrap_or_default(), module].concat());
-        format!("{}{}", hash.to_hex(), ending(*len))
+        format!("{}-{len:x}{ENDING}", hash.to_hex())
     }
 }
 
-/// What the names of entries end with, for modules of `len` bytes. It tells that a module is not in the cache before it is hashed.
-fn ending(len: usize) -> String {
-    format!("-{len:x}.weir")
+/// What the names of entries end with.
+const ENDING: &str = ".weir";
+
+/// Returns the length of the module of an entry with this name.
+fn module_len(name: &[u8]) -> Option<u64> {
+    let name = str::from_utf8(name).ok()?.strip_suffix(ENDING)?;
+    u64::from_str_radix(name.rsplit_once('-')?.1, 16).ok()
 }
 
 /// What is added to an entry.
@@ -194,7 +203,7 @@ impl Directory {
 
     /// Returns why no module of `len` bytes is in the cache, and counts that as a miss; `None` if one is.
     pub fn why_absent(&self, len: usize) -> Option<String> {
-        let reason = match PrivateDir::open(&self.path, false).and_then(|dir| dir.has_ending(&ending(len))) {
+        let reason = match PrivateDir::open(&self.path, false).and_then(|dir| tally::may_have(&dir, len)) {
             Ok(true) => return None,
             Ok(false) => MISS.into(),
             Err(error) => absent(error),
@@ -235,48 +244,39 @@ impl Directory {
         (dir, locked): (PrivateDir, Locked),
         entry: &Entry,
         found: Option<&Artifact>,
-        mut addition: Addition,
+        addition: Addition,
     ) -> io::Result<()> {
         let name = entry.name();
-        let there = dir.open_file(&name).ok().and_then(|file| open(Box::new(file), entry).ok());
-        match there {
-            Some(there) if !there.is_sparse() => {
-                addition.subtract(&there, found);
-                addition.append(BufWriter::with_capacity(BUFFER, dir.open_to_add(&name)?), &there, entry)?;
-            }
-            there => {
-                there.iter().for_each(|there| addition.merge(there));
-                let before = there.and_then(|there| there.lasted());
-                dir.write(&name, |file| {
-                    let mut builder = Builder::new(BufWriter::with_capacity(BUFFER, file))?;
-                    builder.module(addition.module.clone());
-                    before.into_iter().for_each(|before| builder.lasted(before));
-                    addition.write(builder, entry).map(drop)
-                })?;
-            }
+        let tally = Tally::begin(&locked);
+        let before = dir.len_of(&name);
+        let written = write(&dir, &name, entry, found, addition);
+        let tally = tally.and_then(|tally| tally.after(before, dir.len_of(&name)));
+        // If the new numbers cannot be written, the next writer lists the directory.
+        match tally.filter(|tally| !self.limits.exceeds(tally)) {
+            Some(tally) => _ = tally.end(&locked, entry.len),
+            None => self.evict(&dir, &locked, &name)?,
         }
-        self.evict(&dir, &locked, &name)
+        written
     }
 
-    /// Removes the entries that were not used for the longest time, if all exceed a limit.
+    /// Lists the entries, and removes those that were not used for the longest time, if all exceed a limit.
     fn evict(&self, dir: &PrivateDir, locked: &Locked, keep: &str) -> io::Result<()> {
         let mut files = dir.list(locked)?;
-        let (mut count, mut bytes) = (files.len() as u64, files.iter().map(|file| file.len).sum::<u64>());
-        if count <= self.limits.files && bytes <= self.limits.bytes {
-            return Ok(());
+        let mut tally = Tally::of(&files);
+        if self.limits.exceeds(&tally) {
+            let left = self.limits.left();
+            files.sort_by_key(|file| file.used);
+            files.retain(|file| {
+                let goes = (tally.files > left.0 || tally.bytes > left.1) && *file.name != *keep.as_bytes();
+                if goes {
+                    let _ = dir.remove(&file.name);
+                    tally.files -= 1;
+                    tally.bytes -= file.len;
+                }
+                !goes
+            });
         }
-        let left = self.limits.left();
-        files.sort_by_key(|file| file.used);
-        for file in files {
-            if count <= left.0 && bytes <= left.1 {
-                break;
-            }
-            if *file.name != *keep.as_bytes() {
-                let _ = dir.remove(&file.name);
-                count -= 1;
-                bytes -= file.len;
-            }
-        }
+        let _ = tally.renew(locked, files.iter().filter_map(|file| module_len(&file.name)));
         Ok(())
     }
 
@@ -285,19 +285,20 @@ impl Directory {
     /// # Errors
     /// The system's error, or other processes change them.
     pub fn list(&self) -> io::Result<Vec<Listed>> {
-        let mut files = self.files()?.map_or_else(Vec::new, |(_, files)| files);
+        let mut files = self.files()?.map_or_else(Vec::new, |(_, _, files)| files);
         files.sort_by(|a, b| a.name.cmp(&b.name));
         Ok(files)
     }
 
-    /// Returns the directory and its files; `None` if it does not exist.
-    fn files(&self) -> io::Result<Option<(PrivateDir, Vec<Listed>)>> {
+    /// Returns the directory, locked, and its files; `None` if it does not exist.
+    fn files(&self) -> io::Result<Option<(PrivateDir, Locked, Vec<Listed>)>> {
         let dir = match PrivateDir::open(&self.path, false) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             dir => dir?,
         };
-        let files = dir.list(&dir.lock(Duration::from_secs(1))?)?;
-        Ok(Some((dir, files)))
+        let locked = dir.lock(Duration::from_secs(1))?;
+        let files = dir.list(&locked)?;
+        Ok(Some((dir, locked, files)))
     }
 
     /// Removes all entries. Returns their number and their bytes.
@@ -305,9 +306,32 @@ impl Directory {
     /// # Errors
     /// The system's error, or other processes change them.
     pub fn clear(&self) -> io::Result<(usize, u64)> {
-        let Some((dir, files)) = self.files()? else { return Ok((0, 0)) };
+        let Some((dir, locked, files)) = self.files()? else { return Ok((0, 0)) };
         files.iter().try_for_each(|file| dir.remove(&file.name))?;
+        // Otherwise the next writer finds out that they are gone.
+        let _ = Tally::default().renew(&locked, std::iter::empty());
         Ok((files.len(), files.iter().map(|file| file.len).sum()))
+    }
+}
+
+/// Writes the entry with this name, or adds to it: see [`Directory::add`].
+fn write(dir: &PrivateDir, name: &str, entry: &Entry, found: Option<&Artifact>, mut addition: Addition) -> io::Result<()> {
+    let there = dir.open_file(name).ok().and_then(|file| open(Box::new(file), entry).ok());
+    match there {
+        Some(there) if !there.is_sparse() => {
+            addition.subtract(&there, found);
+            addition.append(BufWriter::with_capacity(BUFFER, dir.open_to_add(name)?), &there, entry).map(drop)
+        }
+        there => {
+            there.iter().for_each(|there| addition.merge(there));
+            let before = there.and_then(|there| there.lasted());
+            dir.write(name, |file| {
+                let mut builder = Builder::new(BufWriter::with_capacity(BUFFER, file))?;
+                builder.module(addition.module.clone());
+                before.into_iter().for_each(|before| builder.lasted(before));
+                addition.write(builder, entry).map(drop)
+            })
+        }
     }
 }
 
@@ -411,6 +435,45 @@ mod tests {
     use std::io::Cursor;
     use weir_contract::profile::Profile;
 
+    fn opened(written: &Cursor<Vec<u8>>, entry: &Entry) -> Arc<Artifact> {
+        open(Box::new(written.get_ref().clone().into_boxed_slice()), entry).unwrap()
+    }
+
+    /// Two processes find the same entry, and each adds results of validation, code and work. The second one that writes finds what the first
+    /// one has added.
+    #[test]
+    fn two_processes_add_to_one_entry() {
+        let entry = Entry::new(Identity::of("settings", None), Hash::default(), 0);
+        let addition = |code: &[(u32, Grade)], work: &[u32]| Addition {
+            module: ModulePart::default(),
+            results: BTreeMap::new(),
+            code: code.iter().map(|&key| (key, Box::from(*b"code"))).collect(),
+            work: work.iter().map(|&func| (func, Work::new(func, 1, 0, &Profile::default()))).collect(),
+            ran: Duration::from_millis(1),
+        };
+        let first = Builder::new(Cursor::new(Vec::new())).unwrap();
+        let mut written = addition(&[(0, Grade::Optimised)], &[1, 9]).write(first, &entry).unwrap();
+        let found = opened(&written, &entry);
+        let of_one = addition(&[(1, Grade::Optimised), (2, Grade::Baseline), (3, Grade::Baseline)], &[4, 5]);
+        let of_other =
+            addition(&[(2, Grade::Optimised), (3, Grade::Baseline), (6, Grade::Baseline), (0, Grade::Baseline)], &[1, 5, 7]);
+        for mut addition in [of_one, of_other] {
+            let there = opened(&written, &entry);
+            addition.subtract(&there, Some(&found));
+            written = addition.append(written, &there, &entry).unwrap();
+        }
+        let there = opened(&written, &entry);
+        let grade = |func| [Grade::Optimised, Grade::Baseline].into_iter().find(|&grade| there.find(func, grade).is_some());
+        let grades: Vec<_> = (0..8).map(grade).collect();
+        let (optimised, baseline) = (Some(Grade::Optimised), Some(Grade::Baseline));
+        assert_eq!(grades, [optimised, optimised, optimised, baseline, None, None, baseline, None]);
+        // Function 1 is optimised, so that its work is done.
+        assert_eq!(
+            there.work().into_keys().filter(|func| there.find(*func, Grade::Optimised).is_none()).collect::<Vec<_>>(),
+            [4, 5, 7, 9]
+        );
+    }
+
     /// The first process leaves four functions, and each later one compiles one of them. The entry drops those that are compiled when they are half
     /// of what it names, so that it names none at the end.
     #[test]
@@ -425,7 +488,7 @@ mod tests {
             bare: 0,
             ran: Duration::from_millis(1),
         };
-        let opened = |written: &Cursor<Vec<u8>>| open(Box::new(written.get_ref().clone().into_boxed_slice()), &entry).unwrap();
+        let opened = |written: &Cursor<Vec<u8>>| opened(written, &entry);
         let first = Builder::new(Cursor::new(Vec::new())).unwrap();
         let mut written = addition(None, &[0, 1, 2, 3]).write(first, &entry).unwrap();
         let mut left = Vec::new();

@@ -2,7 +2,7 @@
 //! and for files of the cache.
 //!
 //! [`mod@format`] is the container: header, index, and parts with a checksum each. [`artifact`] reads a container, part by part, when they
-//! are first used. [`shelf`] is a module's compiled code: what an artifact has, and what this process adds; [`work`] what is still to be compiled. [`cache`] is a directory of such files.
+//! are first used. [`shelf`] is a module's compiled code: what an artifact has, and what this process adds; [`work`] what is still to be compiled. [`cache`] is a directory of such files; [`tally`] counts them.
 //!
 //! Nothing here knows an engine: code is bytes that [`weir_jit`](https://docs.rs/weir-jit) writes and reads.
 
@@ -10,4 +10,5 @@ pub(crate) mod artifact;
 pub(crate) mod cache;
 pub(crate) mod format;
 pub(crate) mod shelf;
+mod tally;
 pub(crate) mod work;

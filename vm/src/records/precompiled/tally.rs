@@ -1,0 +1,113 @@
+//! What is known of all entries of a cache without a list of its directory: how many they are, their bytes, and the lengths of their
+//! modules. It is in the file that writers lock.
+//!
+//! ```text
+//! checksum | entries | bytes | whether a writer is at work | a bit for each hash of a length
+//! ```
+//!
+//! A writer says that it begins before it changes an entry, and writes the new numbers when it ends. If one did not end, or the file is damaged,
+//! the next writer lists the directory and writes everything anew. A bit that is set in vain costs a hash of a module before it runs, and one that
+//! is not set costs a miss, after which the writer sets it: so readers trust a bit without a checksum.
+
+use crate::sys::private_dir::{Listed, Locked, PrivateDir};
+use std::io;
+use twox_hash::XxHash3_64;
+
+/// The numbers.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(super) struct Tally {
+    /// The number of entries.
+    pub files: u64,
+    /// Their bytes together.
+    pub bytes: u64,
+}
+
+/// Bytes before the bits.
+const HEADER: usize = 32;
+
+/// Bytes of the bits: of 20,000 lengths, another one has the bit of one of them in 7 of 100 cases.
+const BITS: usize = 32 << 10;
+
+/// The place of the bit for modules of `len` bytes: the byte, and the bit in it.
+fn place(len: u64) -> (usize, u8) {
+    let bit = XxHash3_64::oneshot(&len.to_le_bytes()) as usize % (BITS * 8);
+    (bit / 8, 1 << (bit % 8))
+}
+
+/// Returns whether an entry may be of a module of `len` bytes.
+///
+/// # Errors
+/// The system's error, but not that there is no such file.
+pub(super) fn may_have(dir: &PrivateDir, len: usize) -> io::Result<bool> {
+    let (byte, bit) = place(len as u64);
+    let mut bits = [0];
+    dir.read_beside_lock(&mut bits, (HEADER + byte) as u64)?;
+    Ok(bits[0] & bit != 0)
+}
+
+impl Tally {
+    /// Of these entries.
+    pub fn of<'f>(files: impl IntoIterator<Item = &'f Listed>) -> Tally {
+        let add = |sum: Tally, file: &Listed| Tally { files: sum.files + 1, bytes: sum.bytes + file.len };
+        files.into_iter().fold(Tally::default(), add)
+    }
+
+    fn header(self, at_work: bool) -> [u8; HEADER] {
+        let Tally { files, bytes } = self;
+        let mut header = [0; HEADER];
+        for (word, value) in header.as_chunks_mut::<8>().0.iter_mut().skip(1).zip([files, bytes, at_work.into()]) {
+            *word = value.to_le_bytes();
+        }
+        let sum = XxHash3_64::oneshot(&header[8..]);
+        header[..8].copy_from_slice(&sum.to_le_bytes());
+        header
+    }
+
+    /// Begins to change an entry of the locked directory. `None` if the numbers are not known.
+    pub fn begin(locked: &Locked) -> Option<Tally> {
+        let mut header = [0; HEADER];
+        locked.read(&mut header, 0).ok()?;
+        let word = |i: usize| u64::from_le_bytes(header.as_chunks().0[i]);
+        let tally = Tally { files: word(1), bytes: word(2) };
+        (header == tally.header(false)).then_some(())?;
+        locked.write(&tally.header(true), 0).ok()?;
+        Some(tally)
+    }
+
+    /// Returns the numbers after a file has become another one, each with its length, if there is one. `None` if they cannot be right.
+    pub fn after(self, before: Option<u64>, now: Option<u64>) -> Option<Tally> {
+        let change = |sum: u64, less: u64, more: u64| sum.checked_sub(less)?.checked_add(more);
+        Some(Tally {
+            files: change(self.files, before.is_some().into(), now.is_some().into())?,
+            bytes: change(self.bytes, before.unwrap_or(0), now.unwrap_or(0))?,
+        })
+    }
+
+    /// Ends a change, after which there is an entry of a module of `len` bytes.
+    ///
+    /// # Errors
+    /// The system's error. The next writer lists the directory then.
+    pub fn end(self, locked: &Locked, len: usize) -> io::Result<()> {
+        let (byte, bit) = place(len as u64);
+        let (mut bits, at) = ([0], (HEADER + byte) as u64);
+        // The file ends before the first byte that was never written.
+        let _ = locked.read(&mut bits, at);
+        if bits[0] & bit == 0 {
+            locked.write(&[bits[0] | bit], at)?;
+        }
+        locked.write(&self.header(false), 0)
+    }
+
+    /// Writes everything anew, for these entries of modules of these lengths.
+    ///
+    /// # Errors
+    /// The system's error. The next writer lists the directory then.
+    pub fn renew(self, locked: &Locked, lens: impl Iterator<Item = u64>) -> io::Result<()> {
+        let mut bits = vec![0; BITS];
+        for (byte, bit) in lens.map(place) {
+            bits[byte] |= bit;
+        }
+        locked.write(&bits, HEADER as u64)?;
+        locked.write(&self.header(false), 0)
+    }
+}
