@@ -87,6 +87,37 @@ fn ten_thousand_instances_cost_what_they_write_and_five_mappings_each() {
     assert_eq!(read(&mut store, first, 0x400000), 0x400001 + 5, "no instance writes for another");
 }
 
+/// Stores share mappings for their stacks, so that one with an instance has the mappings of the instance.
+#[test]
+fn instances_in_stores_of_their_own_have_five_mappings_each() {
+    const COUNT: usize = 2000;
+    let _alone = ALONE.lock();
+    let engine = default_engine();
+    let pre: InstancePre<()> = Linker::new(&engine).instantiate_pre(&snapshot(&engine)).unwrap();
+    let make = || {
+        let mut store = Store::new(&engine, ());
+        let instance = pre.instantiate(&mut store).unwrap();
+        instance.get_typed_func::<i32, ()>(&mut store, "write").unwrap().call(&mut store, 0x400000).unwrap();
+        (store, instance)
+    };
+    let first = make();
+    let before = mappings();
+    let mut stores: Vec<_> = (0..COUNT).map(|_| make()).collect();
+    let more = mappings() - before;
+    // The stacks of 64 stores are one mapping, which is another one between two reservations; the allocator makes some, too.
+    assert!(more <= 5 * COUNT + COUNT / 32 + 64, "{more} mappings");
+    // Other stores use the stacks of those that are gone.
+    for i in (0..COUNT).step_by(3) {
+        stores[i] = make();
+    }
+    assert!(mappings() - before <= more + 32, "{} mappings after {more}", mappings() - before);
+    for (store, instance) in stores.iter_mut().step_by(97) {
+        assert_eq!((read(store, *instance, 0x400000), read(store, *instance, 0x400004)), (0, 0x400005 + 5));
+    }
+    drop((stores, first));
+    assert!(mappings() <= before + 200, "{} mappings are left of {more}", mappings());
+}
+
 /// Data without zeros between it: an instance has none of its pages before it writes them.
 #[test]
 fn an_instance_with_dense_data_costs_what_it_writes() {

@@ -5,8 +5,8 @@
 //! An image is made for the second instance of a module, because a module that is instantiated once would not profit; or for the first, if
 //! the module was prepared for many.
 //!
-//! A process may have 65,530 mappings, so that ten thousand instances of a module may have five each, and one for the
-//! stack of a store. A memory is two of them, its accessible part and the reserved rest. Each part of it that is mapped
+//! A process may have 65,530 mappings, so that ten thousand instances of a module may have five each; stores share
+//! mappings for their stacks. A memory is two of them, its accessible part and the reserved rest. Each part of it that is mapped
 //! from the file adds one, or two if it lies between others. Parts are therefore joined, except at the longest zeros
 //! between them. A page of zeros within a part takes memory once, for all instances, when one of them first reads it.
 

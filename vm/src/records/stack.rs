@@ -5,10 +5,13 @@ use crate::Result;
 use crate::records::error::Context;
 #[cfg(feature = "async")]
 use crate::sys::coroutine::Stack;
-use crate::sys::mapping::Mapping;
+use crate::sys::mapping::{self, Mapping, page_size};
 use crate::sys::thread;
 use std::cell::Cell;
+use std::io;
+use std::ops::Range;
 use std::ptr;
+use std::sync::{Arc, Mutex, PoisonError};
 use weir_contract::{Dispatch, NATIVE_STACK_RESERVE, OVERFLOW_SLOTS, StackCtx, VALUE_STACK_RESERVE};
 
 /// Maximum length of the value stack, in words of 8 bytes.
@@ -21,17 +24,40 @@ pub(crate) struct StackRecord {
     /// The lowest slot for values, of the value stack to which `ctx` refers.
     pub base: *mut u64,
     /// The overflow slots, then the values, for all that runs on no fiber.
-    slots: Mapping,
+    slots: Slots,
 }
+
+/// Memory for a value stack: a piece of a mapping for several. A process may have 65,530 mappings, so that a store has none of its own.
+#[derive(Debug)]
+struct Slots {
+    /// In bytes of the mapping.
+    range: Range<usize>,
+    mapping: Arc<Mapping>,
+}
+
+/// The mapping of which new stacks are pieces.
+#[derive(Debug, Default)]
+struct Source {
+    /// What is left of it.
+    rest: Option<Slots>,
+    /// The number of stacks for which the next one has room.
+    next: usize,
+}
+
+/// Maximum number of stacks in a mapping.
+const STACKS_PER_MAPPING: usize = 64;
+/// Maximum size of a stack that is not alone in a mapping.
+const MAX_SHARING: usize = 8 << 20;
 
 /// Value stacks of an engine's dropped stores. Mapping and unmapping one would be half of the cost of a small instance.
 /// Their old contents have no meaning: a slot is never read before it is written.
 #[derive(Debug, Default)]
 pub(crate) struct Stacks {
     /// One that keeps all its memory: returning memory to the system costs more than all other work here.
-    whole: Pool<Mapping, 1>,
+    whole: Pool<Slots, 1>,
     /// Some that keep [`KEPT_BYTES`] of theirs.
-    trimmed: Pool<Mapping, KEPT_STACKS>,
+    trimmed: Pool<Slots, KEPT_STACKS>,
+    source: Mutex<Source>,
 }
 
 /// Maximum number of trimmed stacks.
@@ -103,25 +129,72 @@ fn value_words(bytes: usize) -> usize {
     (bytes / size_of::<u64>()).min(MAX_VALUE_WORDS)
 }
 
+impl Source {
+    /// Takes `len` bytes, which are the same each time, of zeros. The first mapping is for one stack, each later one for twice as many as
+    /// the last one.
+    fn take(&mut self, len: usize) -> io::Result<Slots> {
+        let rest = match self.rest.take() {
+            Some(rest) => rest,
+            None => {
+                let count = if len > MAX_SHARING || mapping::is_limited() { 1 } else { self.next.max(1) };
+                let mapping = Mapping::zeroed(len.next_multiple_of(page_size()).saturating_mul(count))?;
+                if count > 1 {
+                    // A large page would be memory of several stacks, for the first of them that is used.
+                    mapping::avoid_large_pages(&mapping);
+                }
+                self.next = (2 * count).min(STACKS_PER_MAPPING);
+                Slots { range: 0..mapping.len(), mapping: Arc::new(mapping) }
+            }
+        };
+        let Range { start, end } = rest.range;
+        let next = start + len.next_multiple_of(page_size());
+        self.rest = (next < end).then(|| Slots { range: next..end, mapping: rest.mapping.clone() });
+        Ok(Slots { range: start..start + len, mapping: rest.mapping })
+    }
+}
+
+impl Slots {
+    fn as_mut_ptr(&self) -> *mut u8 {
+        self.mapping.as_mut_ptr().wrapping_add(self.range.start)
+    }
+
+    fn len(&self) -> usize {
+        self.range.len()
+    }
+
+    /// Returns memory beyond the first `kept` bytes to the system, and whether that succeeded.
+    ///
+    /// # Safety
+    /// Nothing points into the stack any more.
+    unsafe fn trim(&self, kept: usize) -> bool {
+        // SAFETY: the caller's promise.
+        self.len() <= kept || unsafe { self.mapping.discard(self.range.start + kept..self.range.end).is_ok() }
+    }
+}
+
 impl Stacks {
-    fn take(&self) -> Option<Mapping> {
+    fn take(&self) -> Option<Slots> {
         self.whole.take().or_else(|| self.trimmed.take())
+    }
+
+    /// Takes a stack of `len` bytes that was not used.
+    fn make(&self, len: usize) -> io::Result<Slots> {
+        self.source.lock().unwrap_or_else(PoisonError::into_inner).take(len)
     }
 
     /// Keeps the stack of a dropped store, or unmaps it.
     pub fn put(&self, stack: StackRecord) {
         let slots = stack.slots;
         let rest = if slots.len() <= KEPT_WHOLE { self.whole.put(slots) } else { Some(slots) };
-        if let Some(slots) = rest.filter(trim) {
-            drop(self.trimmed.put(slots));
+        let Some(slots) = rest else { return };
+        // SAFETY: nothing points into the stack any more.
+        let rest = if unsafe { slots.trim(KEPT_BYTES) } { self.trimmed.put(slots) } else { Some(slots) };
+        // Other stacks may keep the mapping.
+        if let Some(slots) = rest.filter(|slots| Arc::strong_count(&slots.mapping) > 1) {
+            // SAFETY: as above. If it fails, memory is held until those are dropped, too.
+            let _ = unsafe { slots.trim(0) };
         }
     }
-}
-
-/// Returns memory beyond [`KEPT_BYTES`] to the system.
-fn trim(slots: &Mapping) -> bool {
-    // SAFETY: nothing points into the stack any more.
-    slots.len() <= KEPT_BYTES || unsafe { slots.discard(KEPT_BYTES..slots.len()).is_ok() }
 }
 
 impl StackRecord {
@@ -133,7 +206,7 @@ impl StackRecord {
     pub fn new(bytes: usize, kept: &Stacks) -> Result<StackRecord> {
         let words = value_words(bytes);
         let all = words.saturating_add(OVERFLOW_SLOTS + VALUE_STACK_RESERVE).saturating_mul(size_of::<u64>());
-        let slots = kept.take().map_or_else(|| Mapping::zeroed(all), Ok).context("mapping the value stack")?;
+        let slots = kept.take().map_or_else(|| kept.make(all), Ok).context("mapping the value stack")?;
         let overflow = slots.as_mut_ptr().cast::<u64>();
         let base = overflow.wrapping_add(OVERFLOW_SLOTS);
         let ctx = StackCtx {

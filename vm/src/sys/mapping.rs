@@ -274,6 +274,19 @@ pub(super) fn prefer_large_pages(mapping: &Mapping, range: Range<usize>) {
 #[cfg(not(target_os = "linux"))]
 pub(super) fn prefer_large_pages(_mapping: &Mapping, _range: Range<usize>) {}
 
+/// Keeps the system from using large pages for a mapping, where it would do so unasked.
+#[cfg(target_os = "linux")]
+pub(crate) fn avoid_large_pages(mapping: &Mapping) {
+    if Call::Populate.enter().is_ok() {
+        // SAFETY: the whole mapping, whose contents stay.
+        _ = unsafe { madvise(mapping.start.as_ptr().cast(), mapping.len, Advice::LinuxNoHugepage) };
+    }
+}
+
+/// Not implemented for other systems.
+#[cfg(not(target_os = "linux"))]
+pub(crate) fn avoid_large_pages(_mapping: &Mapping) {}
+
 /// Removes the pages of a shared mapping from the process's page tables, where each counts as resident memory of the process. The system keeps
 /// their contents, and the next access finds them.
 #[cfg(target_os = "linux")]
