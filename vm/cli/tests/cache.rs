@@ -6,6 +6,7 @@ mod common;
 
 use common::{Process, command, file, program, start, stderr, stdout, weir};
 use std::fs;
+use std::io::Read;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
@@ -144,11 +145,11 @@ fn mounted(caches: &Path, mount: &str, args: &[&str]) -> Option<Output> {
         Ok(done) => {
             skipped(&stderr(&done));
             return None;
-        },
+        }
         Err(error) => {
             skipped(&error.to_string());
             return None;
-        },
+        }
     }
     let weir = [&[env!("CARGO_BIN_EXE_weir")], args].concat();
     Some(start(&mut unshare(&format!("{mount} && exec \"$@\""), &weir)).finish())
@@ -411,6 +412,125 @@ fn many_processes_at_once() {
     }
     assert_eq!(stats(&caches, &[&module(), "3"]).0["stored"]["cache"], "hit");
     assert!(entries(&caches).iter().all(|file| !file.file_name().unwrap().to_str().unwrap().starts_with("new-")));
+}
+
+/// Three families of functions, each called by an export of its own, which waits for a byte before.
+fn families() -> String {
+    let family = |name: &str| {
+        let funcs: String = (0..FAMILY)
+            .map(|i| {
+                format!(
+                    "(func ${name}{i} (param i32) (result i32) (i32.xor (i32.mul (local.get 0) (i32.const {i})) (i32.const 7)))"
+                )
+            })
+            .collect();
+        let calls: String = (0..FAMILY).map(|i| format!("(local.set 0 (call ${name}{i} (local.get 0)))")).collect();
+        format!(r#"{funcs} (func (export "{name}") (param i32) (result i32) (call $wait) {calls} (local.get 0))"#)
+    };
+    format!(
+        r#"(module
+        (import "wasi_snapshot_preview1" "fd_read" (func $read (param i32 i32 i32 i32) (result i32)))
+        (import "wasi_snapshot_preview1" "fd_write" (func $write (param i32 i32 i32 i32) (result i32)))
+        (memory (export "memory") 1)
+        (data (i32.const 0) "\10\00\00\00\01\00\00\00")
+        ;; Says that it is there, and waits.
+        (func $wait
+            (drop (call $write (i32.const 1) (i32.const 0) (i32.const 1) (i32.const 8)))
+            (drop (call $read (i32.const 0) (i32.const 0) (i32.const 1) (i32.const 8))))
+        {}{}{})"#,
+        family("a"),
+        family("b"),
+        family("c")
+    )
+}
+
+/// The number of functions in a family.
+const FAMILY: u64 = 20;
+
+/// Two processes find the same entry and run different functions. The second one that writes keeps what the first one has added.
+#[test]
+fn an_entry_has_what_two_processes_added_at_once() {
+    let caches = fresh("cache-union");
+    let module = file("cache-union.wat", families());
+    let begin = |caches: &Path, export: &str, flags: &[&str]| {
+        let mut command = command();
+        command.args(["--tier", "native", "--pass-off", "inline"]).args(flags).args(["--invoke", export]).arg(&module).arg("5");
+        start(command.env("XDG_CACHE_HOME", caches).stdin(Stdio::piped()))
+    };
+    // What it compiled, and what it had from the entry.
+    let run = |caches: &Path, export: &str| {
+        let output = begin(caches, export, &["--stats=json"]).finish();
+        let seen: serde_json::Value = serde_json::from_slice(&output.stderr).unwrap_or_else(|_| panic!("{}", stderr(&output)));
+        [&seen["functions"]["native"], &seen["stored"]["optimised"]].map(|count| count.as_u64().unwrap())
+    };
+    let [compiled, stored] = run(&caches, "c");
+    assert!(compiled > FAMILY && stored == 0, "{compiled} {stored}");
+    // The others' code is not there.
+    let copy = fresh("cache-union-copy");
+    assert!(Command::new("cp").arg("-a").args([&caches, &copy]).status().unwrap().success());
+    assert!(run(&copy, "a")[0] > FAMILY && run(&copy, "b")[0] > FAMILY);
+
+    let mut processes = ["a", "b"].map(|export| begin(&caches, export, &[]));
+    for Process(process) in &mut processes {
+        process.stdout.as_mut().unwrap().read_exact(&mut [0]).unwrap();
+    }
+    for mut process in processes {
+        drop(process.0.stdin.take());
+        assert_eq!(process.finish().status.code(), Some(0));
+    }
+    for export in ["a", "b", "c"] {
+        let [compiled, stored] = run(&caches, export);
+        assert!(compiled == 0 && stored > FAMILY, "{export}: {compiled} {stored}");
+    }
+}
+
+/// The processes whose environment has this variable, which those that they start inherit.
+fn marked(mark: &str) -> Vec<String> {
+    let processes = fs::read_dir("/proc").unwrap().map(|process| process.unwrap().path());
+    let is_marked = |environment: &Vec<u8>| environment.split(|&byte| byte == 0).any(|variable| variable == mark.as_bytes());
+    let has = |process: &PathBuf| fs::read(process.join("environ")).is_ok_and(|environment| is_marked(&environment));
+    processes.filter(has).map(|process| process.display().to_string()).collect()
+}
+
+/// When the command ends, however it ends, nothing of it is left: what is to be written is written before. A process without threads has ended,
+/// so that no thread is left either.
+#[test]
+fn no_process_is_left() {
+    let caches = fresh("cache-alone");
+    let forever = file("cache-forever.wat", r#"(module (func (export "_start") (loop $again (br $again))))"#);
+    let trap = file("cache-trap.wat", r#"(module (func (export "_start") unreachable))"#);
+    let [forever, trap] = [&forever, &trap].map(|file| file.to_str().unwrap());
+    let json = module();
+    for (round, (args, status)) in [
+        (&[&*json, "40"][..], Some(0)),
+        (&[&*json, "40"], Some(0)),
+        (&["--timeout", "0.3", forever], Some(134)),
+        (&["--timeout", "0.3", &*json, "100000000"], Some(134)),
+        (&["--fuel", "100000", forever], Some(134)),
+        (&[trap], Some(134)),
+        (&[forever], None),
+        (&[&*json, "100000000"], None),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let mark = format!("WEIR_TEST_MARK={}-{round}", std::process::id());
+        let mut command = command();
+        command.env("XDG_CACHE_HOME", &caches).env("WEIR_TEST_MARK", mark.split_once('=').unwrap().1).args(args);
+        let mut process = start(&mut command);
+        if status.is_none() {
+            while marked(&mark).is_empty() {
+                std::thread::sleep(Duration::from_millis(1));
+            }
+            // It may have begun threads.
+            std::thread::sleep(Duration::from_millis(200));
+            process.0.kill().unwrap();
+        }
+        let output = process.finish();
+        assert_eq!(output.status.code(), status, "{args:?}: {}", stderr(&output));
+        assert_eq!(marked(&mark), [""; 0], "{args:?}");
+    }
+    assert!(!entries(&caches).is_empty());
 }
 
 /// A program to which the whole home directory is given does not see the cache.
