@@ -4,11 +4,11 @@
 
 mod common;
 
-use common::{assert_fails, file, program, stderr, stdout, weir};
+use common::{assert_fails, command, file, program, start, stderr, stdout, weir};
 use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Output;
+use std::process::{Command, Output};
 
 /// Imports of WASI, and a memory. The first bytes are for results.
 const WASI: &str = r#"
@@ -139,6 +139,105 @@ fn open_files_are_refused_by_name() {
     let open = "(drop (call $open (i32.const 3) (i32.const 0) (i32.const 100) (i32.const 8) (i32.const 0)
         (i64.const 2) (i64.const 0) (i32.const 0) (i32.const 8)))";
     refused("open", open, &["--dir", folder.to_str().unwrap()], 1, &["left open", "descriptor 4 (data.txt)"]);
+}
+
+/// The initialiser reads a file of a directory and closes it. The snapshot has its contents, and neither the file nor the directory is open in it.
+#[test]
+fn a_snapshot_has_the_contents_of_a_file_and_no_descriptor() {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("snapshot-read");
+    fs::create_dir_all(&folder).unwrap();
+    fs::write(folder.join("data.txt"), "\x2a\x01\0\0 and so on").unwrap();
+    let wat = r#"(module
+        (import "wasi_snapshot_preview1" "path_open"
+            (func $open (param i32 i32 i32 i32 i32 i64 i64 i32 i32) (result i32)))
+        (import "wasi_snapshot_preview1" "fd_read" (func $read (param i32 i32 i32 i32) (result i32)))
+        (import "wasi_snapshot_preview1" "fd_close" (func $close (param i32) (result i32)))
+        (memory (export "memory") 1)
+        (data (i32.const 100) "data.txt") (data (i32.const 200) "\00\01\00\00\40\00\00\00")
+        (func (export "init")
+            (if (call $open (i32.const 3) (i32.const 0) (i32.const 100) (i32.const 8) (i32.const 0)
+                    (i64.const 2) (i64.const 0) (i32.const 0) (i32.const 8))
+                (then unreachable))
+            (if (call $read (i32.load (i32.const 8)) (i32.const 200) (i32.const 1) (i32.const 12)) (then unreachable))
+            (if (call $close (i32.load (i32.const 8))) (then unreachable)))
+        (func (export "word") (result i32) (i32.load (i32.const 256)))
+        (func (export "length") (result i32) (i32.load (i32.const 12)))
+        (func (export "close") (param i32) (result i32) (call $close (local.get 0))))"#;
+    let (module, output) = (file("snapshot-read.wat", wat), output("read"));
+    let done = snapshot(&module, &output, &["--dir", folder.to_str().unwrap()]);
+    assert_eq!(done.status.code(), Some(0), "{}", stderr(&done));
+    // The snapshot has what the file had.
+    fs::remove_dir_all(&folder).unwrap();
+    assert_eq!((invoke(&output, "word"), invoke(&output, "length")), ("298".into(), "14".into()));
+    const BADF: &str = "8\n";
+    for descriptor in ["3", "4", "5"] {
+        let done = weir(["--invoke", "close", output.to_str().unwrap(), descriptor]);
+        assert_eq!((&*stdout(&done), done.status.code()), (BADF, Some(0)), "{descriptor}: {}", stderr(&done));
+    }
+}
+
+/// Runs a WASI program in another engine, with this input: `wasmtime`, or the program that `WEIR_PEER_WASMTIME` names, or Node.
+fn elsewhere(engine: &str, program: &Path, input: &Path) -> Output {
+    const NODE: &str = "\
+const { WASI } = require('node:wasi');
+const wasi = new WASI({ version: 'preview1', args: ['program'], env: {}, returnOnExit: true });
+WebAssembly.instantiate(require('node:fs').readFileSync(process.argv[1]), wasi.getImportObject())
+  .then(({ instance }) => { process.exitCode = wasi.start(instance); });";
+    let variable = std::env::var_os(format!("WEIR_PEER_{}", engine.to_uppercase()));
+    let mut command = Command::new(variable.unwrap_or_else(|| engine.into()));
+    match engine {
+        "node" => command.args(["--no-warnings", "-e", NODE]),
+        _ => command.args(["run", "-Ccache=n"]),
+    };
+    command.arg(program).stdin(fs::File::open(input).unwrap()).output().unwrap_or_else(|error| panic!("{engine}: {error}"))
+}
+
+/// Snapshots are modules for any engine: a small program, and QuickJS if `programs/fetch.py qjs-snapshot` was run.
+#[test]
+#[ignore = "needs wasmtime and node"]
+fn other_engines_print_the_same() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let small = file(
+        "snapshot-elsewhere.wat",
+        r#"(module
+        (import "wasi_snapshot_preview1" "fd_write" (func $write (param i32 i32 i32 i32) (result i32)))
+        (memory (export "memory") 1) (table 2 funcref) (elem declare func $print)
+        (type $f (func))
+        (global $at (mut i32) (i32.const 0))
+        (func $print (drop (call $write (i32.const 1) (i32.const 0) (i32.const 1) (i32.const 12))))
+        (func (export "init")
+            ;; The alphabet in a page that is new, its vector of output, and who prints it.
+            (global.set $at (i32.mul (memory.grow (i32.const 1)) (i32.const 65536)))
+            (i32.store (i32.const 0) (global.get $at))
+            (i32.store (i32.const 4) (i32.const 27))
+            (loop $again
+                (i32.store8 (global.get $at) (i32.add (i32.and (global.get $at) (i32.const 255)) (i32.const 97)))
+                (global.set $at (i32.add (global.get $at) (i32.const 1)))
+                (br_if $again (i32.lt_u (i32.and (global.get $at) (i32.const 255)) (i32.const 26))))
+            (i32.store8 (global.get $at) (i32.const 10))
+            (table.set (i32.const 1) (ref.func $print)))
+        (func (export "resume") (call_indirect (type $f) (i32.const 1))))"#,
+    );
+    let qjs = root.join("programs/real/qjs-snapshot.wasm");
+    let (none, script) = (file("snapshot-elsewhere.txt", ""), root.join("tests/real/snapshot.js"));
+    for (module, input, expected) in [
+        (&small, &none, "abcdefghijklmnopqrstuvwxyz\n".into()),
+        (&qjs, &script, fs::read_to_string(root.join("tests/real/snapshot.txt")).unwrap()),
+    ] {
+        if !module.exists() {
+            println!("skipped: {} is missing", module.display());
+            continue;
+        }
+        let output = output("elsewhere");
+        let done = snapshot(module, &output, &["--rename", "_start=resume", "--allow-nondeterminism"]);
+        assert_eq!(done.status.code(), Some(0), "{}", stderr(&done));
+        let here = start(command().arg(&output).stdin(fs::File::open(input).unwrap())).finish();
+        assert_eq!((&*stdout(&here), here.status.code()), (&*expected, Some(0)), "{}", stderr(&here));
+        for engine in ["wasmtime", "node"] {
+            let there = elsewhere(engine, &output, input);
+            assert_eq!((&*stdout(&there), there.status.code()), (&*expected, Some(0)), "{engine}: {}", stderr(&there));
+        }
+    }
 }
 
 #[test]
