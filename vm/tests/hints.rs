@@ -132,6 +132,67 @@ fn call_targets_of_any_producer_are_in_the_profile() {
     assert_eq!(stage(&module, false, "profile"), "call f1 60 f0 30 others 10");
 }
 
+/// A module as another producer writes it, byte by byte. The names are of commit 07727467 of the proposal of compilation hints.
+#[rustfmt::skip]
+const OF_ANOTHER: &[&[u8]] = &[
+    b"\0asm\x01\0\0\0",
+    // (type (func (param i32) (result i32)))
+    &[1, 6, 1, 0x60, 1, 0x7F, 1, 0x7F],
+    // Functions 0, 1 and 2, of that type.
+    &[3, 4, 3, 0, 0, 0],
+    // (table 2 funcref)
+    &[4, 4, 1, 0x70, 0, 2],
+    // (export "run" (func 2))
+    &[7, 7, 1, 3], b"run", &[0, 2],
+    // (elem (i32.const 0) 0 1)
+    &[9, 8, 1, 0, 0x41, 0, 0x0B, 2, 0, 1],
+    // Two functions with compilation priorities, each at offset 0 with two bytes: function 0 has 5, and the optimisation priority 10; function 2
+    // has 1, and the optimisation priority 3.
+    &[0, 48, 34], b"metadata.code.compilation_priority", &[2, 0, 1, 0, 2, 5, 10, 2, 1, 0, 2, 1, 3],
+    // One function, 2, with two frequencies, each of one byte: the loop is executed 2^10 times in a call, and the call in it once.
+    &[0, 34, 24], b"metadata.code.instr_freq", &[1, 2, 2, 3, 1, 42, 16, 1, 32],
+    // One function, 2, with the targets of one call, four bytes: function 0 in 90 of 100 cases, and function 1 in 8.
+    &[0, 36, 26], b"metadata.code.call_targets", &[1, 2, 1, 31, 4, 0, 90, 1, 8],
+    &[10, 68, 3],
+    // (func (i32.add (local.get 0) (local.get 0))), and with i32.mul
+    &[7, 0, 0x20, 0, 0x20, 0, 0x6A, 0x0B],
+    &[7, 0, 0x20, 0, 0x20, 0, 0x6C, 0x0B],
+    // One local, and at offset 3 the loop.
+    &[50, 1, 1, 0x7F, 0x03, 0x40],
+    // (if (i32.eqz (i32.and (local.get 0) (i32.const 1023)))
+    &[0x20, 0, 0x41, 0xFF, 7, 0x71, 0x45, 0x04, 0x40],
+    //     (local.set 1 (call 0 (local.get 1)))), with the call at offset 16
+    &[0x20, 1, 0x10, 0, 0x21, 1, 0x0B],
+    // (local.set 1 (i32.add (local.get 1) (call_indirect (local.get 0) (i32.eqz (i32.and (local.get 0) (i32.const 63)))))), the call at offset 31
+    &[0x20, 1, 0x20, 0, 0x20, 0, 0x41, 63, 0x71, 0x45, 0x11, 0, 0, 0x6A, 0x21, 1],
+    // (br_if 0 (local.tee 0 (i32.sub (local.get 0) (i32.const 1)))), and the result
+    &[0x20, 0, 0x41, 1, 0x6B, 0x22, 0, 0x0D, 0, 0x0B, 0x20, 1, 0x0B],
+];
+
+/// Without its custom sections it is compiled otherwise. The code after the call through the table, and the order of the arms, follow the hints.
+#[test]
+fn sections_of_another_producer_are_read_and_change_the_code() {
+    // Three sections, each of a header, a name and contents.
+    let first = OF_ANOTHER.iter().position(|part| part.starts_with(b"metadata")).unwrap() - 1;
+    let all = [OF_ANOTHER.concat(), [&OF_ANOTHER[..first], &OF_ANOTHER[first + 9..]].concat().concat()];
+    let [hinted, plain] = all.each_ref().map(|bytes| Module::new(&engine(false), bytes).unwrap());
+    assert_eq!(stage(&plain, false, "profile"), "");
+    assert_eq!(stage(&hinted, false, "profile"), "branch 64 65472\ncall f0 90 f1 8 others 2");
+    for name in ["build", "layout"] {
+        assert_ne!(stage(&hinted, false, name), stage(&plain, false, name), "{name}");
+    }
+    // The addition of function 0 is in the place of the call, which remains for the other functions.
+    let [inlined, called] = all.each_ref().map(|bytes| {
+        let module = Module::new(&common::engine(&Config::new()).unwrap(), bytes).unwrap();
+        stage(&module, false, "inline")
+    });
+    assert_ne!(inlined, called);
+    let priorities = weir_contract::hints::priorities(hinted.bytecode());
+    assert_eq!(priorities, [(0, 5), (2, 1)].into());
+    assert_eq!(run(&hinted, 3000), run(&plain, 3000));
+    assert_eq!(results(&all[0]), results(&all[1]));
+}
+
 #[test]
 fn what_a_run_has_counted_precedes_a_hint() {
     let mut config = Config::new();
