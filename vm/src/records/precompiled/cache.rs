@@ -439,18 +439,22 @@ mod tests {
         open(Box::new(written.get_ref().clone().into_boxed_slice()), entry).unwrap()
     }
 
+    fn addition(code: &[(u32, Grade)], work: &[u32]) -> Addition {
+        Addition {
+            module: ModulePart::default(),
+            results: BTreeMap::new(),
+            code: code.iter().map(|&key| (key, Box::from(*b"code"))).collect(),
+            work: work.iter().map(|&func| (func, Work::new(func, 1, 0, &Profile::default()))).collect(),
+            bare: 0,
+            ran: Duration::from_millis(1),
+        }
+    }
+
     /// Two processes find the same entry, and each adds results of validation, code and work. The second one that writes finds what the first
     /// one has added.
     #[test]
     fn two_processes_add_to_one_entry() {
         let entry = Entry::new(Identity::of("settings", None), Hash::default(), 0);
-        let addition = |code: &[(u32, Grade)], work: &[u32]| Addition {
-            module: ModulePart::default(),
-            results: BTreeMap::new(),
-            code: code.iter().map(|&key| (key, Box::from(*b"code"))).collect(),
-            work: work.iter().map(|&func| (func, Work::new(func, 1, 0, &Profile::default()))).collect(),
-            ran: Duration::from_millis(1),
-        };
         let first = Builder::new(Cursor::new(Vec::new())).unwrap();
         let mut written = addition(&[(0, Grade::Optimised)], &[1, 9]).write(first, &entry).unwrap();
         let found = opened(&written, &entry);
@@ -480,21 +484,13 @@ mod tests {
     fn work_is_left_until_it_is_done() {
         const FUNCS: u32 = 4;
         let entry = Entry::new(Identity::of("settings", None), Hash::default(), 0);
-        let addition = |compiled: Option<u32>, work: &[u32]| Addition {
-            module: ModulePart::default(),
-            results: BTreeMap::new(),
-            code: compiled.map(|func| ((func, Grade::Optimised), Box::from(*b"code"))).into_iter().collect(),
-            work: work.iter().map(|&func| (func, Work::new(func, 1, 0, &Profile::default()))).collect(),
-            bare: 0,
-            ran: Duration::from_millis(1),
-        };
         let opened = |written: &Cursor<Vec<u8>>| opened(written, &entry);
         let first = Builder::new(Cursor::new(Vec::new())).unwrap();
-        let mut written = addition(None, &[0, 1, 2, 3]).write(first, &entry).unwrap();
+        let mut written = addition(&[], &[0, 1, 2, 3]).write(first, &entry).unwrap();
         let mut left = Vec::new();
         for func in 0..FUNCS {
             let there = opened(&written);
-            let mut addition = addition(Some(func), &[]);
+            let mut addition = addition(&[(func, Grade::Optimised)], &[]);
             addition.subtract(&there, Some(&there));
             written = addition.append(written, &there, &entry).unwrap();
             left.push(opened(&written).work().into_keys().collect::<Vec<u32>>());
