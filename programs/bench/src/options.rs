@@ -205,13 +205,13 @@ pub struct Stores {
     pub auto: bool,
 }
 
-/// Prints the time of each program's small work from an empty cache on, run by run, and that from a full one beside other peers
+/// Prints the time of one work of each program from an empty cache on, run by run, and that from a full one, beside other peers
 #[derive(Debug, Args)]
 pub struct Starts {
     #[command(flatten)]
     pub selection: Selection,
     /// Series, each from an empty cache
-    #[arg(long, value_name = "N", default_value_t = 11, value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "N", default_value_t = 11, value_parser = clap::value_parser!(u32).range(6..))]
     pub series: u32,
     /// Runs of a series
     #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..))]
@@ -220,7 +220,7 @@ pub struct Starts {
     #[arg(long, value_name = "N", default_value_t = 60)]
     pub more: u32,
     /// Rounds with the full cache
-    #[arg(long, value_name = "N", default_value_t = 25, value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "N", default_value_t = 25, value_parser = clap::value_parser!(u32).range(6..))]
     pub rounds: u32,
     /// The choice among each program's arguments
     #[arg(long, default_value = "small")]

@@ -206,8 +206,7 @@ impl<'e> Lookup<'e> {
         self.load(Kind::File, bytes, hash.ok_or_else(|| absent.unwrap_or_default())).map(Some)
     }
 
-    /// Loads a module, whose hash is this; or that is in no entry, as is known from its length, for the reason. Then nothing is hashed before it
-    /// runs.
+    /// Loads a module with this hash, or one that was not hashed, for a reason: no entry is of a module of its length.
     fn load(&self, kind: Kind, bytes: Bytes, hash: Result<Hash, String>) -> Result<Module> {
         let entry = hash.map(|hash| Entry::new(self.identity, hash, bytes.len()));
         let known = entry.as_ref().ok().copied();

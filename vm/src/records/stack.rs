@@ -40,6 +40,8 @@ struct Slots {
 struct Source {
     /// What is left of it.
     rest: Option<Slots>,
+    /// Pieces of mappings for several stacks that are free again. They take no memory.
+    free: Vec<Slots>,
     /// The number of stacks for which the next one has room.
     next: usize,
 }
@@ -131,13 +133,20 @@ fn value_words(bytes: usize) -> usize {
 
 impl Source {
     /// Takes `len` bytes, which are the same each time, of zeros. The first mapping is for one stack, each later one for twice as many as
-    /// the last one.
+    /// the last one, or for one again if there is no room.
     fn take(&mut self, len: usize) -> io::Result<Slots> {
+        if let Some(slots) = self.free.pop() {
+            return Ok(slots);
+        }
         let rest = match self.rest.take() {
             Some(rest) => rest,
             None => {
-                let count = if len > MAX_SHARING || mapping::is_limited() { 1 } else { self.next.max(1) };
-                let mapping = Mapping::zeroed(len.next_multiple_of(page_size()).saturating_mul(count))?;
+                let map = |count| Mapping::zeroed(len.next_multiple_of(page_size()).saturating_mul(count));
+                let most = if len > MAX_SHARING || mapping::is_limited() { 1 } else { self.next.max(1) };
+                let (count, mapping) = match map(most) {
+                    Err(_) if most > 1 => (1, map(1)?),
+                    mapping => (most, mapping?),
+                };
                 if count > 1 {
                     // A large page would be memory of several stacks, for the first of them that is used.
                     mapping::avoid_large_pages(&mapping);
@@ -182,17 +191,20 @@ impl Stacks {
         self.source.lock().unwrap_or_else(PoisonError::into_inner).take(len)
     }
 
-    /// Keeps the stack of a dropped store, or unmaps it.
+    /// Keeps the stack of a dropped store or its address space, or unmaps it.
     pub fn put(&self, stack: StackRecord) {
         let slots = stack.slots;
         let rest = if slots.len() <= KEPT_WHOLE { self.whole.put(slots) } else { Some(slots) };
         let Some(slots) = rest else { return };
         // SAFETY: nothing points into the stack any more.
         let rest = if unsafe { slots.trim(KEPT_BYTES) } { self.trimmed.put(slots) } else { Some(slots) };
-        // Other stacks may keep the mapping.
+        // Other stacks keep the mapping.
         if let Some(slots) = rest.filter(|slots| Arc::strong_count(&slots.mapping) > 1) {
-            // SAFETY: as above. If it fails, memory is held until those are dropped, too.
-            let _ = unsafe { slots.trim(0) };
+            // SAFETY: as above.
+            let is_free = unsafe { slots.trim(0) };
+            if is_free {
+                self.source.lock().unwrap_or_else(PoisonError::into_inner).free.push(slots);
+            }
         }
     }
 }

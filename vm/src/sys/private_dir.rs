@@ -38,7 +38,7 @@ pub(crate) struct Locked(fs::File);
 const PRIVATE: Mode = Mode::RWXU;
 /// The name of the file that is locked.
 const LOCK: &str = "lock";
-/// What the names of files begin with that are being written, which who has the lock does.
+/// What the names of files begin with that are being written. Only the holder of the lock writes such files.
 const NEW: &[u8] = b"new-";
 
 fn refused(what: &'static str) -> io::Error {
@@ -98,7 +98,7 @@ impl PrivateDir {
     fn open_own(&self, name: &str, access: OFlags) -> io::Result<(fs::File, u64)> {
         Call::DirOpen.enter()?;
         let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC | access;
-        let file = rustix::fs::openat(&self.0, name, flags, Mode::empty())?;
+        let file = rustix::fs::openat(&self.0, name, flags, Mode::RUSR | Mode::WUSR)?;
         let stat = rustix::fs::fstat(&file)?;
         let others = Mode::from_raw_mode(stat.st_mode).intersects(Mode::RWXG | Mode::RWXO);
         if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile || !is_own(&stat) || others || stat.st_nlink != 1 {
@@ -124,19 +124,19 @@ impl PrivateDir {
         (FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile).then_some(stat.st_size as u64)
     }
 
-    /// Fills a buffer with the contents of the file that is locked, from an offset on. What it does not have are zeros.
+    /// Reads from the lock file, without the lock, from an offset on, what it has there. Returns the length of the file, which is 0 if there is none.
     ///
     /// # Errors
-    /// The system's error.
-    pub fn read_beside_lock(&self, into: &mut [u8], at: u64) -> io::Result<()> {
-        Call::DirOpen.enter()?;
-        into.fill(0);
-        let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC | OFlags::RDONLY;
-        match rustix::fs::openat(&self.0, LOCK, flags, Mode::empty()) {
-            Err(Errno::NOENT) => {}
-            file => _ = fs::File::from(file?).read_at(into, at)?,
+    /// As [`PrivateDir::open_file`].
+    pub fn read_unlocked(&self, into: &mut [u8], at: u64) -> io::Result<u64> {
+        match self.open_own(LOCK, OFlags::RDONLY) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(0),
+            opened => {
+                let (file, len) = opened?;
+                file.read_at(into, at)?;
+                Ok(len)
+            }
         }
-        Ok(())
     }
 
     /// Writes a file, or replaces it: `write` writes its contents. Readers see the old file or the new one.
@@ -168,22 +168,21 @@ impl PrivateDir {
     /// Waits until no other process has the lock, at most for this long.
     ///
     /// # Errors
-    /// The system's error, or another process has it.
+    /// As [`PrivateDir::open_file`], or another process has it.
     pub fn lock(&self, patience: Duration) -> io::Result<Locked> {
         Call::DirLock.enter()?;
-        let flags = OFlags::CREATE | OFlags::NOFOLLOW | OFlags::RDWR | OFlags::CLOEXEC;
-        let file = rustix::fs::openat(&self.0, LOCK, flags, Mode::RUSR | Mode::WUSR)?;
+        let (file, _) = self.open_own(LOCK, OFlags::CREATE | OFlags::RDWR)?;
         let end = Instant::now() + patience;
         loop {
             match rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive) {
-                Ok(()) => return Ok(Locked(file.into())),
+                Ok(()) => return Ok(Locked(file)),
                 Err(Errno::WOULDBLOCK | Errno::INTR) if Instant::now() < end => std::thread::sleep(Duration::from_micros(200)),
                 Err(error) => return Err(error.into()),
             }
         }
     }
 
-    /// Returns the files, without the lock. Removes those that were left behind while they were written.
+    /// Returns all files but the lock file. Removes those that were left behind while they were written.
     ///
     /// # Errors
     /// The system's error.

@@ -54,6 +54,8 @@ struct Candidate {
     executed: u64,
     /// See [`Work::tried`].
     tried: u32,
+    /// Whether it has no code at all.
+    bare: bool,
     /// See [`policy::value_later`].
     value: f64,
 }
@@ -73,7 +75,7 @@ impl Candidate {
         let is_simple = !prepared && module.engine.config().has_baseline() && entries.is_cold(simple);
         let key = if is_simple { simple } else { top };
         let value = policy::value_later(bytes, key.level, prepared, executed);
-        (value >= 1.0).then_some(Candidate { key, bytes, executed, tried, value })
+        (value >= 1.0).then_some(Candidate { key, bytes, executed, tried, bare: !prepared, value })
     }
 
     /// Returns whether compiling it takes no longer than this, if there is a limit.
@@ -87,9 +89,10 @@ fn lasted(module: &ModuleRecord) -> Option<Duration> {
     module.shelf.as_ref()?.lasted()
 }
 
-/// Returns how long this process has run `module`.
+/// Returns how long this process has run `module`, without the waiting at its end.
 fn ran(module: &ModuleRecord) -> Duration {
-    state_of(module).began.get().map_or(Duration::ZERO, |(began, _)| began.elapsed())
+    let state = state_of(module);
+    state.began.get().map_or(Duration::ZERO, |(began, _)| began.elapsed().saturating_sub(state.running.waited()))
 }
 
 /// Returns how this process compiles functions of `module` for later ones.
@@ -152,7 +155,7 @@ pub(super) fn left(module: &ModuleRecord) -> Left {
         Work::new(func, executed, tried, &profile)
     };
     let fitting: Vec<_> = candidates(module).into_iter().map(cut_off).filter(fits).collect();
-    let bare = fitting.iter().filter(|it| it.key.level == Level::Baseline).count() as u32;
+    let bare = fitting.iter().filter(|it| it.bare).count() as u32;
     Left { work: fitting.into_iter().filter(is_new).map(work).collect(), bare, ran }
 }
 

@@ -185,7 +185,7 @@ const NEXT: Duration = Duration::from_millis(50);
 pub(crate) fn leaves(bytes: u32, level: Level, tried: u32, before: &mut f64, ran: Duration) -> bool {
     let price = price_after(bytes, level, tried);
     let next = NEXT.min(8 * ran).as_nanos() as f64;
-    let leaves = price <= (ran + MOST_WAIT).as_nanos() as f64 && *before + price <= next;
+    let leaves = price <= (ran + Turn::Usual.wait(ran)).as_nanos() as f64 && *before + price <= next;
     if leaves {
         *before += price;
     }
@@ -212,11 +212,11 @@ pub(crate) enum Turn {
     Long,
     /// The same, but its end waits a share of its time.
     Usual,
-    /// None, unless it has optimised a function of its own.
+    /// None, unless it has compiled functions of its own.
     Skipped,
 }
 
-/// Returns the turn of a process, if earlier ones lasted so long and left functions, some of them `bare`, without any code. If processes are short
+/// Returns the turn of a process, if earlier ones lasted so long and left functions. `bare` is whether some of these have no code. If processes are short
 /// and each function has some code, what is left gains little, and starting a thread for it, which then competes with the guest, may cost more. So one of
 /// several such processes compiles, and does more of it at its end; `draw` is a random number.
 pub(crate) fn turn(lasted: Option<Duration>, bare: bool, draw: u64) -> Turn {

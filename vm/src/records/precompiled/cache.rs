@@ -201,7 +201,7 @@ impl Directory {
         found
     }
 
-    /// Returns why no module of `len` bytes is in the cache, and counts that as a miss; `None` if one is.
+    /// Returns why no module of `len` bytes is in the cache, and counts that as a miss; `None` if one may be.
     pub fn why_absent(&self, len: usize) -> Option<String> {
         let reason = match PrivateDir::open(&self.path, false).and_then(|dir| tally::may_have(&dir, len)) {
             Ok(true) => return None,
@@ -247,16 +247,16 @@ impl Directory {
         addition: Addition,
     ) -> io::Result<()> {
         let name = entry.name();
-        let tally = Tally::begin(&locked);
+        let tally = Tally::begin(&locked)?;
         let before = dir.len_of(&name);
         let written = write(&dir, &name, entry, found, addition);
-        let tally = tally.and_then(|tally| tally.after(before, dir.len_of(&name)));
-        // If the new numbers cannot be written, the next writer lists the directory.
-        match tally.filter(|tally| !self.limits.exceeds(tally)) {
-            Some(tally) => _ = tally.end(&locked, entry.len),
-            None => self.evict(&dir, &locked, &name)?,
-        }
-        written
+        let now = dir.len_of(&name);
+        let tally = tally.and_then(|tally| tally.after(before, now)).filter(|tally| !self.limits.exceeds(tally));
+        let ended = match tally {
+            Some(tally) => tally.end(&locked, now.map(|_| entry.len)),
+            None => self.evict(&dir, &locked, &name),
+        };
+        written.and(ended)
     }
 
     /// Lists the entries, and removes those that were not used for the longest time, if all exceed a limit.
@@ -276,8 +276,7 @@ impl Directory {
                 !goes
             });
         }
-        let _ = tally.renew(locked, files.iter().filter_map(|file| module_len(&file.name)));
-        Ok(())
+        tally.renew(locked, files.iter().filter_map(|file| module_len(&file.name)))
     }
 
     /// Returns the files of the entries.
@@ -307,9 +306,9 @@ impl Directory {
     /// The system's error, or other processes change them.
     pub fn clear(&self) -> io::Result<(usize, u64)> {
         let Some((dir, locked, files)) = self.files()? else { return Ok((0, 0)) };
+        Tally::begin(&locked)?;
         files.iter().try_for_each(|file| dir.remove(&file.name))?;
-        // Otherwise the next writer finds out that they are gone.
-        let _ = Tally::default().renew(&locked, std::iter::empty());
+        Tally::default().renew(&locked, std::iter::empty())?;
         Ok((files.len(), files.iter().map(|file| file.len).sum()))
     }
 }
@@ -360,7 +359,7 @@ impl Cached {
         Cached { directory, identity, kind, entry, found, written: Mutex::new(false), failure: Mutex::new(None) }
     }
 
-    /// Returns why the entry could not be written the last time; `None` if it was, or there was nothing to write.
+    /// Returns why the entry could not be written the last time; `None` if it was, or there was never anything to write.
     pub fn failure(&self) -> Option<String> {
         self.failure.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }

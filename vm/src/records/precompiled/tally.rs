@@ -41,14 +41,15 @@ fn place(len: u64) -> (usize, u8) {
 pub(super) fn may_have(dir: &PrivateDir, len: usize) -> io::Result<bool> {
     let (byte, bit) = place(len as u64);
     let mut bits = [0];
-    dir.read_beside_lock(&mut bits, (HEADER + byte) as u64)?;
-    Ok(bits[0] & bit != 0)
+    let known = dir.read_unlocked(&mut bits, (HEADER + byte) as u64)?;
+    // Before the first numbers are written, nothing is known.
+    Ok(bits[0] & bit != 0 || known < HEADER as u64)
 }
 
 impl Tally {
     /// Of these entries.
     pub fn of<'f>(files: impl IntoIterator<Item = &'f Listed>) -> Tally {
-        let add = |sum: Tally, file: &Listed| Tally { files: sum.files + 1, bytes: sum.bytes + file.len };
+        let add = |sum: Tally, file: &Listed| Tally { files: sum.files + 1, bytes: sum.bytes.saturating_add(file.len) };
         files.into_iter().fold(Tally::default(), add)
     }
 
@@ -63,15 +64,20 @@ impl Tally {
         header
     }
 
-    /// Begins to change an entry of the locked directory. `None` if the numbers are not known.
-    pub fn begin(locked: &Locked) -> Option<Tally> {
+    /// Begins to change entries of the locked directory. `None` if the numbers are not known.
+    ///
+    /// # Errors
+    /// The system's error: the change must not be made, since nobody would learn that the numbers are wrong after it.
+    pub fn begin(locked: &Locked) -> io::Result<Option<Tally>> {
         let mut header = [0; HEADER];
-        locked.read(&mut header, 0).ok()?;
-        let word = |i: usize| u64::from_le_bytes(header.as_chunks().0[i]);
-        let tally = Tally { files: word(1), bytes: word(2) };
-        (header == tally.header(false)).then_some(())?;
-        locked.write(&tally.header(true), 0).ok()?;
-        Some(tally)
+        let word = |header: &[u8; HEADER], i: usize| u64::from_le_bytes(header.as_chunks().0[i]);
+        let read = locked.read(&mut header, 0);
+        let tally = Tally { files: word(&header, 1), bytes: word(&header, 2) };
+        if read.is_err() || header != tally.header(false) {
+            return Ok(None);
+        }
+        locked.write(&tally.header(true), 0)?;
+        Ok(Some(tally))
     }
 
     /// Returns the numbers after a file has become another one, each with its length, if there is one. `None` if they cannot be right.
@@ -83,17 +89,22 @@ impl Tally {
         })
     }
 
-    /// Ends a change, after which there is an entry of a module of `len` bytes.
+    /// Ends a change, after which there is an entry of a module of `len` bytes, if that is given.
     ///
     /// # Errors
     /// The system's error. The next writer lists the directory then.
-    pub fn end(self, locked: &Locked, len: usize) -> io::Result<()> {
-        let (byte, bit) = place(len as u64);
-        let (mut bits, at) = ([0], (HEADER + byte) as u64);
-        // The file ends before the first byte that was never written.
-        let _ = locked.read(&mut bits, at);
-        if bits[0] & bit == 0 {
-            locked.write(&[bits[0] | bit], at)?;
+    pub fn end(self, locked: &Locked, len: Option<usize>) -> io::Result<()> {
+        if let Some(len) = len {
+            let (byte, bit) = place(len as u64);
+            let (mut bits, at) = ([0], (HEADER + byte) as u64);
+            match locked.read(&mut bits, at) {
+                // No byte from here on was written.
+                Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => {}
+                read => read?,
+            }
+            if bits[0] & bit == 0 {
+                locked.write(&[bits[0] | bit], at)?;
+            }
         }
         locked.write(&self.header(false), 0)
     }
