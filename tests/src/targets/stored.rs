@@ -162,8 +162,8 @@ impl Index<'_> {
         for _ in 0..self.number()? {
             places.push(self.skip(PLACE)?);
         }
-        // How many functions have no code, and how long processes ran.
-        self.skip(4 + 8)?;
+        // How long they ran.
+        self.skip(8)?;
         if self.bytes.is_empty() { Ok(places) } else { Err(Damaged) }
     }
 

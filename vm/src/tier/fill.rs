@@ -4,28 +4,24 @@
 use super::entry::{Key, Level};
 use super::held::Held;
 use super::install::compile_and_install;
-use super::policy::{self, Turn};
 use super::requests::Job;
 use super::state::{engine_of, state_of};
-use super::{publish, stored};
+use super::{policy, publish, stored};
 use crate::compilation::request::counted;
 use crate::records::func_code::FuncCode;
 use crate::records::module::ModuleRecord;
 use crate::records::precompiled::format::Grade;
 use crate::records::precompiled::work::{Left, Work};
 use std::cmp::Reverse;
-use std::hash::{BuildHasher, RandomState};
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 use weir_contract::Entry;
 use weir_jit::Backend;
 
-/// Begins with the functions that earlier processes executed, because this one will probably execute them, too, if it is its [turn](policy::turn).
+/// Begins with the functions that earlier processes executed, because this one will probably execute them, too.
 pub(super) fn begin(module: &Arc<ModuleRecord>) {
-    let Some(shelf) = &module.shelf else { return };
-    let turn = || policy::turn(shelf.lasted(), shelf.has_bare_work(), RandomState::new().hash_one(()));
-    let (_, turn) = *state_of(module).began.get_or_init(|| (Instant::now(), turn()));
-    if shelf.has_work() && turn != Turn::Skipped {
+    state_of(module).began.get_or_init(Instant::now);
+    if module.shelf.as_ref().is_some_and(|shelf| shelf.has_work()) {
         start(module, Source::Earlier);
     }
 }
@@ -54,8 +50,6 @@ struct Candidate {
     executed: u64,
     /// See [`Work::tried`].
     tried: u32,
-    /// Whether it has no code at all.
-    bare: bool,
     /// See [`policy::value_later`].
     value: f64,
 }
@@ -75,7 +69,7 @@ impl Candidate {
         let is_simple = !prepared && module.engine.config().has_baseline() && entries.is_cold(simple);
         let key = if is_simple { simple } else { top };
         let value = policy::value_later(bytes, key.level, prepared, executed);
-        (value >= 1.0).then_some(Candidate { key, bytes, executed, tried, bare: !prepared, value })
+        (value >= 1.0).then_some(Candidate { key, bytes, executed, tried, value })
     }
 
     /// Returns whether compiling it takes no longer than this, if there is a limit.
@@ -89,32 +83,26 @@ fn lasted(module: &ModuleRecord) -> Option<Duration> {
     module.shelf.as_ref()?.lasted()
 }
 
-/// Returns how long this process has run `module`, without the waiting at its end.
+/// Returns how long this process has run `module`.
 fn ran(module: &ModuleRecord) -> Duration {
-    let state = state_of(module);
-    state.began.get().map_or(Duration::ZERO, |(began, _)| began.elapsed().saturating_sub(state.running.waited()))
-}
-
-/// Returns how this process compiles functions of `module` for later ones.
-fn turn(module: &ModuleRecord) -> Turn {
-    state_of(module).began.get().map_or(Turn::Usual, |(_, turn)| *turn)
+    state_of(module).began.get().map_or(Duration::ZERO, Instant::elapsed)
 }
 
 /// Returns the time that this process probably has left to compile functions of `module`; `None` if that is not limited.
 fn time_left(module: &ModuleRecord) -> Option<Duration> {
-    state_of(module).running.left().or_else(|| policy::time_left(ran(module), lasted(module), turn(module)))
+    state_of(module).running.left().or_else(|| policy::time_left(ran(module), lasted(module)))
 }
 
 /// Returns whether an entry of a function with `bytes` of code should be optimised only if this process runs longer than earlier ones did.
 pub(super) fn is_late(module: &ModuleRecord, bytes: u32) -> bool {
     let is_late = |time| !policy::ends_within(bytes, Level::Top, 0, time);
-    policy::is_long(bytes, Level::Top) && policy::time_left(ran(module), lasted(module), turn(module)).is_some_and(is_late)
+    policy::is_long(bytes, Level::Top) && policy::time_left(ran(module), lasted(module)).is_some_and(is_late)
 }
 
 /// Waits for code of `module` that is ready soon and that later processes will use. The first process does not wait. Returns whether some code
 /// is still being compiled.
 pub(super) fn wait_for_code(module: &ModuleRecord) -> bool {
-    let wait = || state_of(module).running.wait_until(Instant::now() + turn(module).wait(ran(module)));
+    let wait = || state_of(module).running.wait_until(Instant::now() + policy::wait(ran(module)));
     lasted(module).is_some() && wait()
 }
 
@@ -154,9 +142,7 @@ pub(super) fn left(module: &ModuleRecord) -> Left {
         let profile = counted(module, func).unwrap_or_default();
         Work::new(func, executed, tried, &profile)
     };
-    let fitting: Vec<_> = candidates(module).into_iter().map(cut_off).filter(fits).collect();
-    let bare = fitting.iter().filter(|it| it.bare).count() as u32;
-    Left { work: fitting.into_iter().filter(is_new).map(work).collect(), bare, ran }
+    Left { work: candidates(module).into_iter().map(cut_off).filter(fits).filter(is_new).map(work).collect(), ran }
 }
 
 /// The processes whose functions are compiled.

@@ -185,7 +185,7 @@ const NEXT: Duration = Duration::from_millis(50);
 pub(crate) fn leaves(bytes: u32, level: Level, tried: u32, before: &mut f64, ran: Duration) -> bool {
     let price = price_after(bytes, level, tried);
     let next = NEXT.min(8 * ran).as_nanos() as f64;
-    let leaves = price <= (ran + Turn::Usual.wait(ran)).as_nanos() as f64 && *before + price <= next;
+    let leaves = price <= (ran + wait(ran)).as_nanos() as f64 && *before + price <= next;
     if leaves {
         *before += price;
     }
@@ -202,46 +202,10 @@ pub(crate) fn end_of(bytes: u32, level: Level, now: Instant) -> Instant {
     now + Duration::from_nanos(price(bytes, level) as u64)
 }
 
-/// The longest time for which the end of a process waits for code for later ones.
-const MOST_WAIT: Duration = Duration::from_millis(4);
-
-/// How a process compiles functions for later ones.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Turn {
-    /// Functions that earlier processes left; its end waits for them as long as is allowed.
-    Long,
-    /// The same, but its end waits a share of its time.
-    Usual,
-    /// None, unless it has compiled functions of its own.
-    Skipped,
-}
-
-/// Returns the turn of a process, if earlier ones lasted so long and left functions. `bare` is whether some of these have no code. If processes are short
-/// and each function has some code, what is left gains little, and starting a thread for it, which then competes with the guest, may cost more. So one of
-/// several such processes compiles, and does more of it at its end; `draw` is a random number.
-pub(crate) fn turn(lasted: Option<Duration>, bare: bool, draw: u64) -> Turn {
-    const SHORT: Duration = Duration::from_millis(100);
-    const TURNS: u64 = 4;
-    match lasted {
-        Some(lasted) if lasted < SHORT && !bare => {
-            if draw.is_multiple_of(TURNS) {
-                Turn::Long
-            } else {
-                Turn::Skipped
-            }
-        }
-        _ => Turn::Usual,
-    }
-}
-
-impl Turn {
-    /// Returns how long the end of a process that has run for `ran` may wait for code for later ones.
-    pub fn wait(self, ran: Duration) -> Duration {
-        match self {
-            Turn::Long => MOST_WAIT,
-            Turn::Usual | Turn::Skipped => MOST_WAIT.min(ran / 8),
-        }
-    }
+/// Returns how long the end of a process that has run for `ran` may wait for code for later ones.
+pub(crate) fn wait(ran: Duration) -> Duration {
+    const MOST: Duration = Duration::from_millis(4);
+    MOST.min(ran / 8)
 }
 
 /// Returns whether compiling a function, which `tried` processes did not do to the end, takes no longer than this.
@@ -252,9 +216,9 @@ pub(crate) fn ends_within(bytes: u32, level: Level, tried: u32, time: Duration) 
 /// Returns the time for compiling that is left to a process that has run for `ran`, if it ends when earlier ones did: after `lasted`. `None`
 /// if nothing is known, or if it has run longer. What takes longer than this time is not worth beginning: the processor, which may
 /// share a core with the guest's, would only slow the guest down.
-pub(crate) fn time_left(ran: Duration, lasted: Option<Duration>, turn: Turn) -> Option<Duration> {
+pub(crate) fn time_left(ran: Duration, lasted: Option<Duration>) -> Option<Duration> {
     let lasted = lasted.filter(|lasted| ran < *lasted)?;
-    Some(lasted + turn.wait(lasted) - ran)
+    Some(lasted + wait(lasted) - ran)
 }
 
 /// Returns whether a function is compiled because nothing else is to be compiled: other functions of this process may become hot meanwhile.
@@ -659,24 +623,11 @@ mod tests {
         let ran = end_of(bytes, Level::Top, now) - now;
         let mut leaves = |tried, ran| leaves(bytes, Level::Top, tried, &mut before, ran);
         assert!(leaves(0, ran) && !leaves(1, ran) && leaves(1, 2 * ran) && !leaves(40, 2 * ran));
-        let will_end =
-            |tried, at, lasted| time_left(at, lasted, Turn::Usual).is_none_or(|time| ends_within(bytes, Level::Top, tried, time));
+        let will_end = |tried, at, lasted| time_left(at, lasted).is_none_or(|time| ends_within(bytes, Level::Top, tried, time));
         let zero = Duration::ZERO;
         assert!(will_end(0, zero, Some(ran)) && !will_end(1, zero, Some(ran)) && !will_end(0, ran / 2, Some(ran)));
         assert!(will_end(0, zero, None), "no process ran before");
         assert!(will_end(9, ran, Some(ran)), "it runs longer than those before");
-    }
-
-    #[test]
-    fn short_processes_take_turns_to_optimise_for_later_ones() {
-        let [short, long] = [2, 200].map(Duration::from_millis);
-        let turns = |lasted, bare| [0, 1, 2, 3, 4].map(|draw| turn(lasted, bare, draw));
-        assert_eq!(turns(Some(short), false), [Turn::Long, Turn::Skipped, Turn::Skipped, Turn::Skipped, Turn::Long]);
-        for (lasted, bare) in [(Some(short), true), (Some(long), false), (None, false)] {
-            assert_eq!(turns(lasted, bare), [Turn::Usual; 5], "{lasted:?} {bare}");
-        }
-        assert_eq!([Turn::Long, Turn::Usual].map(|turn| turn.wait(short)), [MOST_WAIT, short / 8]);
-        assert_eq!(time_left(Duration::ZERO, Some(short), Turn::Long), Some(short + MOST_WAIT));
     }
 
     #[test]

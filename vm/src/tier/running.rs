@@ -25,8 +25,6 @@ struct State {
     stopped: HashSet<Key>,
     /// Those that the last such wait did not see end.
     cut_off: Vec<Key>,
-    /// How long all such waits took.
-    waited: Duration,
 }
 
 /// A running compilation. It ends when this is dropped.
@@ -55,7 +53,6 @@ impl Running {
 
     /// Waits until no compilation is left that probably ends before this limit, and not longer. Returns whether any is left.
     pub fn wait_until(&self, limit: Instant) -> bool {
-        let began = Instant::now();
         let mut state = self.lock();
         state.limit = Some(limit);
         while (state.more || state.ends.values().any(|end| *end <= limit))
@@ -64,14 +61,8 @@ impl Running {
             state = self.ended.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0;
         }
         state.limit = None;
-        state.waited += began.elapsed();
         state.cut_off = state.ends.keys().copied().collect();
         !(state.cut_off.is_empty() && state.stopped.is_empty())
-    }
-
-    /// Returns how long the end of the process has waited.
-    pub fn waited(&self) -> Duration {
-        self.lock().waited
     }
 
     /// Returns how long the end of the process waits from now on, if it does.

@@ -2,7 +2,7 @@
 
 use super::entry::{Entries, Key};
 use super::listeners::Listeners;
-use super::policy::{self, Policy, Turn};
+use super::policy::{self, Policy};
 use super::queue::Queue;
 use super::reclaim::Reclaimer;
 use super::running::Running;
@@ -133,8 +133,8 @@ pub(super) struct ModuleState {
     code: OnceLock<Result<NativeModule, String>>,
     /// Whether its first instance was made.
     pub prepared: AtomicBool,
-    /// When the module began to run, and how this process compiles for later ones.
-    pub began: OnceLock<(Instant, Turn)>,
+    /// When functions began to be compiled that earlier processes executed.
+    pub began: OnceLock<Instant>,
     /// The compilations whose code is kept.
     pub running: Running,
     /// The number of jobs that hold the module: see [`held`](super::held).

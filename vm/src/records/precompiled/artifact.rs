@@ -221,11 +221,6 @@ impl Artifact {
         all
     }
 
-    /// Returns whether the last process that added to the container left functions without any code.
-    pub fn has_bare_work(&self) -> bool {
-        self.has_work() && self.index.bare > 0
-    }
-
     /// Returns how long processes ran the module, as the [`Index`] has it; `None` if none did.
     pub fn lasted(&self) -> Option<Duration> {
         Some(Duration::from_nanos(self.index.lasted)).filter(|lasted| !lasted.is_zero())

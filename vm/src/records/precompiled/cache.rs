@@ -110,8 +110,6 @@ pub(crate) struct Addition {
     pub code: CodeMap,
     /// By function.
     pub work: BTreeMap<u32, Work>,
-    /// How many functions without any code are left.
-    pub bare: u32,
     /// How long this process has run the module.
     pub ran: Duration,
 }
@@ -168,7 +166,6 @@ impl Addition {
             builder.code(func, grade, code)?;
         }
         builder.work(&self.work.into_values().collect())?;
-        builder.bare(self.bare);
         builder.lasted(self.ran);
         builder.finish(entry.identity, entry.module)
     }
@@ -400,12 +397,11 @@ impl Cached {
             return;
         }
         let result = |body: u32| Some((body, to_bytes(module.bodies[body as usize].get()?)));
-        let Left { work, bare, ran } = left();
+        let Left { work, ran } = left();
         let mut addition = Addition {
             module: ModulePart::of(module),
             results: bodies.into_iter().filter_map(result).collect(),
             work: work.into_iter().map(|work| (work.func, work)).collect(),
-            bare,
             ran,
             code: CodeMap::new(),
         };
@@ -444,7 +440,6 @@ mod tests {
             results: BTreeMap::new(),
             code: code.iter().map(|&key| (key, Box::from(*b"code"))).collect(),
             work: work.iter().map(|&func| (func, Work::new(func, 1, 0, &Profile::default()))).collect(),
-            bare: 0,
             ran: Duration::from_millis(1),
         }
     }

@@ -178,8 +178,6 @@ pub(crate) struct Index {
     /// The [`Work`] of functions that are still to be compiled, as several processes left it. It may name a function again, or one that
     /// has been compiled since.
     pub work: Vec<Place>,
-    /// How many functions without any code the last process that wrote this left to be compiled.
-    pub bare: u32,
     /// How long processes ran the module, in nanoseconds: the mean of the last one and of this for those before it. 0 if none did.
     pub lasted: u64,
 }
@@ -197,7 +195,7 @@ stored! {
     Piece { at, place }
     Group { bodies, place }
     ModulePart { len, pieces, foreign_tail_calls, bodies, results }
-    Index { module, code, work, bare, lasted }
+    Index { module, code, work, lasted }
 }
 
 /// The header of a container.
@@ -259,7 +257,7 @@ impl Header {
 impl Index {
     /// Returns the bytes of all parts that are used.
     pub fn len(&self) -> u64 {
-        let Index { module, code, work, bare: _, lasted: _ } = self;
+        let Index { module, code, work, lasted: _ } = self;
         let results = module.results.iter().map(|group| &group.place);
         let places = module.pieces.iter().map(|piece| &piece.place).chain(results).chain(work);
         places.chain(code.iter().map(|code| &code.place)).map(|place| u64::from(place.len)).sum()
@@ -372,11 +370,6 @@ impl<W: Write + Seek> Builder<W> {
     /// Leaves out the work that is there.
     pub fn forget_work(&mut self) {
         self.index.work.clear();
-    }
-
-    /// Sets how many functions without any code are left.
-    pub fn bare(&mut self, bare: u32) {
-        self.index.bare = bare;
     }
 
     /// Adds a process that ran the module for so long.

@@ -116,11 +116,6 @@ impl Shelf {
         self.artifact.as_ref().is_some_and(|artifact| artifact.has_work())
     }
 
-    /// Returns whether some of them have no code at all.
-    pub fn has_bare_work(&self) -> bool {
-        self.artifact.as_ref().is_some_and(|artifact| artifact.has_bare_work())
-    }
-
     /// Returns how long earlier processes ran the module, if there were any.
     pub fn lasted(&self) -> Option<Duration> {
         self.artifact.as_ref()?.lasted()

@@ -73,8 +73,6 @@ impl Work {
 pub(crate) struct Left {
     /// The functions whose optimised code pays in later processes and which have none, unless earlier processes left them with such counts.
     pub work: Vec<Work>,
-    /// How many functions it leaves that have no code at all.
-    pub bare: u32,
     /// How long this process has run the module.
     pub ran: Duration,
 }
