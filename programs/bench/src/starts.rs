@@ -53,7 +53,7 @@ fn label(work: &Work) -> String {
     if text.chars().count() > LENGTH { text.chars().take(LENGTH).chain(['…']).collect() } else { text }
 }
 
-/// What was measured of a program, by peer, the one with the cache first. Times are in milliseconds.
+/// The measurements of a program, by peer; the first peer is the one with the cache. Times are in milliseconds.
 struct Measured {
     /// By run of a series, then by series.
     filling: Vec<Vec<Vec<f64>>>,

@@ -38,7 +38,7 @@ struct Slots {
 /// The mapping of which new stacks are pieces.
 #[derive(Debug, Default)]
 struct Source {
-    /// What is left of it.
+    /// The part from which no stack was taken yet.
     rest: Option<Slots>,
     /// Pieces of mappings for several stacks that are free again. They take no memory.
     free: Vec<Slots>,

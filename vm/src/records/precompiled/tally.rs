@@ -1,5 +1,5 @@
-//! What is known of all entries of a cache without a list of its directory: how many they are, their bytes, and the lengths of their
-//! modules. It is in the file that writers lock.
+//! The number of entries of a cache, their bytes, and which lengths their modules have, so that a process need not list the directory.
+//! The file that writers lock contains them.
 //!
 //! ```text
 //! checksum | entries | bytes | whether a writer is at work | a bit for each hash of a length
