@@ -1,19 +1,135 @@
 //! The bytes of a module.
 
 use std::fmt;
-use std::ops::Deref;
+use std::ops::{Deref, Range};
+use std::sync::Arc;
 
 /// The bytes of a module, which never change. Clones share them. Any owner can provide them: see [`Bytes::of`].
-#[derive(Clone, Default)]
+///
+/// They may come [in parts](Bytes::of_parts), of which only those are read that something is done with. A reference to all bytes, which
+/// dereferencing gives, reads all of them.
+#[derive(Clone)]
 pub struct Bytes {
-    bytes: bytes::Bytes,
+    bytes: Owner,
     untouched: usize,
+}
+
+#[derive(Clone)]
+enum Owner {
+    Whole(bytes::Bytes),
+    Parts(Arc<dyn Parts>),
+}
+
+/// Bytes of a valid module that are read when they are first used.
+#[expect(clippy::len_without_is_empty, reason = "no valid module is empty")]
+pub trait Parts: Send + Sync {
+    /// Returns their number.
+    fn len(&self) -> usize;
+
+    /// Returns bytes, which it reads now if they were not read. The range is within them.
+    fn get(&self, range: Range<usize>) -> &[u8];
+
+    /// Copies bytes, and keeps none that it reads for this. The range is within them and as long as the buffer.
+    fn copy(&self, range: Range<usize>, into: &mut [u8]);
+
+    /// Returns the address of the first byte. Only bytes that [`Parts::get`] has returned are there.
+    fn as_ptr(&self) -> *const u8;
+
+    /// Returns where the bodies of functions are.
+    fn bodies(&self) -> &[Range<u32>];
+
+    /// Returns how many bytes it has read.
+    fn read(&self) -> u64;
+
+    /// Returns whether some that it has read were not where they should be, and were read from elsewhere.
+    fn is_damaged(&self) -> bool;
 }
 
 impl Bytes {
     /// Takes the bytes of an owner, which is dropped with the last clone. Its `as_ref` is called once.
     pub fn of(owner: impl AsRef<[u8]> + Send + 'static) -> Bytes {
         bytes::Bytes::from_owner(owner).into()
+    }
+
+    /// Takes bytes that are read when they are first used.
+    pub fn of_parts(parts: impl Parts + 'static) -> Bytes {
+        Bytes { bytes: Owner::Parts(Arc::new(parts)), untouched: 0 }
+    }
+
+    /// Returns the number of bytes.
+    #[inline]
+    pub fn len(&self) -> usize {
+        match &self.bytes {
+            Owner::Whole(bytes) => bytes.len(),
+            Owner::Parts(parts) => parts.len(),
+        }
+    }
+
+    /// Returns whether there are no bytes.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Returns these bytes. Of bytes that come in parts, the others are not read.
+    ///
+    /// # Panics
+    /// The range is not within the bytes.
+    #[inline]
+    pub fn part(&self, range: Range<usize>) -> &[u8] {
+        match &self.bytes {
+            Owner::Whole(bytes) => &bytes[range],
+            Owner::Parts(parts) => {
+                assert!(range.start <= range.end && range.end <= parts.len(), "{range:?} of {} bytes", parts.len());
+                parts.get(range)
+            }
+        }
+    }
+
+    /// Copies bytes, which need not be kept for this.
+    ///
+    /// # Panics
+    /// The range is not within the bytes, or not as long as the buffer.
+    pub fn copy(&self, range: Range<usize>, into: &mut [u8]) {
+        match &self.bytes {
+            Owner::Whole(bytes) => into.copy_from_slice(&bytes[range]),
+            Owner::Parts(parts) => {
+                assert!(range.end <= parts.len() && range.len() == into.len(), "{range:?} of {} bytes", parts.len());
+                parts.copy(range, into);
+            }
+        }
+    }
+
+    /// Returns the address of the first byte. Of bytes that come in parts, only those that [`Bytes::part`] has returned are there.
+    #[inline]
+    pub fn as_ptr(&self) -> *const u8 {
+        match &self.bytes {
+            Owner::Whole(bytes) => bytes.as_ptr(),
+            Owner::Parts(parts) => parts.as_ptr(),
+        }
+    }
+
+    /// Returns where the bodies of functions are, if they are known without reading the bytes.
+    pub fn bodies(&self) -> Option<&[Range<u32>]> {
+        match &self.bytes {
+            Owner::Whole(_) => None,
+            Owner::Parts(parts) => Some(parts.bodies()),
+        }
+    }
+
+    /// Returns how many bytes that come in parts were read.
+    pub fn read(&self) -> u64 {
+        match &self.bytes {
+            Owner::Whole(_) => 0,
+            Owner::Parts(parts) => parts.read(),
+        }
+    }
+
+    /// Returns whether bytes that come in parts were [damaged](Parts::is_damaged) where they were read.
+    pub fn is_damaged(&self) -> bool {
+        match &self.bytes {
+            Owner::Whole(_) => false,
+            Owner::Parts(parts) => parts.is_damaged(),
+        }
     }
 
     /// Returns the bytes with the number of those that take no memory: zeros that were never written.
@@ -28,9 +144,15 @@ impl Bytes {
     }
 }
 
+impl Default for Bytes {
+    fn default() -> Bytes {
+        bytes::Bytes::new().into()
+    }
+}
+
 impl From<bytes::Bytes> for Bytes {
     fn from(bytes: bytes::Bytes) -> Bytes {
-        Bytes { bytes, untouched: 0 }
+        Bytes { bytes: Owner::Whole(bytes), untouched: 0 }
     }
 }
 
@@ -39,7 +161,7 @@ impl Deref for Bytes {
 
     #[inline]
     fn deref(&self) -> &[u8] {
-        &self.bytes
+        self.part(0..self.len())
     }
 }
 

@@ -144,11 +144,11 @@ impl Costs {
         self.fixed[op as usize].into()
     }
 
-    /// Returns the cost of the validated instruction at `pc`.
-    pub(crate) fn at(&self, bytes: &[u8], pc: u32) -> u32 {
-        let byte = bytes[pc as usize];
+    /// Returns the cost of the validated instruction at this place.
+    pub(crate) fn at(&self, bytes: &[u8], at: usize) -> u32 {
+        let byte = bytes[at];
         let code = match PREFIXES.iter().find(|(prefix, _)| *prefix == byte) {
-            Some((_, first)) => first + Reader { bytes, at: pc as usize + 1 }.u32() as usize,
+            Some((_, first)) => first + Reader { bytes, at: at + 1 }.u32() as usize,
             None => byte.into(),
         };
         self.fixed[code].into()

@@ -167,9 +167,8 @@ pub const fn pairs(byte: u8) -> bool {
 /// # Panics
 /// If `code` has another length.
 pub fn fuse(module: &Module, body: &FuncBody, code: &mut [u8]) {
-    // It goes on after the body, so that there are enough bytes to look at.
-    let bytes = &module.bytes[body.entry as usize..];
-    code.copy_from_slice(&bytes[..body.len() as usize]);
+    let bytes = module.bytes.part(body.entry as usize..body.end as usize);
+    code.copy_from_slice(bytes);
     let mut blocks = Blocks::default();
     let (mut pc, mut state, mut distances) = (0, 0, Distances::default());
     while pc < code.len() {

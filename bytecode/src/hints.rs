@@ -16,6 +16,7 @@
 //! [branch hinting]: https://github.com/WebAssembly/branch-hinting
 //! [compilation hints]: https://github.com/WebAssembly/compilation-hints
 
+use crate::bytes::Bytes;
 use std::ops::Range;
 use wasmparser::BinaryReader;
 
@@ -71,14 +72,14 @@ impl HintSections {
 
     /// Returns the hints of this kind in the order of functions and offsets; none if the section is absent or malformed. `bytes` are the
     /// module's.
-    pub fn hints<'m>(&self, kind: HintKind, bytes: &'m [u8]) -> Vec<Hint<&'m [u8]>> {
+    pub fn hints<'m>(&self, kind: HintKind, bytes: &'m Bytes) -> Vec<Hint<&'m [u8]>> {
         self.contents(kind, bytes).and_then(read).unwrap_or_default()
     }
 
     /// Returns the contents of the section of this kind. `bytes` are the module's.
-    pub fn contents<'m>(&self, kind: HintKind, bytes: &'m [u8]) -> Option<&'m [u8]> {
+    pub fn contents<'m>(&self, kind: HintKind, bytes: &'m Bytes) -> Option<&'m [u8]> {
         let range = self.0[kind as usize].clone()?;
-        Some(&bytes[range.start as usize..range.end as usize])
+        Some(bytes.part(range.start as usize..range.end as usize))
     }
 }
 

@@ -80,20 +80,29 @@ impl Instr<'_> {
 /// An iterator over validated code.
 #[derive(Clone, Debug)]
 pub struct Instrs<'a> {
-    /// Reads the instructions.
+    /// Reads the instructions, from bytes of the module that begin at `start`.
     pub reader: Reader<'a>,
-    end: usize,
+    start: u32,
 }
 
 impl<'a> Instrs<'a> {
     /// The instructions in `pc..end` of `module`, which must be instruction boundaries of validated code.
     pub fn new(module: &'a Module, pc: u32, end: u32) -> Instrs<'a> {
-        Instrs { reader: Reader { bytes: &module.bytes, at: pc as usize }, end: end as usize }
+        let bytes = module.bytes.part(pc as usize..end as usize);
+        Instrs { reader: Reader { bytes, at: 0 }, start: pc }
+    }
+
+    /// Returns the instruction at `pc` of `module`, which is validated code and no `br_table` or `try_table`.
+    pub fn at(module: &'a Module, pc: u32) -> Option<Instr<'a>> {
+        /// Bytes of the longest other instruction, at most.
+        const LONGEST: usize = 64;
+        let end = module.bytes.len().min(pc as usize + LONGEST);
+        Instrs::new(module, pc, end as u32).next()
     }
 
     /// Offset of the next instruction.
     pub fn pc(&self) -> u32 {
-        self.reader.at as u32
+        self.start + self.reader.at as u32
     }
 
     /// Returns the next opcode and its offset, without its immediates. The caller must read these with the reader
@@ -101,7 +110,7 @@ impl<'a> Instrs<'a> {
     #[inline]
     pub fn opcode(&mut self) -> Option<(u32, Opcode)> {
         let pc = self.pc();
-        (self.reader.at < self.end).then(|| (pc, self.reader.opcode()))
+        (self.reader.at < self.reader.bytes.len()).then(|| (pc, self.reader.opcode()))
     }
 
     /// Returns the next instruction whose effect is [`Effect::Control`], and skips those before it. Several times as fast as
@@ -120,7 +129,7 @@ impl<'a> Instrs<'a> {
             }
             table
         };
-        while self.reader.at < self.end {
+        while self.reader.at < self.reader.bytes.len() {
             if IS_CONTROL[self.reader.bytes[self.reader.at] as usize] {
                 return self.next();
             }
@@ -231,13 +240,13 @@ mod tests {
         let instrs = Instrs::new(&module, body.entry, body.end);
         let (mut reader, mut controls) = (instrs.reader.clone(), instrs.clone());
         for instr in instrs {
-            assert_eq!(reader.at, instr.pc as usize);
+            assert_eq!(body.entry as usize + reader.at, instr.pc as usize);
             reader.skip_instruction();
             if let Effect::Control(_) = instr.op.effect() {
                 assert_eq!(controls.next_control(), Some(instr));
             }
         }
-        assert_eq!((reader.at, controls.next_control()), (body.end as usize, None));
+        assert_eq!((reader.at, controls.next_control()), (body.len() as usize, None));
     }
 
     #[test]

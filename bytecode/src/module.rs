@@ -316,7 +316,8 @@ impl Module {
         let code = Code { account, ..self.code(unvalidated, may_refuse) };
         let stored = self.results.as_ref().and_then(|results| results.body(index));
         let Some(stored) = stored.filter(|stored| stored.is_within(range.clone())) else {
-            return bodies::validate_one(&code, index, range);
+            let bytes = self.bytes.part(range.start as usize..range.end as usize);
+            return bodies::validate_one(&Code { bytes, start: range.start, ..code }, index, range);
         };
         code.charge(stored.size(), range.start).map_err(|error| error.within(func))?;
         Ok(stored)
@@ -405,10 +406,23 @@ impl Module {
         self.accepted + self.unvalidated.as_ref().map_or(0, Unvalidated::accepted)
     }
 
-    /// Returns the data for validating its bodies. `may_refuse` is whether they may be refused for want of memory.
+    /// Returns the data for validating its bodies, without their bytes. `may_refuse` is whether they may be refused for want of memory.
     pub(crate) fn code<'m>(&'m self, unvalidated: &'m Unvalidated, may_refuse: bool) -> Code<'m> {
-        let Module { bytes, types, globals, funcs, tags, account, imported_funcs, .. } = self;
-        Code { bytes, types, globals, funcs, tags, imported_funcs: *imported_funcs, unvalidated, account, may_refuse }
+        let Module { types, globals, funcs, tags, account, imported_funcs, .. } = self;
+        let (bytes, module_len) = (&[][..], self.bytes.len());
+        Code {
+            bytes,
+            start: 0,
+            module_len,
+            types,
+            globals,
+            funcs,
+            tags,
+            imported_funcs: *imported_funcs,
+            unvalidated,
+            account,
+            may_refuse,
+        }
     }
 
     /// The module's own name, from the name section.

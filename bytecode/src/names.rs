@@ -2,6 +2,7 @@
 //! thousands.
 
 use crate::account::Account;
+use crate::bytes::Bytes;
 use std::cell::Cell;
 use std::fmt::{self, Write};
 use std::ops::Range;
@@ -37,23 +38,23 @@ impl Names {
 
     /// Returns the module's own name. `bytes` are the module's, and `account` is charged if the section is read now; without room there, no names
     /// are read.
-    pub fn module<'m>(&self, bytes: &'m [u8], account: &Account) -> Option<&'m str> {
+    pub fn module<'m>(&self, bytes: &'m Bytes, account: &Account) -> Option<&'m str> {
         text(bytes, self.read(bytes, account).module.clone()?)
     }
 
     /// Returns the name of a function. The arguments are those of [`Names::module`].
-    pub fn func<'m>(&self, bytes: &'m [u8], account: &Account, func: u32) -> Option<&'m str> {
+    pub fn func<'m>(&self, bytes: &'m Bytes, account: &Account, func: u32) -> Option<&'m str> {
         find(bytes, &self.read(bytes, account).funcs, func)
     }
 
     /// Returns the name of a tag. The arguments are those of [`Names::module`].
-    pub fn tag<'m>(&self, bytes: &'m [u8], account: &Account, tag: u32) -> Option<&'m str> {
+    pub fn tag<'m>(&self, bytes: &'m Bytes, account: &Account, tag: u32) -> Option<&'m str> {
         find(bytes, &self.read(bytes, account).tags, tag)
     }
 
     /// Reads the names as far as they are well formed: a module with a malformed name section is valid.
     #[expect(clippy::wildcard_enum_match_arm, reason = "these are the parser's name maps, of which three are used")]
-    fn read(&self, bytes: &[u8], account: &Account) -> &Read {
+    fn read(&self, bytes: &Bytes, account: &Account) -> &Read {
         let range = |name: &str| {
             let start = name.as_ptr().addr() - bytes.as_ptr().addr();
             start..start + name.len()
@@ -77,7 +78,7 @@ impl Names {
         self.read.get_or_init(|| {
             let mut read = Read::default();
             for section in &self.sections {
-                let contents = &bytes[section.start as usize..section.end as usize];
+                let contents = bytes.part(section.start as usize..section.end as usize);
                 let names = NameSectionReader::new(BinaryReader::new(contents, section.start.into()));
                 for subsection in names.into_iter().map_while(Result::ok) {
                     match subsection {
@@ -100,13 +101,13 @@ impl Names {
 }
 
 /// Returns the name with this index, of names that ascend by index.
-fn find<'m>(bytes: &'m [u8], names: &[Named], index: u32) -> Option<&'m str> {
+fn find<'m>(bytes: &'m Bytes, names: &[Named], index: u32) -> Option<&'m str> {
     let i = names.binary_search_by_key(&index, |(index, _)| *index).ok()?;
     text(bytes, names[i].1.clone())
 }
 
-fn text(bytes: &[u8], range: Range<usize>) -> Option<&str> {
-    str::from_utf8(&bytes[range]).ok()
+fn text(bytes: &Bytes, range: Range<usize>) -> Option<&str> {
+    str::from_utf8(bytes.part(range)).ok()
 }
 
 /// Shows a name of a module without what a terminal or a log could take for more than a name: control characters, line separators, and

@@ -255,9 +255,9 @@ fn decoded_end(bytes: &[u8], at: usize) -> usize {
 /// Its methods panic on bytes that validation would have refused.
 #[derive(Clone, Debug)]
 pub struct Reader<'a> {
-    /// The module's bytes.
+    /// Bytes of a module.
     pub bytes: &'a [u8],
-    /// Offset of the next byte.
+    /// Offset of the next byte in them.
     pub at: usize,
 }
 

@@ -14,13 +14,16 @@
 //! builder     the side table of a body                                       (code, tables)
 //! acceptor    bodies of common instructions   (code, builder, signatures)
 //! bodies      bodies, one after the other     (code, builder, acceptor, tables)
-//! threads     all bodies, on several threads  (bodies, module)
 //! sections    all but the bodies              (convert, module)
+//! unfinished  a module without its bodies     (sections)
+//! threads     all bodies, on several threads  (bodies, unfinished)
+//! again       a module that was valid before  (unfinished)
 //! ```
 //!
 //! Bodies do not depend on each other, so they are validated on several threads, or each when it is first needed.
 
 mod acceptor;
+mod again;
 pub(crate) mod bodies;
 mod builder;
 pub(crate) mod code;
@@ -32,6 +35,7 @@ mod sections;
 mod signatures;
 mod tables;
 mod threads;
+mod unfinished;
 mod well_formed;
 mod work;
 
@@ -42,16 +46,13 @@ pub use code::Unvalidated;
 pub use invalid::InvalidModule;
 pub use options::{Options, Proposal, Proposals, WasmFeatures};
 
-use crate::account::{ALLOCATION, Account};
-use crate::body::{Body, FuncBody};
+use crate::account::Account;
+use crate::body::Body;
 use crate::bytes::Bytes;
 use crate::module::Module;
 use options::FEATURES;
-use signatures::Signatures;
-use std::ops::Range;
 use std::sync::Arc;
-use tables::Placed;
-use threads::Unfinished;
+use unfinished::{Unfinished, of_body};
 use wasmparser::{Chunk, Parser, Payload, ValidPayload, Validator};
 
 /// Decodes and validates a module from its own private bytes, on this thread. It may use every proposal, the legacy instructions of
@@ -87,6 +88,9 @@ pub fn parse_within(bytes: Bytes, options: Options, account: Account) -> Result<
     if u32::try_from(bytes.len()).is_err() {
         return Err(InvalidModule::new("modules of 4 GiB and more are not supported", 0));
     }
+    if bytes.bodies().is_some() && options.lazy {
+        return unfinished(again::sections(bytes, options, account)?);
+    }
     if bytes.get(4..8) == Some(&COMPONENT) && bytes.starts_with(b"\0asm") {
         return Err(InvalidModule::new(IS_COMPONENT, 0));
     }
@@ -94,7 +98,11 @@ pub fn parse_within(bytes: Bytes, options: Options, account: Account) -> Result<
         let threads = options.threads;
         return threads::validate_all(bytes.len(), threads, |start| sections(bytes, options, account, start));
     }
-    let Unfinished { mut module, unvalidated, bodies } = sections(bytes, options, account, &mut |_| ())?;
+    unfinished(sections(bytes, options, account, &mut |_| ())?)
+}
+
+/// A module whose bodies are left for later.
+fn unfinished(Unfinished { mut module, unvalidated, bodies }: Unfinished) -> Result<Module, InvalidModule> {
     module.bodies = bodies.into_iter().map(Body::unvalidated).collect();
     module.foreign_tail_calls = true;
     let Module { types, imports, exports, .. } = &module;
@@ -123,7 +131,10 @@ fn sections(bytes: Bytes, options: Options, account: Account, code: &mut dyn FnM
         let start = at;
         at += consumed;
         if let Payload::DataSection(section) = &payload
-            && sections.read_plain(section, &bytes)
+            && sections.read_data(|| {
+                let range = section.range();
+                sections::plain_segments(&bytes, range.start as usize..range.end as usize, &options)
+            })
         {
             continue;
         }
@@ -153,20 +164,7 @@ fn sections(bytes: Bytes, options: Options, account: Account, code: &mut dyn FnM
             (_, payload) => sections.read(payload)?,
         }
     }
-    let module = Module { bytes, ..sections.finish() };
-    let unvalidated = resources.map(|resources| {
-        let Module { types, globals, tables, memories, .. } = &module;
-        let tables = tables.iter().map(|table| &table.ty);
-        let signatures = options.accepts().then(|| Signatures::new(types, globals, tables, memories));
-        Unvalidated::new(resources, types, globals, signatures, options)
-    });
-    Ok(Unfinished { module, unvalidated, bodies })
-}
-
-/// The bytes that a body takes without its tables, with those that it takes only while the module is validated.
-fn of_body(options: &Options) -> usize {
-    let place = size_of::<Range<u32>>() + size_of::<Body>();
-    if options.lazy { place } else { place + size_of::<Placed>() + size_of::<FuncBody>() + ALLOCATION }
+    Ok(Unfinished::of(bytes, sections, resources, bodies, options))
 }
 
 /// Whether the bytes can be decoded as a module, valid or not. If so, a refusal by [`parse`] means that the module is

@@ -224,7 +224,7 @@ fn malformed_and_hostile_sections_are_as_if_they_were_absent() {
     let module = Module::new(&engine(false), &embedded).unwrap();
     let sections: Vec<(HintKind, Vec<u8>)> = HintKind::ALL
         .into_iter()
-        .filter_map(|kind| Some((kind, module.bytecode().hint_sections.contents(kind, &embedded)?.to_vec())))
+        .filter_map(|kind| Some((kind, module.bytecode().hint_sections.contents(kind, &embedded.clone().into())?.to_vec())))
         .collect();
     assert_eq!(sections.len(), 4);
     let mut seed = 1u32;

@@ -95,14 +95,14 @@ impl Acceptor {
     ) -> Option<u32> {
         let signatures = code.unvalidated.signatures()?;
         let signature = signatures.types[ty as usize]?;
-        let mut at = Cursor { bytes: &code.bytes[..range.end as usize], at: range.start as usize };
+        let mut at = Cursor { bytes: &code.bytes[..code.place(range.end)], at: code.place(range.start) };
         let ty = &code.types[ty as usize];
         locals.clear();
         locals.extend_from_slice(&ty.params);
         self.locals.clear();
         self.locals.extend_from_slice(&signatures.bytes[signature.params()]);
         self.declarations(&mut at, locals)?;
-        let entry = at.at as u32;
+        let entry = code.start + at.at as u32;
         builder.begin(code, ty, locals, entry, range.end - entry);
         self.len = 0;
         self.values_left = MAX_VALUES + VALUES_PER_BYTE * (range.end - range.start) as usize;
@@ -141,7 +141,7 @@ impl Acceptor {
     ) -> Option<()> {
         let mut run = Straight::enter(self, builder, at);
         loop {
-            let pc = run.at.at as u32;
+            let pc = code.start + run.at.at as u32;
             let opcode = run.at.byte()?;
             let row = &ROWS[opcode as usize];
             let cost = if PRICED { u64::from(costs[opcode as usize]) } else { 1 };
@@ -265,7 +265,7 @@ impl Acceptor {
                     let mut at = run.leave(self, builder, cost);
                     let before = self.height();
                     self.prefixed(signatures, &mut at, row)?;
-                    builder.instruction(code, Step { class, pc, next: at.at as u32, before });
+                    builder.instruction(code, Step { class, pc, next: code.start + at.at as u32, before });
                     self.grown(builder)?;
                     run = Straight::enter(self, builder, at);
                 }
@@ -273,7 +273,7 @@ impl Acceptor {
                     let mut at = run.leave(self, builder, cost);
                     let before = self.height();
                     let class = self.control(code, signatures, &mut at, CONTROLS[opcode as usize])?;
-                    builder.instruction(code, Step { class, pc, next: at.at as u32, before });
+                    builder.instruction(code, Step { class, pc, next: code.start + at.at as u32, before });
                     self.grown(builder)?;
                     if self.blocks.is_empty() {
                         // The `end` of the function is the last instruction.

@@ -98,7 +98,7 @@ impl Worker {
         if self.uncounted_locals >= LOCALS_PER_COUNT {
             self.count(code);
         }
-        let max = max_locals(code.bytes.len());
+        let max = max_locals(code.module_len);
         if code.may_refuse && self.counted_locals + self.uncounted_locals > max {
             let message = format!("more than {max} locals in all functions together are not supported");
             return Err(InvalidModule::new(message, range.start.into()).within(index));
@@ -169,7 +169,7 @@ impl Worker {
         let func = FuncToValidate { resources: code.unvalidated.resources(), index, ty, features };
         let ty = &code.types[ty as usize];
         let mut validator = func.into_validator(std::mem::take(&mut self.allocations));
-        let bytes = &code.bytes[range.start as usize..range.end as usize];
+        let bytes = &code.bytes[code.place(range.start)..code.place(range.end)];
         let mut reader = FunctionBody::new(BinaryReader::new(bytes, range.start.into())).get_binary_reader();
         reader.set_features(features);
         self.locals.clear();
@@ -181,9 +181,10 @@ impl Worker {
         // After one instruction the stack is as it is before the next.
         let (mut pc, mut before) = (entry, 0);
         while pc < end {
-            let opcode = code.bytes[pc as usize];
+            let rest = &code.bytes[code.place(pc)..code.place(end)];
+            let opcode = rest[0];
             let class = Class::of(opcode).ok_or_else(|| unknown_opcode(opcode, pc))?;
-            self.spend(code, steps_of(&code.bytes[pc as usize..end as usize], code.unvalidated.widest), pc)?;
+            self.spend(code, steps_of(rest, code.unvalidated.widest), pc)?;
             reader.visit_operator(&mut validator.visitor(pc.into()))??;
             let (next, after) = (reader.original_position() as u32, validator.operand_stack_height());
             self.builder.instruction(code, Step { class, pc, next, before });

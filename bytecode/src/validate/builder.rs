@@ -415,7 +415,7 @@ impl Builder {
     #[inline]
     fn special(&mut self, code: &Code<'_>, step: Step) {
         let Step { class, pc, next, before, .. } = step;
-        let mut immediates = Reader { bytes: code.bytes, at: pc as usize + 1 };
+        let mut immediates = Reader { bytes: code.bytes, at: code.place(pc) + 1 };
         // A `loop` belongs to the segment before it: it is executed when control enters it, and not by back edges.
         self.charge(code, step);
         match class {
@@ -485,7 +485,7 @@ impl Builder {
         if self.live {
             let cost = match &code.unvalidated.options.costs {
                 None => step.class.cost(),
-                Some(costs) => costs.at(code.bytes, step.pc),
+                Some(costs) => costs.at(code.bytes, code.place(step.pc)),
             };
             self.segment_cost = self.segment_cost.saturating_add(cost);
         }
@@ -692,7 +692,7 @@ fn dead_entry(pc: u32, stp: u32) -> BranchEntry {
 /// Whether the callee of a call has a vector among its parameters or results.
 fn calls_with_vectors(code: &Code<'_>, pc: u32, mut immediates: Reader<'_>) -> bool {
     // All but direct calls have a type index for their first immediate.
-    let direct = [Opcode::Call as u8, Opcode::ReturnCall as u8].contains(&code.bytes[pc as usize]);
+    let direct = [Opcode::Call as u8, Opcode::ReturnCall as u8].contains(&code.bytes[code.place(pc)]);
     code.is_vector_type(|| {
         let index = immediates.u32();
         if direct { code.funcs[index as usize] } else { index }

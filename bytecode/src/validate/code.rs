@@ -11,8 +11,12 @@ use wasmparser::ValidatorResources;
 
 /// The data of a module that the validation of a body needs.
 pub(crate) struct Code<'m> {
-    /// The module's.
+    /// Bytes of the module: those of the bodies that are validated, at least.
     pub bytes: &'m [u8],
+    /// The offset of the first of them in the module.
+    pub start: u32,
+    /// The number of the module's bytes.
+    pub module_len: usize,
     pub types: &'m [FuncType],
     pub globals: &'m [GlobalType],
     /// Type index of each function.
@@ -29,6 +33,12 @@ pub(crate) struct Code<'m> {
 }
 
 impl<'m> Code<'m> {
+    /// Returns the place in `bytes` of an offset in the module.
+    #[inline]
+    pub fn place(&self, pc: u32) -> usize {
+        (pc - self.start) as usize
+    }
+
     /// Whether the global is a v128; `index` is only called if any is.
     #[inline]
     pub fn is_vector_global(&self, index: impl FnOnce() -> u32) -> bool {

@@ -2,7 +2,9 @@
 
 use super::convert::{func_type, global_type, memory_type, ref_type, table_type};
 use super::invalid::InvalidModule;
+use super::options::Options;
 use crate::account::{ALLOCATION, Account, Allocated, Aside, flat};
+use crate::bytes::Bytes;
 use crate::hints::HintSections;
 use crate::module::{
     ConstExpr, ConstOp, DataSegment, ElemItems, ElemMode, ElemSegment, Export, ExternIndex, ExternType, Import, Module, Table,
@@ -14,8 +16,7 @@ use smallvec::{SmallVec, smallvec};
 use std::ops::Range;
 use std::sync::Arc;
 use wasmparser::{
-    BinaryReader, DataKind, DataSectionReader, ElementItems, ElementKind, ExternalKind, FunctionBody, Operator, Payload,
-    TableInit, TypeRef,
+    BinaryReader, DataKind, ElementItems, ElementKind, ExternalKind, FunctionBody, Operator, Payload, TableInit, TypeRef,
 };
 
 type Result<T> = std::result::Result<T, InvalidModule>;
@@ -149,38 +150,30 @@ impl Sections {
                     self.data.push(data);
                 }
             }
-            Payload::CustomSection(reader) if reader.name() == "name" => {
+            Payload::CustomSection(reader) => {
                 // Offsets fit: the file is below 4 GiB.
                 let start = reader.data_offset() as u32;
-                self.names.add(start..start + reader.data().len() as u32);
-            }
-            Payload::CustomSection(reader) => {
-                let start = reader.data_offset() as u32;
-                self.hints.add(reader.name(), start..start + reader.data().len() as u32);
+                self.custom(reader.name().as_bytes(), start..start + reader.data().len() as u32);
             }
             _ => {}
         }
         Ok(())
     }
 
-    /// Reads a data section in which all segments are written at a constant address to a memory of 32 bits: all of nearly every module, which
-    /// may have tens of thousands. Then it is valid. Returns whether that is so; if not, nothing is read. Validation in general takes five
-    /// times as long.
-    pub fn read_plain(&mut self, section: &DataSectionReader<'_>, module: &[u8]) -> bool {
+    /// Adds a custom section with this name and these contents.
+    pub fn custom(&mut self, name: &[u8], contents: Range<u32>) {
+        match str::from_utf8(name) {
+            Ok("name") => self.names.add(contents),
+            Ok(name) => self.hints.add(name, contents),
+            Err(_) => {}
+        }
+    }
+
+    /// Adds what `segments` finds in the data section, if all of it is [plain](plain_segments) and the first memory is one of 32 bits. Then it is valid.
+    /// Returns whether that is so; if not, nothing is added. Validation in general takes five times as long.
+    pub fn read_data(&mut self, segments: impl FnOnce() -> Option<Vec<DataSegment>>) -> bool {
         let is_32 = self.memories.first().is_some_and(|memory| !memory.memory64);
-        // As many as validation allows.
-        let count = Some(section.count()).filter(|count| is_32 && *count <= MAX_DATA_SEGMENTS);
-        let range = section.range();
-        let mut bytes = BinaryReader::new(&module[range.start as usize..range.end as usize], range.start);
-        let mut read = || {
-            (Some(bytes.read_var_u32().ok()?) == count).then_some(())?;
-            let mut segments = Vec::with_capacity(count? as usize);
-            for _ in 0..count? {
-                segments.push(plain_segment(&mut bytes)?);
-            }
-            bytes.eof().then_some(segments)
-        };
-        let Some(data) = read() else { return false };
+        let Some(data) = is_32.then(segments).flatten() else { return false };
         self.uncharged += flat(&data);
         self.data = data;
         true
@@ -378,17 +371,51 @@ const MAX_BODY_LEN: u32 = 7_654_321;
 /// Most data segments that a module may have.
 const MAX_DATA_SEGMENTS: u32 = 100_000;
 
-/// A segment that is written to the first memory, at a constant address of 32 bits.
+/// Reads a data section, which is in this range, of segments that are passive, or written to the first memory at constant addresses of 32 bits: all of
+/// nearly every module, which may have tens of thousands. Of their contents nothing is read. `None` if it has others, or too many.
+pub(super) fn plain_segments(bytes: &Bytes, section: Range<usize>, options: &Options) -> Option<Vec<DataSegment>> {
+    /// Bytes before the contents of a segment, at most: a byte for its kind, its address, and a number.
+    const HEAD: usize = 1 + (1 + 5 + 1) + 5;
+    /// Bytes that are asked for at once: the heads of several segments, of which most are small.
+    const WINDOW: usize = 4 << 10;
+    let has_passive = options.features().bulk_memory();
+    let whole = bytes.bodies().is_none();
+    let window = |at: usize| {
+        let range = at..if whole { section.end } else { section.end.min(at + WINDOW) };
+        (range.clone(), bytes.part(range))
+    };
+    let mut current = window(section.start);
+    let mut reader = |at: usize| {
+        if at + HEAD > current.0.end && current.0.end < section.end {
+            current = window(at);
+        }
+        BinaryReader::new(current.1.get(at - current.0.start..).unwrap_or_default(), at as u64)
+    };
+    let mut first = reader(section.start);
+    // As many as validation allows.
+    let count = first.read_var_u32().ok().filter(|count| *count <= MAX_DATA_SEGMENTS)?;
+    let mut segments = Vec::with_capacity((count as usize).min(section.len()));
+    let mut at = first.original_position() as usize;
+    for _ in 0..count {
+        let segment = plain_segment(&mut reader(at)).filter(|segment| segment.active.is_some() || has_passive)?;
+        at = segment.range.end as usize;
+        (at <= section.end).then_some(())?;
+        segments.push(segment);
+    }
+    (at == section.end).then_some(segments)
+}
+
+/// A segment that is passive, or written to the first memory at a constant address of 32 bits. Its contents are not read.
 fn plain_segment(reader: &mut BinaryReader<'_>) -> Option<DataSegment> {
-    /// What such a segment begins with.
-    const ACTIVE: u8 = 0;
-    (reader.read_u8().ok()? == ACTIVE).then_some(())?;
-    let address = i32_const(reader)?;
+    let active = match reader.read_u8().ok()? {
+        0 => Some((0, ConstExpr(smallvec![ConstOp::I32(i32_const(reader)?)]))),
+        1 => None,
+        _ => return None,
+    };
     let len = reader.read_var_u32().ok()?;
     // Offsets fit: the file is below 4 GiB.
     let start = reader.original_position() as u32;
-    reader.read_bytes(len as usize).ok()?;
-    Some(DataSegment { range: start..start + len, active: Some((0, ConstExpr(smallvec![ConstOp::I32(address)]))) })
+    Some(DataSegment { range: start..start.checked_add(len)?, active })
 }
 
 /// The value of an expression that consists of `i32.const`.

@@ -1,6 +1,6 @@
 //! Tests of the exact side tables of small modules, of sections as plain data, and that no input causes a panic.
 
-use super::{InvalidModule, Options, parse};
+use super::{InvalidModule, Options, Proposal, Proposals, parse, parse_with};
 use crate::module::{ConstExpr, ConstOp, ElemItems, ElemMode, ExternIndex, ExternType, FuncBody, Module};
 use crate::opcodes::Opcode;
 use crate::sidetable::{BranchEntry, LocalSet};
@@ -761,22 +761,29 @@ fn a_number_after_one_prefix_does_not_name_an_instruction_of_the_other() {
 
 #[test]
 fn data_sections_that_are_read_faster_are_those_that_are_valid() {
-    let text = r#"(module (memory 1) (data (i32.const 300000) "abc") (data (i32.const -7) "") (data (i32.const 5) "defg"))"#;
+    let text =
+        r#"(module (memory 1) (data (i32.const 300000) "abc") (data (i32.const -7) "") (data (i32.const 5) "defg") (data "xy"))"#;
     let bytes = wat::parse_str(text).unwrap();
-    let expected = [(300_000, 3), (-7, 0), (5, 4)];
+    let expected = [(Some(300_000), 3), (Some(-7), 0), (Some(5), 4), (None, 2)];
     let read: Vec<_> = module(text).data.iter().map(|data| (data.active.clone(), data.range.len())).collect();
-    assert_eq!(read, expected.map(|(at, len)| (Some((0, ConstExpr([ConstOp::I32(at)].into()))), len)));
+    assert_eq!(read, expected.map(|(at, len)| (at.map(|at| (0, ConstExpr([ConstOp::I32(at)].into()))), len)));
     let text = text.replace("(data (i32.const -7)", "(data (memory 0) (offset (i32.add (i32.const -8) (i32.const 1)))");
     assert_eq!(module(&text).data.len(), expected.len(), "a segment of another form");
 
     // Each byte of the section, and of the memory's type, gets every value.
-    let verdict = |bytes: &[u8]| wasmparser::Validator::new_with_features(super::FEATURES).validate_all(bytes).is_ok();
-    for at in 8..bytes.len() {
-        for value in 0..=u8::MAX {
-            let mut changed = bytes.clone();
-            changed[at] = value;
-            assert_eq!(parse(changed.clone().into()).is_ok(), verdict(&changed), "{value:#x} at {at:#x}");
+    for bulk_memory in [true, false] {
+        let proposals = Proposals::default().with(Proposal::BulkMemory, bulk_memory);
+        let options = || Options { proposals, ..Options::default() };
+        let is_valid = |bytes: &[u8]| parse_with(bytes.into(), options()).is_ok();
+        let verdict = |bytes: &[u8]| wasmparser::Validator::new_with_features(options().features()).validate_all(bytes).is_ok();
+        assert_eq!(is_valid(&bytes), bulk_memory);
+        for at in 8..bytes.len() {
+            for value in 0..=u8::MAX {
+                let mut changed = bytes.clone();
+                changed[at] = value;
+                assert_eq!(is_valid(&changed), verdict(&changed), "{value:#x} at {at:#x}");
+            }
+            assert_eq!(is_valid(&bytes[..at]), verdict(&bytes[..at]), "truncated at {at:#x}");
         }
-        assert_eq!(parse(bytes[..at].into()).is_ok(), verdict(&bytes[..at]), "truncated at {at:#x}");
     }
 }

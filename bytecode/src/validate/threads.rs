@@ -1,9 +1,10 @@
 //! Validates all bodies of a module, on several threads if there is enough code.
 
 use super::bodies::Worker;
-use super::code::Unvalidated;
+use super::code::Code;
 use super::invalid::InvalidModule;
 use super::tables::Placed;
+use super::unfinished::Unfinished;
 use crate::body::Body;
 use crate::module::Module;
 use std::ops::Range;
@@ -17,15 +18,6 @@ const BYTES_PER_THREAD: usize = 128 << 10;
 /// Bytes of code that a thread takes at a time: few enough that all threads finish together, enough that the cost of
 /// distribution is negligible.
 const BYTES_PER_BATCH: usize = 32 << 10;
-
-/// A module without its bodies.
-pub(super) struct Unfinished {
-    pub module: Module,
-    /// `None` if there are no bodies.
-    pub unvalidated: Option<Unvalidated>,
-    /// The bytes of each body.
-    pub bodies: Vec<Range<u32>>,
-}
 
 /// A module of at most `len` bytes that `sections` returns without its bodies, with its bodies, validated by at most `most` threads. As soon as
 /// `sections` has found the code section, it calls its argument with the section's bytes, so that the threads that will help start
@@ -135,7 +127,8 @@ impl Batches {
         let ranges = &self.unfinished.bodies;
         let mut done = Validated { batches: Vec::new(), bodies: Vec::new(), worker: Worker::new(self.bytes) };
         let Some(unvalidated) = &self.unfinished.unvalidated else { return done };
-        let code = self.unfinished.module.code(unvalidated, true);
+        let module = &self.unfinished.module;
+        let code = Code { bytes: &module.bytes, ..module.code(unvalidated, true) };
         // For all, because it is not known how many this thread will take. What is not used is not touched.
         done.bodies.reserve_exact(ranges.len());
         loop {

@@ -83,7 +83,7 @@ impl Hints {
         }
         let text = || str::from_utf8(module.hint_sections.contents(HintKind::Profile, &module.bytes)?).ok();
         let exact = text().zip(code(module)).and_then(|(text, code)| {
-            let hash = hash(&module.bytes[code.start as usize..code.end as usize]);
+            let hash = hash(module.bytes.part(code.start as usize..code.end as usize));
             ModuleProfile::read_relative(text, hash, module, code.start).ok()
         });
         Hints { exact, funcs }
@@ -216,7 +216,7 @@ pub fn embed(module: &Module, profile: &ModuleProfile, hash: impl Fn(&[u8]) -> M
         (HintKind::Targets, hints::write(&calls)),
     ];
     if let Some(code) = code(module) {
-        let module = hash(&module.bytes[code.start as usize..code.end as usize]);
+        let module = hash(module.bytes.part(code.start as usize..code.end as usize));
         let text = ModuleProfile { module, ..profile.relative_to(code.start) }.to_string();
         sections.push((HintKind::Profile, text.into()));
     }

@@ -99,7 +99,7 @@ impl<'c> Compiler<'c> {
         values.reserve(locals + body.max_operands as usize);
         copies.resize(locals, 0);
         unstored_locals.reserve(locals);
-        let reader = Reader { bytes: &request.module.bytes, at: body.entry as usize };
+        let reader = Reader { bytes: request.module.bytes.part(body.entry as usize..body.end as usize), at: 0 };
         let mut compiler = Compiler {
             request,
             meter,

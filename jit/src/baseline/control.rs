@@ -19,6 +19,11 @@ use weir_contract::{InstanceCtx, StackCtx};
 const CODE_OF_STEP: usize = 16;
 
 impl<'c> Compiler<'c> {
+    /// Returns the offset in the module of the instruction that is read next.
+    pub fn next_pc(&self) -> u32 {
+        self.body.entry + self.reader.at as u32
+    }
+
     /// Compiles the body without the prologue.
     pub fn function(&mut self) -> Result<(), Refusal> {
         let ty = self.module.func_type(self.request.func);
@@ -34,7 +39,7 @@ impl<'c> Compiler<'c> {
             let done = self.reader.at + self.offset() / CODE_OF_STEP;
             self.meter.spend(done - counted)?;
             counted = done;
-            self.pc = self.reader.at as u32;
+            self.pc = self.next_pc();
             let op = self.reader.opcode();
             if !self.live {
                 self.skip(op);

@@ -107,7 +107,7 @@ impl Compiler<'_> {
             let (at, pc) = (self.reader.at, self.pc);
             let fused = cond.float_equality().is_none();
             self.registers.locked = Set::EMPTY;
-            self.pc = at as u32;
+            self.pc = self.next_pc();
             match ConditionUse::of(self.reader.opcode()) {
                 ConditionUse::Eqz => cond = cond.inverted(),
                 ConditionUse::BrIf if fused => {

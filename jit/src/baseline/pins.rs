@@ -116,7 +116,7 @@ impl Compiler<'_> {
             return None;
         }
         let mut next = self.reader.clone();
-        if !matches!(self.module.bytes[next.at], SET | TEE) {
+        if !matches!(next.bytes[next.at], SET | TEE) {
             return None;
         }
         next.at += 1;

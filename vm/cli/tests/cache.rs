@@ -290,6 +290,93 @@ fn damaged_entries_change_no_output() {
     }
 }
 
+/// Data of a megabyte.
+fn megabyte() -> String {
+    (0..1 << 20).map(|i| char::from(b'a' + (i ^ i >> 9) as u8 % 26)).collect()
+}
+
+/// A module of some megabytes in the binary format, of which one function and a little data are used, in a folder.
+fn large(folder: &Path) -> PathBuf {
+    let data = megabyte();
+    let funcs: String = (0..2000)
+        .map(|i| format!("(func (param i32) (result i32) {})", format!("(i32.const {i})drop ").repeat(150) + "(local.get 0)"))
+        .collect();
+    let text = format!(
+        r#"(module
+            (import "wasi_snapshot_preview1" "fd_write" (func $write (param i32 i32 i32 i32) (result i32)))
+            (memory (export "memory") 20)
+            (data (i32.const 64) "\60\00\05\00\08\00\00\00")
+            (data (i32.const 96) "{data}")
+            (data $passive "{data}")
+            {funcs}
+            (func (export "_start")
+                (memory.init $passive (i32.const 327776) (i32.const 1000) (i32.const 4))
+                (drop (call $write (i32.const 1) (i32.const 64) (i32.const 1) (i32.const 8)))))"#
+    );
+    let path = folder.join("large.wasm");
+    fs::write(&path, wat::parse_str(text).unwrap()).unwrap();
+    path
+}
+
+/// After some runs, the bytes of a large module are in the cache, and a process reads only those that it uses. Whatever then happens to the files,
+/// the output is the same, and what is damaged is written anew.
+#[test]
+fn a_large_module_is_read_in_parts() {
+    let caches = fresh("cache-parts");
+    fs::create_dir_all(&caches).unwrap();
+    let module = large(&caches);
+    let args = [module.to_str().unwrap()];
+    let (_, expected) = stats(&caches, &args);
+    assert_eq!(expected, format!("{}{}", &megabyte()[1000..1004], &megabyte()[327_684..327_688]));
+    let until_read = || {
+        for _ in 0..100 {
+            let (seen, output) = stats(&caches, &args);
+            assert_eq!((&seen["stored"]["cache"], &output), (&"hit".into(), &expected));
+            let read = seen["stored"]["module_read"].as_u64().unwrap();
+            if read > 0 {
+                return read;
+            }
+        }
+        panic!("the module is not in the cache");
+    };
+    let read = until_read();
+    assert!(read < 3 << 19, "{read} of {}", fs::metadata(&module).unwrap().len());
+    let file = entries(&caches).into_iter().find(|path| path.extension().is_some_and(|ending| ending == "module")).unwrap();
+    let intact = fs::read(&file).unwrap();
+    let mut random = random(3);
+    for round in 0..40 {
+        // A process that finds it damaged removes it.
+        if !file.exists() {
+            until_read();
+        }
+        damage(&file, round, &mut random);
+        for _ in 0..2 {
+            let output = run(&caches, &args);
+            assert_eq!((&stdout(&output), &*stderr(&output), output.status.code()), (&expected, "", Some(0)), "{round}");
+        }
+    }
+    // Damage that nobody has read is still there.
+    let _ = fs::remove_file(&file);
+    until_read();
+    // The places of the bodies and the index, without which nothing is read in parts.
+    for back in [20, 5000] {
+        let mut bytes = intact.clone();
+        let at = bytes.len() - back;
+        bytes[at] ^= 1;
+        fs::write(&file, bytes).unwrap();
+        assert_eq!(stats(&caches, &args).0["stored"]["module_read"], 0);
+        until_read();
+    }
+    assert!(fs::read(&file).unwrap() == intact);
+    // A module of the same length is another one.
+    let (data, mut other) = (megabyte(), fs::read(&module).unwrap());
+    let at = 1000 + other.windows(data.len()).rposition(|bytes| bytes == data.as_bytes()).unwrap();
+    other[at..at + 4].copy_from_slice(b"1234");
+    fs::write(&module, &other).unwrap();
+    let (seen, output) = stats(&caches, &args);
+    assert_eq!((&seen["stored"]["cache"], output), (&"miss".into(), format!("1234{}", &expected[4..])));
+}
+
 /// The same for a large entry, as often before a run as while it runs. `DAMAGES` is how often.
 #[test]
 #[ignore = "needs programs/fetch.py python-wasi, and takes ten minutes with --release"]

@@ -581,7 +581,7 @@ fn stats_go_to_standard_error() {
     assert!(stats["functions"]["called"].as_u64() > Some(0), "{stats}");
     assert_eq!(names(&stats), STATISTICS);
     assert_eq!(names(&stats["functions"]), "total called interpreted native cranelift baseline evaluated fallbacks");
-    assert_eq!(names(&stats["stored"]), "cache unwritten optimised baseline damaged");
+    assert_eq!(names(&stats["stored"]), "cache unwritten optimised baseline damaged module_read");
     assert_eq!(names(&stats["ssa"]), "phis trivial_removed folded simplified reduced shared pruned values");
     assert_eq!(names(&stats["gates"]), "constants branches blocks");
     let missing: Vec<_> = stats.as_object().into_iter().flatten().filter(|(_, value)| value.is_null()).collect();

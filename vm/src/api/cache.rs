@@ -67,7 +67,7 @@ impl Cache {
         self.directory.counts().1 as usize
     }
 
-    /// Returns the modules in the cache: their names, which are hashes, their bytes, and when they were last used.
+    /// Returns the files in the cache: their names, which are hashes, their bytes, and when they were last used.
     ///
     /// # Errors
     /// The directory cannot be read, or is not the user's alone.
@@ -117,7 +117,7 @@ getters! {
     allowed_clock_drift_for_files_from_future: Duration
 }
 
-/// A module in a [`Cache`].
+/// A file of a [`Cache`]: what is kept of a module, or the bytes of a large one.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct CacheEntry {
@@ -193,7 +193,7 @@ impl<'e> Lookup<'e> {
 
     /// Loads a module from a file in the binary format, which is read once. `None` if it is no such file, or has no known length.
     pub fn file(&self, path: &Path) -> Result<Option<Module>> {
-        let file = Opened::open(path)?;
+        let file = Arc::new(Opened::open(path)?);
         let Ok(len @ 1..) = u32::try_from(file.len()) else { return Ok(None) };
         let len = len as usize;
         let read = |into: &mut [u8], at: usize| file.read_at(into, at as u64);
@@ -202,7 +202,24 @@ impl<'e> Lookup<'e> {
         }
         self.engine.config().check_size(len)?;
         let absent = self.directory.why_absent(len);
-        let (bytes, hash) = loading::read(len, &file::needed(len, read)?, absent.is_none(), read)?;
+        let needed = file::needed(len, read)?;
+        if absent.is_none() && self.directory.may_have_file(len) {
+            let hash = loading::hash_file(len, &needed, read)?;
+            let (file, again) = (file.clone(), needed.clone());
+            let again = move || {
+                let read = |into: &mut [u8], at: usize| file.read_at(into, at as u64);
+                let (bytes, found) = loading::read(len, &again, true, read).ok()?;
+                (found == Some(hash)).then_some(bytes)
+            };
+            if let Some(bytes) = self.directory.find_file(&Entry::new(self.identity, hash, len), again) {
+                let module = self.load(Kind::File, bytes, Ok(hash));
+                if module.is_ok() {
+                    return module.map(Some);
+                }
+            }
+        }
+        // If it was hashed, it may be another one now.
+        let (bytes, hash) = loading::read(len, &needed, absent.is_none(), read)?;
         self.load(Kind::File, bytes, hash.ok_or_else(|| absent.unwrap_or_default())).map(Some)
     }
 

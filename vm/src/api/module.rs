@@ -214,9 +214,11 @@ impl Module {
     /// As [`Module::new`].
     pub fn validate(engine: &Engine, bytes: &[u8]) -> Result<()> {
         engine.record().check_process()?;
-        engine.config().check_shape(bytes)?;
+        engine.config().check_size(bytes.len())?;
+        let bytes = Bytes::from(bytes);
+        engine.config().check_shape(&bytes)?;
         let account = engine.config().module_account(bytes.len(), &engine.record().account);
-        let validated = validate::parse_within(bytes.into(), engine.config().validation(false), account);
+        let validated = validate::parse_within(bytes, engine.config().validation(false), account);
         Ok(validated.map(drop)?)
     }
 

@@ -153,12 +153,13 @@ impl Bodies {
             fused: zeros(fused),
             lazy: (fuse || module.unvalidated.is_some()).then(Mutex::default),
         };
-        if bodies.lazy.is_none() {
+        if bodies.lazy.is_none() && !module.bodies.is_empty() {
+            let bytes = (*module.bytes).as_ptr();
             for (body, source) in bodies.bodies.iter().zip(&module.bodies) {
                 // SAFETY: there is no other reference to the body and the costs.
                 unsafe {
                     bodies.write_costs(module, source);
-                    Body::make_ready(body.get(), module.bytes.as_ptr(), source);
+                    Body::make_ready(body.get(), bytes, source);
                 }
             }
         }
@@ -204,9 +205,11 @@ impl Bodies {
         if self.costs.is_empty() {
             return;
         }
+        let code = module.bytes.part(source.entry as usize..source.end as usize);
         for segment in &source.segments {
             // The second byte of a `loop` may be equal to its first.
-            let is_loop = module.bytes[segment.pc as usize] == Opcode::Loop as u8 && source.loop_at(segment.pc).is_some();
+            let is_loop =
+                code[(segment.pc - source.entry) as usize] == Opcode::Loop as u8 && source.loop_at(segment.pc).is_some();
             let is_last = segment.pc == source.end - 1;
             let cost = if is_loop || is_last { u8::MAX } else { u8::try_from(segment.cost).unwrap_or(u8::MAX) };
             // SAFETY: the caller's promise.
@@ -244,6 +247,8 @@ impl Bodies {
             }
             None => return Readiness::Invalid,
         };
+        // The interpreter reads the code at its address.
+        let _ = module.bytes.part(source.entry as usize..source.end as usize);
         // SAFETY: the lock is held. A thread without it reads the fields written here only after the word that
         // `publish` stores, and the costs only after that or the frame's size.
         unsafe {

@@ -19,6 +19,7 @@ use crate::records::memory::MemoryRecord;
 use crate::records::store::{self, StoreRecord, store_of};
 use std::cell::Cell;
 use std::ptr;
+use std::slice;
 use weir_bytecode::Trap;
 use weir_bytecode::cost::VariableOperatorCost;
 
@@ -103,11 +104,15 @@ pub(crate) unsafe fn memory_init(
 
 /// Writes a whole active data segment. Instantiation is free of charge.
 pub(crate) unsafe fn write_data(instance: &InstanceRecord, memory: u32, segment: u32, to: u64, len: u32) -> Result<(), Trap> {
-    // SAFETY: as above.
-    unsafe {
-        let (to, from) = data_ranges(instance, memory, segment, to, 0, len)?;
-        ptr::copy_nonoverlapping(from.as_ptr(), to, from.len());
-    }
+    let bytecode = instance.module.bytecode();
+    let range = &bytecode.data[segment as usize].range;
+    debug_assert_eq!(range.len(), len as usize);
+    // SAFETY: see the head of this file. Nothing else refers to the memory while the segment is written.
+    let to = unsafe {
+        let to = bytes(instance.memory(memory), to, u64::from(len))?;
+        slice::from_raw_parts_mut(to, range.len())
+    };
+    bytecode.bytes.copy(range.start as usize..range.end as usize, to);
     Ok(())
 }
 
@@ -123,8 +128,13 @@ unsafe fn data_ranges(
     let bytecode = instance.module.bytecode();
     let range = &bytecode.data[segment as usize].range;
     let live = instance.data_live[segment as usize].get();
-    let data = if live { &bytecode.bytes[range.start as usize..range.end as usize] } else { &[] };
-    let from = sub_slice(data, from, len).ok_or(Trap::MemoryOutOfBounds)?;
+    // A segment that was dropped is empty.
+    let data_len = if live { range.end - range.start } else { 0 };
+    if u64::from(from) + u64::from(len) > u64::from(data_len) {
+        return Err(Trap::MemoryOutOfBounds);
+    }
+    let start = (range.start + from) as usize;
+    let from = bytecode.bytes.part(start..start + len as usize);
     // SAFETY: see the head of this file.
     Ok((unsafe { bytes(instance.memory(memory), to, u64::from(len))? }, from))
 }
@@ -193,7 +203,8 @@ pub(crate) unsafe fn table_init(
 ) -> Result<(), Trap> {
     // SAFETY: see the head of this file.
     unsafe {
-        let elems = sub_slice(elems(instance, segment), from, len).ok_or(Trap::TableOutOfBounds)?;
+        let elems = elems(instance, segment).get(from as usize..(from as usize).saturating_add(len as usize));
+        let elems = elems.ok_or(Trap::TableOutOfBounds)?;
         let table = &mut *instance.table(table);
         table.range(to, u64::from(len))?;
         charge(instance, u64::from(len), |costs| costs.table_init_per_element)?;
@@ -228,10 +239,6 @@ pub(crate) unsafe fn bytes(memory: *mut MemoryRecord, at: u64, len: u64) -> Resu
         Some(end) if end <= ctx.len => Ok(ctx.base.wrapping_add(unless_above(end, ctx.len, at, 0) as usize)),
         _ => Err(Trap::MemoryOutOfBounds),
     }
-}
-
-fn sub_slice<T>(slice: &[T], from: u32, len: u32) -> Option<&[T]> {
-    slice.get(from as usize..(from as usize).checked_add(len as usize)?)
 }
 
 /// Ends the guest at its deadline, and charges for an operation on `len` bytes or elements, of which each costs what the embedder's table

@@ -9,11 +9,11 @@ use crate::sys::mapping::is_limited;
 use std::borrow::Cow;
 use std::path::PathBuf;
 use std::sync::Arc;
-use weir_bytecode::Module as Bytecode;
 use weir_bytecode::account::Account;
 use weir_bytecode::cost::Costs;
 use weir_bytecode::shape::EnforcedLimits;
 use weir_bytecode::validate::{self, Proposals, WasmFeatures};
+use weir_bytecode::{Bytes, Module as Bytecode};
 #[cfg(feature = "async")]
 use weir_contract::NATIVE_STACK_RESERVE;
 #[cfg(feature = "jit")]
@@ -356,7 +356,7 @@ impl Config {
     ///
     /// # Errors
     /// It exceeds a limit.
-    pub(crate) fn check_shape(&self, bytes: &[u8]) -> Result<()> {
+    pub(crate) fn check_shape(&self, bytes: &Bytes) -> Result<()> {
         self.check_size(bytes.len())?;
         self.shape.map_or(Ok(()), |limits| limits.check(bytes)).map_err(Error::new)
     }

@@ -67,7 +67,7 @@ impl Access {
     /// Decodes the access of the instruction at `pc`, if it is a load or a store. Returns the number of its operands, too, of which the first is the
     /// address.
     fn at(instance: &InstanceRecord, pc: u32) -> Option<(Access, usize)> {
-        let instr = Instrs::new(instance.module.bytecode(), pc, u32::MAX).next()?;
+        let instr = Instrs::at(instance.module.bytecode(), pc)?;
         let (Imm::Mem(arg) | Imm::MemLane(arg, _)) = instr.imm else { return None };
         let access = Access { memory: arg.memory, offset: arg.offset, width: 1 << instr.op.access_log2() };
         Some((access, instr.op.effect().arity()?.0))

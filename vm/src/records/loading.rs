@@ -4,6 +4,7 @@
 use crate::sys::buffer::Buffer;
 use crate::sys::mapping::LARGE_PAGE;
 use crate::sys::thread;
+use std::cell::RefCell;
 use std::io;
 use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
@@ -14,6 +15,9 @@ pub(crate) type Hash = [u8; 32];
 
 /// Bytes of a piece, at most: what stays in a core's cache between being read and being hashed.
 const PIECE: usize = 256 << 10;
+
+/// The bytes of a module from which it is better not to have all of it in memory.
+pub(crate) const LARGE: usize = 1 << 20;
 
 /// The bytes from which several threads read them: starting a thread takes as long as reading one piece.
 const MANY: usize = 8 * PIECE;
@@ -58,6 +62,34 @@ pub(crate) fn read(
         Ok(if wants_hash { *blake3::hash(into).as_bytes() } else { Hash::default() })
     })?;
     Ok((bytes, wants_hash.then(|| combine(Kind::File, len, &places, &hashes))))
+}
+
+/// Returns the hash that [`read`] makes, without the bytes.
+///
+/// # Errors
+/// Those of `read_at`.
+pub(crate) fn hash_file(
+    len: usize,
+    ranges: &[Range<usize>],
+    read_at: impl Fn(&mut [u8], usize) -> io::Result<()> + Sync,
+) -> io::Result<Hash> {
+    thread_local! {
+        /// Memory for a piece, which the thread has read before: the system need not clear it for each.
+        static BUFFER: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
+    }
+    let places = pieces(ranges);
+    let hash = |_, place: &Range<usize>| {
+        BUFFER.with_borrow_mut(|buffer| {
+            buffer.resize(PIECE, 0);
+            let bytes = &mut buffer[..place.len()];
+            read_at(bytes, place.start)?;
+            Ok(*blake3::hash(bytes).as_bytes())
+        })
+    };
+    let hashes = on_all(threads_for(&places, threads()), places.iter().enumerate().collect(), hash);
+    // This thread goes on without it.
+    drop(BUFFER.take());
+    Ok(combine(Kind::File, len, &places, &hashes?))
 }
 
 /// Returns `len` bytes of which `write` writes these places, given their number; all others are zero. Also returns its results. Several
@@ -115,8 +147,13 @@ fn threads_for(places: &[Range<usize>], threads: usize) -> usize {
 
 /// Divides ranges into pieces.
 fn pieces(ranges: &[Range<usize>]) -> Vec<Range<usize>> {
-    let pieces = |&Range { start, end }: &Range<usize>| (start..end).step_by(PIECE).map(move |at| at..end.min(at + PIECE));
-    ranges.iter().flat_map(pieces).collect()
+    divide(ranges, PIECE)
+}
+
+/// Divides ranges into ranges of `len` bytes at most.
+pub(crate) fn divide(ranges: &[Range<usize>], len: usize) -> Vec<Range<usize>> {
+    let divide = |&Range { start, end }: &Range<usize>| (start..end).step_by(len).map(move |at| at..end.min(at + len));
+    ranges.iter().flat_map(divide).collect()
 }
 
 /// Returns these places of `bytes`, if they ascend and are within.
@@ -212,6 +249,7 @@ mod tests {
         for wants_hash in [false, true] {
             let (bytes, hash) = read(file.len(), &ranges, wants_hash, read_at).unwrap();
             assert_eq!(hash, wants_hash.then(|| hash_of(&bytes, &ranges)));
+            assert_eq!(hash_file(file.len(), &ranges, read_at).unwrap(), hash_of(&bytes, &ranges));
             let differ: Vec<_> = (0..file.len()).filter(|&i| bytes[i] != file[i]).collect();
             assert!(differ.iter().all(|&i| bytes[i] == 0 && !ranges.iter().any(|range| range.contains(&i))));
         }

@@ -11,7 +11,7 @@ use weir_contract::{NULL_SIG, TableEntry};
 /// The instance's code has just trapped there because of the element whose address is in the store's `operand`.
 pub(crate) unsafe fn describe(instance: &InstanceRecord, pc: u32) -> Option<Box<str>> {
     let bytecode = instance.module.bytecode();
-    let Imm::CallIndirect { ty, table } = Instrs::new(bytecode, pc, u32::MAX).next()?.imm else { return None };
+    let Imm::CallIndirect { ty, table } = Instrs::at(bytecode, pc)?.imm else { return None };
     // SAFETY: the caller's promise: the element is there, and nothing has run since that could have moved it.
     let (index, found) = unsafe {
         let entry = (*(*instance.ctx).store).operand as *const TableEntry;

@@ -207,6 +207,7 @@ impl Counts for ModuleRecord {
             stats.stored.baseline += shelf.taken(Grade::Baseline);
             stats.stored.optimised += shelf.taken(Grade::Optimised);
             stats.stored.damaged += shelf.damaged();
+            stats.stored.module_read += self.bytecode.bytes.read();
         }
         if let Some(cached) = &self.cached {
             stats.stored.cache.get_or_insert_with(|| cached.found.clone());

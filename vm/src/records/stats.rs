@@ -105,6 +105,8 @@ statistics! {
         baseline: u64, Count;
         /// Functions whose stored code was damaged, and which ran elsewhere.
         damaged: u64, Count;
+        /// Bytes of a large module that were read from the cache, because they were used. 0 if its file was read as a whole.
+        module_read: u64, Bytes;
     }
 }
 
@@ -241,6 +243,7 @@ mod tests {
                 optimised: 22,
                 baseline: 23,
                 damaged: 24,
+                module_read: 25,
             },
             compiler_panics: 10,
             no_native_code: Some("none".into()),

@@ -155,7 +155,7 @@ mod dwarf {
             let Some(file) = &self.file else { return true };
             let Some(Ok(body)) = module.validated_body(func) else { return false };
             let range = body.entry as usize..body.end as usize;
-            file.get(range.clone()) == module.bytes.get(range)
+            file.get(range.clone()) == Some(module.bytes.part(range))
         }
 
         pub fn at(&self, module: &Module, func: u32, pc: u32) -> Vec<FrameSymbol> {

@@ -298,7 +298,7 @@ impl Search {
             self.check(progress)?;
             let instance = || instance_of((*scope).ctx);
             if let Pc::At(pc) = pc
-                && is_tail_call(instance().module.bytecode().bytes[pc as usize])
+                && is_tail_call(instance().module.bytecode().bytes.part(pc as usize..pc as usize + 1)[0])
             {
                 // The callee, which is a host function, takes the frame's place.
                 return ControlFlow::Continue(());

@@ -1,8 +1,10 @@
-//! Memory for bytes that are written once, in large pages where this saves time.
+//! Memory for bytes that are written once, in large pages where this saves time, or part by part when they are first used.
 
 use super::mapping::{LARGE_PAGE, Mapping, prefer_large_pages};
 use std::io;
 use std::ops::Range;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
 
 /// Bytes, which begin where a large page can.
 #[derive(Debug)]
@@ -38,6 +40,90 @@ impl AsRef<[u8]> for Buffer {
     fn as_ref(&self) -> &[u8] {
         // SAFETY: as in `bytes_mut`, and a writer has the buffer exclusively.
         unsafe { std::slice::from_raw_parts(self.mapping.as_mut_ptr().add(self.range.start), self.range.len()) }
+    }
+}
+
+/// Bytes that are written part by part, while those that were written are read. All others are zeros.
+#[derive(Debug)]
+pub(crate) struct PartialBuffer {
+    mapping: Mapping,
+    len: usize,
+    /// Ascending and disjoint, with whether each was written.
+    parts: Box<[(Range<usize>, AtomicBool)]>,
+    /// Held while a part is written.
+    writing: Mutex<()>,
+    /// A part that was reached before: the next bytes are often in the same one.
+    last: AtomicUsize,
+}
+
+impl PartialBuffer {
+    /// Makes `len` zeros, of which these parts may be written; `len` is not 0. `None` if the parts do not ascend, or are not within.
+    ///
+    /// # Errors
+    /// The system has no memory or address space left.
+    pub fn zeroed(len: usize, parts: impl IntoIterator<Item = Range<usize>>) -> io::Result<Option<PartialBuffer>> {
+        let parts: Box<[_]> = parts.into_iter().map(|part| (part, AtomicBool::new(false))).collect();
+        let ascend =
+            parts.is_sorted_by(|(a, _), (b, _)| a.end <= b.start) && parts.iter().all(|(part, _)| part.start <= part.end);
+        if !ascend || parts.last().is_some_and(|(last, _)| last.end > len) {
+            return Ok(None);
+        }
+        let (writing, last) = (Mutex::new(()), AtomicUsize::new(0));
+        Ok(Some(PartialBuffer { mapping: Mapping::zeroed(len)?, len, parts, writing, last }))
+    }
+
+    /// Returns the number of bytes.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Returns the bytes that the places of the parts take.
+    pub fn size(&self) -> usize {
+        size_of_val(&*self.parts)
+    }
+
+    /// Returns the address of the first byte.
+    pub fn as_ptr(&self) -> *const u8 {
+        self.mapping.as_mut_ptr()
+    }
+
+    /// Returns the parts that these bytes reach, by number.
+    pub fn reached(&self, range: &Range<usize>) -> Range<usize> {
+        let last = self.last.load(Ordering::Relaxed);
+        if self.parts.get(last).is_some_and(|(part, _)| part.start <= range.start && range.end <= part.end) {
+            return last..last + 1;
+        }
+        let first = self.parts.partition_point(|(part, _)| part.end <= range.start);
+        self.last.store(first, Ordering::Relaxed);
+        first..first.max(self.parts.partition_point(|(part, _)| part.start < range.end))
+    }
+
+    /// Returns the place of a part, and whether it was written.
+    pub fn part(&self, part: usize) -> (Range<usize>, bool) {
+        let (range, written) = &self.parts[part];
+        (range.clone(), written.load(Ordering::Acquire))
+    }
+
+    /// Returns bytes, which are within the buffer. `write` writes each part of them, of which it gets the number, unless it was written.
+    pub fn get(&self, range: Range<usize>, mut write: impl FnMut(usize, &mut [u8])) -> &[u8] {
+        assert!(range.start <= range.end && range.end <= self.len, "{range:?} of {} bytes", self.len);
+        for number in self.reached(&range) {
+            let (part, written) = &self.parts[number];
+            if written.load(Ordering::Acquire) {
+                continue;
+            }
+            let _guard = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
+            if !written.load(Ordering::Relaxed) {
+                // SAFETY: the part is within the mapping. No reference to it exists: `get` returns one only after the part was written, and
+                // this thread holds the lock for writing.
+                let bytes = unsafe { std::slice::from_raw_parts_mut(self.mapping.as_mut_ptr().add(part.start), part.len()) };
+                write(number, bytes);
+                written.store(true, Ordering::Release);
+            }
+        }
+        // SAFETY: the range is within the mapping. All parts that it reaches were written, and are never written again; what is in no part
+        // never is.
+        unsafe { std::slice::from_raw_parts(self.as_ptr().add(range.start), range.len()) }
     }
 }
 
@@ -77,6 +163,29 @@ mod tests {
         assert_eq!(pages(9 * ALL, &[(5, 3 * ALL + 7), (6 * ALL, 7 * ALL)]), [(0, 3 * ALL), (6 * ALL, 7 * ALL)]);
         assert_eq!(pages(2 * ALL, &[(0, ALL / 8), (ALL / 2, ALL / 2 + ALL / 8)]), [(0, ALL)], "two eighths");
         assert_eq!(pages(ALL, &[(ALL / 2, 3 * ALL)]), [(0, ALL)], "what is outside");
+    }
+
+    #[test]
+    fn each_part_is_written_once_when_it_is_first_used() {
+        let buffer = PartialBuffer::zeroed(100, [3..10, 10..20, 40..50]).unwrap().unwrap();
+        let written = Mutex::new(Vec::new());
+        let get = |range| {
+            buffer.get(range, |part, bytes| {
+                written.lock().unwrap().push(part);
+                bytes.fill(part as u8 + 1);
+            })
+        };
+        assert_eq!(get(0..3), [0; 3]);
+        assert_eq!(get(20..40), [0; 20]);
+        assert!(written.lock().unwrap().is_empty());
+        assert_eq!(get(9..11), [1, 2]);
+        assert_eq!(get(49..51), [3, 0]);
+        std::thread::scope(|scope| _ = [(); 4].map(|()| scope.spawn(|| assert_eq!(get(0..100)[..4], [0, 0, 0, 1]))));
+        assert_eq!(*written.lock().unwrap(), [0, 1, 2]);
+        assert_eq!((buffer.part(1), buffer.reached(&(19..41)), buffer.reached(&(60..99))), ((10..20, true), 1..3, 3..3));
+        for wrong in [[3..5, 4..6], [9..10, 90..101]] {
+            assert!(PartialBuffer::zeroed(100, wrong).unwrap().is_none());
+        }
     }
 
     #[test]

@@ -7,7 +7,7 @@ impl Builder {
     #[cold]
     pub(super) fn exception_block(&mut self, code: &Code<'_>, step: Step) {
         let Step { class, pc, next, before } = step;
-        let mut immediates = Reader { bytes: code.bytes, at: pc as usize + 1 };
+        let mut immediates = Reader { bytes: code.bytes, at: code.place(pc) + 1 };
         self.exceptions = true;
         match class {
             Class::TryTable => self.open_try_table(code, step, immediates),

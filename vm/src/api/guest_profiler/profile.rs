@@ -80,7 +80,7 @@ impl ProfiledModule {
     pub fn of(name: &str, module: &Module) -> ProfiledModule {
         let bytecode = module.bytecode();
         let ranges = (bytecode.bodies.first().zip(bytecode.bodies.last())).map(|(first, last)| (first.range(), last.range()));
-        let code = ranges.and_then(|(first, last)| bytecode.bytes.get(first.start as usize..last.end as usize));
+        let code = ranges.map(|(first, last)| bytecode.bytes.part(first.start as usize..last.end as usize));
         ProfiledModule { name: name.into(), hash: hash(code.unwrap_or_default()) }
     }
 }

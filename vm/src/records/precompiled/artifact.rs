@@ -259,6 +259,11 @@ impl Artifact {
         results.get(start..end(position)?)
     }
 
+    /// Copies the bytes of the container from an offset on, which are not checked.
+    pub fn read_at(&self, into: &mut [u8], at: u64) -> io::Result<()> {
+        self.source.read_at(into, at)
+    }
+
     /// Returns a copy of a part, if it is not damaged.
     pub fn part(&self, place: Place) -> Option<Vec<u8>> {
         read(&*self.source, place)

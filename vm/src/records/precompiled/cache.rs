@@ -1,5 +1,6 @@
 //! The cache: a directory with a file for each module that was loaded. The file has code, and the results of validation of the bodies that
-//! were called. It does not have the module, because a process reads and hashes the module before it looks for the entry.
+//! were called. It does not have the module, because a process reads and hashes the module before it looks for the entry. The bytes of a large
+//! module are in a [file of their own](super::module_file), which later processes write.
 //!
 //! The name of an entry is a hash of everything that it depends on: the module's bytes, the build of Weir, the settings and the
 //! processor. Nothing in an entry depends on where the module was, its name or its time. Later processes append what they
@@ -9,22 +10,27 @@
 
 use super::artifact::{Artifact, Source};
 use super::format::{Builder, Grade, Identity, ModulePart, Unusable};
+use super::module_file::{self, ModuleFile};
 use super::shelf::{CodeMap, Shelf};
-use super::tally::{self, Tally};
+use super::tally::{self, Key, Tally};
 use super::work::{Left, Work};
-use crate::records::loading::{self, Hash, Kind};
+use crate::records::loading::{self, Hash, Kind, LARGE};
 use crate::sys::private_dir::{Listed, Locked, PrivateDir};
 use std::collections::{BTreeMap, btree_map};
 use std::io::{self, BufWriter, Seek, Write};
+use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 use weir_bytecode::stored::to_bytes;
-use weir_bytecode::{Module as Bytecode, file};
+use weir_bytecode::{Bytes, Module as Bytecode, file};
 
 /// How long an entry may wait for other processes, before it is left as it is.
 const PATIENCE: Duration = Duration::from_millis(3);
+
+/// How long a process writes the bytes of its module.
+const WRITING: Duration = Duration::from_millis(3);
 
 /// Bytes that are written at once.
 const BUFFER: usize = 64 << 10;
@@ -86,19 +92,35 @@ impl Entry {
     }
 
     fn name(&self) -> String {
-        let Entry { identity: Identity { build, settings, version }, module, len } = self;
-        let hash = blake3::hash(&[build.as_slice(), settings, &version.unwrap_or_default(), module].concat());
-        format!("{}-{len:x}{ENDING}", hash.to_hex())
+        format!("{}{ENDING}", self.stem(&self.identity))
+    }
+
+    /// Returns the name of the file with the module's bytes.
+    fn file_name(&self) -> String {
+        format!("{}{FILE_ENDING}", self.stem(&module_file::identity()))
+    }
+
+    fn stem(&self, identity: &Identity) -> String {
+        let Identity { build, settings, version } = identity;
+        let hash = blake3::hash(&[build.as_slice(), settings, &version.unwrap_or_default(), &self.module].concat());
+        format!("{}-{:x}", hash.to_hex(), self.len)
     }
 }
 
 /// What the names of entries end with.
 const ENDING: &str = ".weir";
+/// What the names of files with the bytes of modules end with.
+const FILE_ENDING: &str = ".module";
 
-/// Returns the length of the module of an entry with this name.
-fn module_len(name: &[u8]) -> Option<u64> {
-    let name = str::from_utf8(name).ok()?.strip_suffix(ENDING)?;
-    u64::from_str_radix(name.rsplit_once('-')?.1, 16).ok()
+/// Returns what a file with this name is.
+fn key_of(name: &[u8]) -> Option<Key> {
+    let (stem, ending) = str::from_utf8(name).ok()?.rsplit_once('.')?;
+    let len = u64::from_str_radix(stem.rsplit_once('-')?.1, 16).ok()?;
+    match ending {
+        "weir" => Some(Key::Entry(len)),
+        "module" => Some(Key::File(len)),
+        _ => None,
+    }
 }
 
 /// What is added to an entry.
@@ -200,13 +222,37 @@ impl Directory {
 
     /// Returns why no module of `len` bytes is in the cache, and counts that as a miss; `None` if one may be.
     pub fn why_absent(&self, len: usize) -> Option<String> {
-        let reason = match PrivateDir::open(&self.path, false).and_then(|dir| tally::may_have(&dir, len)) {
+        let may_have = |dir| tally::may_have(&dir, Key::Entry(len as u64));
+        let reason = match PrivateDir::open(&self.path, false).and_then(may_have) {
             Ok(true) => return None,
             Ok(false) => MISS.into(),
             Err(error) => absent(error),
         };
         self.misses.fetch_add(1, Ordering::Relaxed);
         Some(reason)
+    }
+
+    /// Returns whether the bytes of a module of `len` bytes are kept: not if they would drive out the rest of a small cache.
+    fn keeps(&self, len: usize) -> bool {
+        len >= LARGE && len as u64 <= self.limits.bytes / 4
+    }
+
+    /// Returns whether the bytes of a module of `len` bytes may be in the cache.
+    pub fn may_have_file(&self, len: usize) -> bool {
+        let may_have = |dir| tally::may_have(&dir, Key::File(len as u64));
+        self.keeps(len) && PrivateDir::open(&self.path, false).and_then(may_have).unwrap_or(false)
+    }
+
+    /// Returns the bytes of the module of an entry, if they are in the cache. `again` reads them from where the module was loaded; `None` if they
+    /// are others now.
+    pub fn find_file(&self, entry: &Entry, again: impl Fn() -> Option<Bytes> + Send + Sync + 'static) -> Option<Bytes> {
+        let dir = PrivateDir::open(&self.path, false).ok()?;
+        let name = entry.file_name();
+        let file = ModuleFile::open(Box::new(dir.open_file(&name).ok()?), entry.module, entry.len, again)?;
+        // As in `find_counted`.
+        let _ = dir.touch(&name);
+        let untouched = file.untouched();
+        Some(Bytes::of_parts(file).with_untouched(untouched))
     }
 
     fn find_counted(&self, entry: &Entry) -> Result<Arc<Artifact>, String> {
@@ -244,16 +290,58 @@ impl Directory {
         addition: Addition,
     ) -> io::Result<()> {
         let name = entry.name();
+        let key = Key::Entry(entry.len as u64);
+        self.change((dir, locked), &name, |dir| write(dir, &name, entry, found, addition).map(|()| Some(key)))
+    }
+
+    /// Changes the file of the locked directory with this name. `write` returns what there is after it.
+    fn change(
+        &self,
+        (dir, locked): (PrivateDir, Locked),
+        name: &str,
+        write: impl FnOnce(&PrivateDir) -> io::Result<Option<Key>>,
+    ) -> io::Result<()> {
         let tally = Tally::begin(&locked)?;
-        let before = dir.len_of(&name);
-        let written = write(&dir, &name, entry, found, addition);
-        let now = dir.len_of(&name);
+        let before = dir.len_of(name);
+        let written = write(&dir);
+        let now = dir.len_of(name);
         let tally = tally.and_then(|tally| tally.after(before, now)).filter(|tally| !self.limits.exceeds(tally));
         let ended = match tally {
-            Some(tally) => tally.end(&locked, now.map(|_| entry.len)),
-            None => self.evict(&dir, &locked, &name),
+            Some(tally) => tally.end(&locked, written.as_ref().ok().copied().flatten()),
+            None => self.evict(&dir, &locked, name),
         };
         written.and(ended)
+    }
+
+    /// Writes the file of `module`, whose entry this is, or goes on with it for [`WRITING`].
+    fn add_file(&self, entry: &Entry, module: &Bytecode, needed: &[Range<usize>]) -> io::Result<()> {
+        let name = entry.file_name();
+        self.change(self.lock()?, &name, |dir| {
+            let key = Some(Key::File(entry.len as u64));
+            let there = match dir.open_file(&name) {
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                    dir.write(&name, |_| Ok(()))?;
+                    dir.open_file(&name)
+                }
+                file => file,
+            };
+            let was_ended = module_file::was_ended(&there?);
+            if was_ended && self.find_file(entry, || None).is_some() {
+                return Ok(key);
+            }
+            let file = dir.open_to_add(&name)?;
+            if was_ended {
+                // It is damaged.
+                file.set_len(0)?;
+            }
+            Ok(module_file::write(file, module, needed, entry.module, WRITING)?.then_some(key).flatten())
+        })
+    }
+
+    /// Removes the file of the module of this entry.
+    fn remove_file(&self, entry: &Entry) -> io::Result<()> {
+        let name = entry.file_name();
+        self.change(self.lock()?, &name, |dir| dir.remove(name.as_bytes()).map(|()| None))
     }
 
     /// Lists the entries, and removes those that were not used for the longest time, if all exceed a limit.
@@ -273,7 +361,7 @@ impl Directory {
                 !goes
             });
         }
-        tally.renew(locked, files.iter().filter_map(|file| module_len(&file.name)))
+        tally.renew(locked, files.iter().filter_map(|file| key_of(&file.name)))
     }
 
     /// Returns the files of the entries.
@@ -340,10 +428,19 @@ pub(crate) struct Cached {
     entry: OnceLock<Entry>,
     /// The result of looking for it.
     pub found: String,
-    /// Held while the entry is written; whether it was.
-    written: Mutex<bool>,
+    /// Held while the entry is written.
+    written: Mutex<Written>,
     /// Why it could not be written the last time.
     failure: Mutex<Option<String>>,
+}
+
+/// What this process has written of a module.
+#[derive(Debug, Default)]
+struct Written {
+    /// Whether the entry.
+    entry: bool,
+    /// Whether some of its bytes, or whether they were removed.
+    file: bool,
 }
 
 /// The entry is written if functions with this many bytes together were called and are not in it.
@@ -353,7 +450,7 @@ impl Cached {
     /// A module that was looked for, with this result, if `entry` is its entry; or is in no entry.
     pub fn new(directory: Arc<Directory>, identity: Identity, kind: Kind, entry: Option<Entry>, found: String) -> Cached {
         let entry = entry.map_or_else(OnceLock::new, Into::into);
-        Cached { directory, identity, kind, entry, found, written: Mutex::new(false), failure: Mutex::new(None) }
+        Cached { directory, identity, kind, entry, found, written: Mutex::default(), failure: Mutex::default() }
     }
 
     /// Returns why the entry could not be written the last time; `None` if it was, or there was never anything to write.
@@ -388,6 +485,30 @@ impl Cached {
     /// the end of the process `cut_off` a compilation.
     pub fn update(&self, module: &Bytecode, shelf: &Shelf, called: &dyn Fn(u32) -> bool, cut_off: bool, left: &dyn Fn() -> Left) {
         let mut written = self.written.lock().unwrap_or_else(PoisonError::into_inner);
+        self.update_entry(module, shelf, called, cut_off, left, &mut written.entry);
+        let has_file = module.bytes.bodies().is_some();
+        let wants_file = self.kind == Kind::File && shelf.artifact().is_some() && self.directory.keeps(module.bytes.len());
+        let changes = if has_file { module.bytes.is_damaged() } else { wants_file };
+        // If the entry cannot be written, neither can this.
+        if changes && self.failure().is_none() && !std::mem::replace(&mut written.file, true) {
+            let entry = self.entry(module);
+            // What is not written or removed is left to later processes.
+            let _ = match has_file {
+                true => self.directory.remove_file(entry),
+                false => self.directory.add_file(entry, module, &file::needed_of(&module.bytes)),
+            };
+        }
+    }
+
+    fn update_entry(
+        &self,
+        module: &Bytecode,
+        shelf: &Shelf,
+        called: &dyn Fn(u32) -> bool,
+        cut_off: bool,
+        left: &dyn Fn() -> Left,
+        written: &mut bool,
+    ) {
         let found = shelf.artifact();
         let is_new = |body: &u32| called(*body) && !found.is_some_and(|found| found.has_result(*body));
         let bodies: Vec<u32> = (0..module.bodies.len() as u32).filter(is_new).collect();

@@ -328,11 +328,17 @@ impl<W: Write + Seek> Builder<W> {
             self.to.write_all(&[0; ZEROS][..padding])?;
             self.len += padding as u64;
             for piece in bytes[at..at + len].chunks(PIECE) {
-                let place = self.part(piece)?;
-                self.index.module.pieces.push(Piece { at: at as u32, place });
+                self.piece(at, piece)?;
                 at += piece.len();
             }
         }
+        Ok(())
+    }
+
+    /// Adds these bytes of the module, which are at `at` in it.
+    pub fn piece(&mut self, at: usize, bytes: &[u8]) -> io::Result<()> {
+        let place = self.part(bytes)?;
+        self.index.module.pieces.push(Piece { at: at as u32, place });
         Ok(())
     }
 

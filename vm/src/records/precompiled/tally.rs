@@ -2,12 +2,12 @@
 //! The file that writers lock contains them.
 //!
 //! ```text
-//! checksum | entries | bytes | whether a writer is at work | a bit for each hash of a length
+//! checksum | entries | bytes | whether a writer is at work | a bit for each hash of a kind of file and a length
 //! ```
 //!
 //! A writer says that it begins before it changes an entry, and writes the new numbers when it ends. If one did not end, or the file is damaged,
-//! the next writer lists the directory and writes everything anew. A bit that is set in vain costs a hash of a module before it runs, and one that
-//! is not set costs a miss, after which the writer sets it: so readers trust a bit without a checksum.
+//! the next writer lists the directory and writes everything anew. A bit that is set in vain costs another reading or hashing of a module, and one
+//! that is not set costs a miss, after which the writer sets it: so readers trust a bit without a checksum.
 
 use crate::sys::private_dir::{Listed, Locked, PrivateDir};
 use std::io;
@@ -28,18 +28,30 @@ const HEADER: usize = 32;
 /// Bytes of the bits: of 20,000 lengths, another one has the bit of one of them in 7 of 100 cases.
 const BITS: usize = 32 << 10;
 
-/// The place of the bit for modules of `len` bytes: the byte, and the bit in it.
-fn place(len: u64) -> (usize, u8) {
-    let bit = XxHash3_64::oneshot(&len.to_le_bytes()) as usize % (BITS * 8);
+/// What there may be of modules of a length.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Key {
+    /// An entry of a module of so many bytes.
+    Entry(u64),
+    /// The file with the bytes of such a module. After a list it may not be complete.
+    File(u64),
+}
+
+/// The place of the bit for this: the byte, and the bit in it.
+fn place(key: Key) -> (usize, u8) {
+    // No module has 2⁶³ bytes.
+    let (Key::Entry(len) | Key::File(len)) = key;
+    let number = if matches!(key, Key::File(_)) { !len } else { len };
+    let bit = XxHash3_64::oneshot(&number.to_le_bytes()) as usize % (BITS * 8);
     (bit / 8, 1 << (bit % 8))
 }
 
-/// Returns whether an entry may be of a module of `len` bytes.
+/// Returns whether there may be this.
 ///
 /// # Errors
 /// The system's error, but not that there is no such file.
-pub(super) fn may_have(dir: &PrivateDir, len: usize) -> io::Result<bool> {
-    let (byte, bit) = place(len as u64);
+pub(super) fn may_have(dir: &PrivateDir, key: Key) -> io::Result<bool> {
+    let (byte, bit) = place(key);
     let mut bits = [0];
     let known = dir.read_unlocked(&mut bits, (HEADER + byte) as u64)?;
     // Before the first numbers are written, nothing is known.
@@ -89,13 +101,13 @@ impl Tally {
         })
     }
 
-    /// Ends a change, after which there is an entry of a module of `len` bytes, if that is given.
+    /// Ends a change, after which there is this, if it is given.
     ///
     /// # Errors
     /// The system's error. The next writer lists the directory then.
-    pub fn end(self, locked: &Locked, len: Option<usize>) -> io::Result<()> {
-        if let Some(len) = len {
-            let (byte, bit) = place(len as u64);
+    pub fn end(self, locked: &Locked, key: Option<Key>) -> io::Result<()> {
+        if let Some(key) = key {
+            let (byte, bit) = place(key);
             let (mut bits, at) = ([0], (HEADER + byte) as u64);
             match locked.read(&mut bits, at) {
                 // No byte from here on was written.
@@ -109,13 +121,13 @@ impl Tally {
         locked.write(&self.header(false), 0)
     }
 
-    /// Writes everything anew, for these entries of modules of these lengths.
+    /// Writes everything anew, after which there are these.
     ///
     /// # Errors
     /// The system's error. The next writer lists the directory then.
-    pub fn renew(self, locked: &Locked, lens: impl Iterator<Item = u64>) -> io::Result<()> {
+    pub fn renew(self, locked: &Locked, keys: impl Iterator<Item = Key>) -> io::Result<()> {
         let mut bits = vec![0; BITS];
-        for (byte, bit) in lens.map(place) {
+        for (byte, bit) in keys.map(place) {
             bits[byte] |= bit;
         }
         locked.write(&bits, HEADER as u64)?;

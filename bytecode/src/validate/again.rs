@@ -1,0 +1,276 @@
+//! Decodes a module that an earlier process has validated, and of which it knows where the bodies are: without reading the code section, or
+//! the contents of data segments and names.
+
+use super::invalid::InvalidModule;
+use super::memory;
+use super::options::Options;
+use super::sections::{Sections, plain_segments};
+use super::unfinished::{Unfinished, of_body};
+use crate::account::Account;
+use crate::bytes::Bytes;
+use std::ops::Range;
+use std::sync::Arc;
+use wasmparser::{
+    BinaryReader, DataSectionReader, ElementSectionReader, Encoding, ExportSectionReader, FunctionBody, FunctionSectionReader,
+    GlobalSectionReader, ImportSectionReader, MemorySectionReader, Payload, TableSectionReader, TagSectionReader,
+    TypeSectionReader, ValidPayload, Validator,
+};
+
+type Result<T> = std::result::Result<T, InvalidModule>;
+
+/// The beginning of every module.
+const PREAMBLE: usize = 8;
+
+/// Most bytes of a LEB128 number of 32 bits.
+const NUMBER: usize = 5;
+
+/// Maximum length of the name of a custom section that is read.
+const NAME: usize = 128;
+
+/// Decodes and validates all of a module but its bodies.
+///
+/// # Errors
+/// The first item that is malformed or invalid; the module is none of which the bodies are [known](Bytes::bodies).
+pub(super) fn sections(bytes: Bytes, options: Options, account: Account) -> Result<Unfinished> {
+    let account = Arc::new(account);
+    let charge = |bytes: usize, at: usize| account.charge(bytes).map_err(|error| InvalidModule::exceeding(error, at as u64));
+    charge(bytes.held(), 0)?;
+    let mut validator = Validator::new_with_features(options.features());
+    let mut sections = Sections::new(account.clone());
+    let (mut resources, mut bodies) = (None, Vec::new());
+    let range = 0..PREAMBLE as u64;
+    validator.payload(&Payload::Version { num: 1, encoding: Encoding::Module, range })?;
+    let mut at = PREAMBLE;
+    while at < bytes.len() {
+        let mut head = reader(&bytes, at..bytes.len().min(at + 1 + NUMBER));
+        let (id, size) = (head.read_u8()?, head.read_var_u32()? as usize);
+        let contents = head.original_position() as usize;
+        let section = contents..contents + size;
+        if section.end > bytes.len() {
+            return Err(InvalidModule::new("unexpected end-of-file", at as u64));
+        }
+        at = section.end;
+        match id {
+            CUSTOM => custom(&mut sections, &bytes, section)?,
+            CODE => {
+                let count = reader(&bytes, section.start..section.end.min(section.start + NUMBER)).read_var_u32()?;
+                let unchecked_range = section.start as u64..section.end as u64;
+                validator.payload(&Payload::CodeSectionStart { count, unchecked_range, size: size as u32 })?;
+                bodies = bytes.bodies().unwrap_or_default().to_vec();
+                if count == 0 && bodies.is_empty() {
+                    continue;
+                }
+                let (Some(first), Some(last)) = (bodies.first(), bodies.last()) else {
+                    return Err(InvalidModule::new("the bodies are not known", section.start as u64));
+                };
+                let within = section.start <= first.start as usize && last.end as usize == section.end;
+                if !within || bodies.len() != count as usize || !bodies.is_sorted_by(|a, b| a.start < a.end && a.end < b.start) {
+                    return Err(InvalidModule::new("the bodies are not those of the code section", section.start as u64));
+                }
+                charge(bodies.len() * of_body(&options), section.start)?;
+                let first = FunctionBody::new(reader(&bytes, first.start as usize..first.end as usize));
+                resources = Some(validator.code_section_entry(&first)?.resources);
+            }
+            DATA if sections.read_data(|| plain_segments(&bytes, section.clone(), &options)) => {}
+            _ => {
+                let payload = payload(id, &bytes, section.clone())?;
+                charge(memory::of_section(&payload)?, section.start)?;
+                validator.payload(&payload)?;
+                sections.read(payload)?;
+            }
+        }
+    }
+    let ValidPayload::End(_) = validator.payload(&Payload::End(at as u64))? else { unreachable!("the payload is the end") };
+    Ok(Unfinished::of(bytes, sections, resources, bodies, options))
+}
+
+const CUSTOM: u8 = 0;
+const CODE: u8 = 10;
+const DATA: u8 = 11;
+
+/// A reader of these bytes.
+fn reader(bytes: &Bytes, range: Range<usize>) -> BinaryReader<'_> {
+    BinaryReader::new(bytes.part(range.clone()), range.start as u64)
+}
+
+/// Reads the name of a custom section.
+fn custom(sections: &mut Sections, bytes: &Bytes, section: Range<usize>) -> Result<()> {
+    let mut head = reader(bytes, section.start..section.end.min(section.start + NUMBER + NAME));
+    let len = head.read_var_u32()? as usize;
+    let name = head.original_position() as usize;
+    if len <= NAME {
+        let text = head.read_bytes(len)?;
+        // Offsets fit: the file is below 4 GiB.
+        sections.custom(text, (name + len) as u32..section.end as u32);
+    }
+    Ok(())
+}
+
+/// A section of which all is read.
+fn payload(id: u8, bytes: &Bytes, section: Range<usize>) -> Result<Payload<'_>> {
+    let (range, mut contents) = (section.start as u64..section.end as u64, reader(bytes, section));
+    Ok(match id {
+        1 => Payload::TypeSection(TypeSectionReader::new(contents)?),
+        2 => Payload::ImportSection(ImportSectionReader::new(contents)?),
+        3 => Payload::FunctionSection(FunctionSectionReader::new(contents)?),
+        4 => Payload::TableSection(TableSectionReader::new(contents)?),
+        5 => Payload::MemorySection(MemorySectionReader::new(contents)?),
+        6 => Payload::GlobalSection(GlobalSectionReader::new(contents)?),
+        7 => Payload::ExportSection(ExportSectionReader::new(contents)?),
+        8 => Payload::StartSection { func: contents.read_var_u32()?, range },
+        9 => Payload::ElementSection(ElementSectionReader::new(contents)?),
+        DATA => Payload::DataSection(DataSectionReader::new(contents)?),
+        12 => Payload::DataCountSection { count: contents.read_var_u32()?, range },
+        13 => Payload::TagSection(TagSectionReader::new(contents)?),
+        _ => return Err(InvalidModule::new("unknown section", range.start)),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::bytes::{Bytes, Parts};
+    use crate::module::Module;
+    use crate::validate::{Options, Proposals, parse_with};
+    use std::ops::Range;
+    use std::sync::{Arc, Mutex};
+
+    /// Bytes with the ranges of them that were asked for.
+    struct Asked {
+        bytes: Vec<u8>,
+        bodies: Vec<Range<u32>>,
+        ranges: Arc<Mutex<Vec<Range<usize>>>>,
+    }
+
+    impl Parts for Asked {
+        fn len(&self) -> usize {
+            self.bytes.len()
+        }
+
+        fn get(&self, range: Range<usize>) -> &[u8] {
+            self.ranges.lock().unwrap().push(range.clone());
+            &self.bytes[range]
+        }
+
+        fn copy(&self, range: Range<usize>, into: &mut [u8]) {
+            into.copy_from_slice(&self.bytes[range]);
+        }
+
+        fn as_ptr(&self) -> *const u8 {
+            self.bytes.as_ptr()
+        }
+
+        fn bodies(&self) -> &[Range<u32>] {
+            &self.bodies
+        }
+
+        fn read(&self) -> u64 {
+            0
+        }
+
+        fn is_damaged(&self) -> bool {
+            false
+        }
+    }
+
+    fn options() -> Options {
+        Options { lazy: true, proposals: Proposals::all(), ..Options::default() }
+    }
+
+    fn known(bytes: &[u8], bodies: &[Range<u32>]) -> (Bytes, Arc<Mutex<Vec<Range<usize>>>>) {
+        let ranges = Arc::default();
+        let asked = Asked { bytes: bytes.into(), bodies: bodies.into(), ranges: Arc::clone(&ranges) };
+        (Bytes::of_parts(asked), ranges)
+    }
+
+    /// All that is decoded, as text.
+    fn decoded(module: &Module) -> String {
+        let Module { types, imports, funcs, tables, memories, tags, globals, global_inits, exports, start, elems, data, .. } =
+            module;
+        let items = format!("{types:?} {imports:?} {funcs:?} {tables:?} {memories:?} {tags:?} {globals:?} {global_inits:?}");
+        let more = format!("{exports:?} {start:?} {elems:?} {data:?} {:?}", module.hint_sections);
+        let bodies: Vec<_> = (0..funcs.len() as u32).map(|func| module.validated_body(func)).collect();
+        format!("{items} {more} {bodies:?} {:?}", (0..funcs.len() as u32).map(|func| module.func_name(func)).collect::<Vec<_>>())
+    }
+
+    fn module(data: &str) -> Vec<u8> {
+        let nops = "nop ".repeat(5000);
+        let text = format!(
+            r#"(module
+                (type $t (func (param i32) (result i32)))
+                (import "a" "f" (func $f (type $t)))
+                (import "a" "g" (global $g i32))
+                (tag $e (param i64))
+                (table 3 funcref)
+                (memory 2)
+                (global (mut f64) (f64.const 2))
+                (export "run" (func $run))
+                (start $begin)
+                (elem (i32.const 0) $f $run)
+                (elem declare func $run)
+                (func $begin)
+                (func $run (type $t) {nops} (call $f (local.get 0)))
+                (func $last (param v128 i32) (throw $e (i64.const 1)))
+                {data}
+                (@custom "metadata.code.branch_hint" "\00")
+                (@custom "other" "{other}"))"#,
+            other = "o".repeat(9000)
+        );
+        wat::parse_str(text).unwrap()
+    }
+
+    #[test]
+    fn a_module_is_the_same_without_its_code_and_data() {
+        let long = "d".repeat(10_000);
+        let plain =
+            format!(r#"(data (i32.const 7) "{long}") (data (i32.const 1) "a") (data "p{long}") (data (i32.const 9) "{long}")"#);
+        let general = format!(r#"(data (global.get $g) "abc") (data (i32.const 3) "{long}")"#);
+        for data in [&*plain, &general, ""] {
+            let bytes = module(data);
+            let whole = parse_with(bytes.clone().into(), options()).unwrap();
+            let bodies: Vec<_> = whole.bodies.iter().map(|body| body.range()).collect();
+            let (parts, ranges) = known(&bytes, &bodies);
+            let again = parse_with(parts, options()).unwrap();
+            let was_read = |at: usize| ranges.lock().unwrap().iter().any(|range| range.contains(&at));
+            let middle = |range: Range<u32>| range.start.midpoint(range.end) as usize;
+            assert!(!was_read(middle(bodies[1].clone())) && !was_read(middle(bodies[2].clone())), "{ranges:?}");
+            if data == plain {
+                assert!(whole.data.iter().filter(|data| data.range.len() > 1).all(|data| !was_read(middle(data.range.clone()))));
+            }
+            assert!(!was_read(bytes.len() - 1000), "the contents of a custom section");
+            assert_eq!(decoded(&again), decoded(&whole));
+            assert_eq!(again.bytes[..], bytes);
+        }
+    }
+
+    #[test]
+    fn a_module_may_have_no_bodies() {
+        const EMPTY_CODE_SECTION: &[u8] = &[10, 1, 0];
+        for code in [&[], EMPTY_CODE_SECTION] {
+            let mut bytes = wat::parse_str("(module (memory 1))").unwrap();
+            bytes.extend_from_slice(code);
+            let again = parse_with(known(&bytes, &[]).0, options()).unwrap();
+            assert_eq!(decoded(&again), decoded(&parse_with(bytes.into(), options()).unwrap()));
+        }
+    }
+
+    #[test]
+    fn bodies_of_another_module_are_refused() {
+        let bytes = module("");
+        let whole = parse_with(bytes.clone().into(), options()).unwrap();
+        let bodies: Vec<_> = whole.bodies.iter().map(|body| body.range()).collect();
+        let [first, second, third] = &bodies[..] else { panic!("three bodies") };
+        let (first, second, third) = (first.clone(), second.clone(), third.clone());
+        for wrong in [
+            vec![],
+            vec![first.clone(), second.clone()],
+            vec![second.clone(), first.clone(), third.clone()],
+            vec![first.start - 100..first.end, second.clone(), third.clone()],
+            vec![first.clone(), second.clone(), third.start..third.end + 1],
+            vec![first.clone(), second.start..second.start, third.clone()],
+        ] {
+            assert!(parse_with(known(&bytes, &wrong).0, options()).is_err(), "{wrong:?}");
+        }
+        let cut = known(&bytes[..bytes.len() - 1], &bodies).0;
+        assert!(parse_with(cut, options()).is_err());
+    }
+}
