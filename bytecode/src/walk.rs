@@ -80,7 +80,7 @@ impl<'m> Walk<'m> {
     /// ends at `end` is executed, ascending. Its arguments are not among them. An `end` within the instruction will do, too.
     pub fn roots(module: &'m Module, body: &'m FuncBody, end: u32) -> Vec<u32> {
         let (mut walk, mut last) = (Walk::new(module, body), None);
-        for instr in Instrs::new(module, body.entry, end) {
+        for instr in Instrs::new(module, body.entry, body.end).take_while(|instr| instr.pc < end) {
             if let Some(before) = last.replace(instr) {
                 walk.step(before);
             }

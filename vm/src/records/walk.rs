@@ -186,8 +186,9 @@ impl Pc {
             // Code cannot be decoded backwards.
             Pc::Before(pc) => {
                 let bytecode = module.bytecode();
-                let entry = bytecode.body(func).map_or(pc, |body| body.entry);
-                Instrs::new(bytecode, entry, pc).last().map_or(pc, |call| call.pc)
+                let Some(body) = bytecode.body(func) else { return pc };
+                let instrs = Instrs::new(bytecode, body.entry, body.end).take_while(|instr| instr.pc < pc);
+                instrs.last().map_or(pc, |call| call.pc)
             }
         }
     }
