@@ -146,7 +146,8 @@ fn run_module(args: &Run, engine: Engine, events: Events, started: Instant) -> D
         expired.limit(&mut store)?;
     }
 
-    let done = preload(args, &mut linker, &mut store, profiling.as_ref())
+    let mut preloaded = Vec::new();
+    let done = preload(args, &mut linker, &mut store, profiling.as_ref(), &mut preloaded)
         .and_then(|()| define_unknown(args, &module, &mut linker, &mut store))
         .and_then(|()| execute(args, guest_args, &module, &linker, &mut store));
     expired.iter().for_each(Expired::end);
@@ -161,6 +162,7 @@ fn run_module(args: &Run, engine: Engine, events: Events, started: Instant) -> D
     let wall = started.elapsed();
     // Also of a program that failed. The statistics say whether the entry could be written.
     module.update_cache();
+    preloaded.iter().for_each(Module::update_cache);
     if args.verbose
         && let Some(reason) = module.stats().stored.unwritten
     {
@@ -179,7 +181,7 @@ fn run_module(args: &Run, engine: Engine, events: Events, started: Instant) -> D
     });
     if args.profile.is_none() {
         // The process ends now: nothing needs to be freed.
-        std::mem::forget((store, linker, module));
+        std::mem::forget((store, linker, module, preloaded));
     }
     match (done, saved) {
         // The program's own failure takes precedence over that of writing its profile or core dump.
@@ -192,8 +194,14 @@ fn run_module(args: &Run, engine: Engine, events: Events, started: Instant) -> D
     }
 }
 
-/// Instantiates the modules of `--preload`.
-fn preload(args: &Run, linker: &mut Linker<Host>, store: &mut Store<Host>, profiling: Option<&Profiling>) -> Result<(), Failure> {
+/// Instantiates the modules of `--preload`, and adds them to a list.
+fn preload(
+    args: &Run,
+    linker: &mut Linker<Host>,
+    store: &mut Store<Host>,
+    profiling: Option<&Profiling>,
+    preloaded: &mut Vec<Module>,
+) -> Result<(), Failure> {
     for preload in &args.preloads {
         let bytes = preload.as_bytes();
         let at = bytes.iter().position(|byte| *byte == b'=');
@@ -205,6 +213,7 @@ fn preload(args: &Run, linker: &mut Linker<Host>, store: &mut Store<Host>, profi
         if let Some(profiling) = profiling {
             profiling.add_module(name, &module);
         }
+        preloaded.push(module.clone());
         let instance = instantiate(linker, store, &module, file)?;
         if is_function(&module, INITIALIZE) {
             call(&instance, store, INITIALIZE, &[])?;

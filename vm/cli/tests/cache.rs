@@ -79,6 +79,28 @@ fn the_second_run_validates_and_compiles_less() {
     assert!(entries(&caches).is_empty());
 }
 
+/// A module of `--preload` has an entry, too.
+#[test]
+fn preloaded_modules_are_cached() {
+    let caches = fresh("cache-preloaded");
+    fs::create_dir_all(&caches).unwrap();
+    let write = |name: &str, text: &str| {
+        let path = caches.join(name);
+        fs::write(&path, text).unwrap();
+        path.to_str().unwrap().to_owned()
+    };
+    let library = write("library.wat", r#"(module (func (export "seven") (result i32) (i32.const 7)))"#);
+    let app = write(
+        "app.wat",
+        r#"(module (import "library" "seven" (func $seven (result i32))) (func (export "f") (result i32) (call $seven)))"#,
+    );
+    for _ in 0..2 {
+        let output = run(&caches, &["--preload", &format!("library={library}"), "--invoke", "f", &app]);
+        assert_eq!((&*stdout(&output), &*stderr(&output)), ("7\n", ""));
+        assert_eq!(entries(&caches).len(), 2);
+    }
+}
+
 #[test]
 fn settings_that_need_fresh_modules_use_no_cache() {
     let caches = fresh("cache-unused");
@@ -377,29 +399,35 @@ fn a_large_module_is_read_in_parts() {
     assert_eq!((&seen["stored"]["cache"], output), (&"miss".into(), format!("1234{}", &expected[4..])));
 }
 
-/// The same for a large entry, as often before a run as while it runs. `DAMAGES` is how often.
+/// The same for a large entry or the bytes of its module, as often before a run as while it runs. `DAMAGES` is how often.
 #[test]
 #[ignore = "needs programs/fetch.py python-wasi, and takes ten minutes with --release"]
 fn damages_of_a_large_entry_change_no_output() {
     let caches = fresh("cache-large");
     let module = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../programs/real/python-wasi.wasm");
     let args = [module.to_str().unwrap(), "-c", "print(sum(range(10)))"];
-    for _ in 0..4 {
-        run(&caches, &args);
+    for runs in 0.. {
+        if stats(&caches, &args).0["stored"]["module_read"] != 0 {
+            break;
+        }
+        assert!(runs < 100, "the module's bytes are not in the cache");
     }
-    let path = entries(&caches).pop().unwrap();
-    let (intact, mut random) = (fs::read(&path).unwrap(), random(2));
+    let intact: Vec<(PathBuf, Vec<u8>)> =
+        entries(&caches).into_iter().map(|path| (path.clone(), fs::read(path).unwrap())).collect();
+    assert_eq!(intact.len(), 2, "the entry, and the module's bytes");
+    let mut random = random(2);
     let rounds = std::env::var("DAMAGES").map_or(10_000, |rounds| rounds.parse().unwrap());
     for round in 0..rounds {
-        fs::write(&path, &intact).unwrap();
+        intact.iter().for_each(|(path, bytes)| fs::write(path, bytes).unwrap());
+        let path = &intact[random(2)].0;
         let output = if round % 2 == 0 {
-            damage(&path, round, &mut random);
+            damage(path, round, &mut random);
             run(&caches, &args)
         } else {
             let process = begin(&caches, &args);
             std::thread::sleep(Duration::from_micros(random(50_000) as u64));
             // The process may have replaced the file.
-            damage(&path, round, &mut random);
+            damage(path, round, &mut random);
             process.finish()
         };
         assert_eq!((&*stdout(&output), &*stderr(&output), output.status.code()), ("45\n", "", Some(0)), "{round}");

@@ -146,7 +146,8 @@ impl Config {
     ///
     /// Modules are not cached whose code depends on more than the module and the settings, or of which more is wanted: with
     /// [`deterministic`](Config::deterministic), [`keep_profiles`](Config::keep_profiles), [`profile`](Config::profile),
-    /// [`lazy_validation`](Config::lazy_validation) or [`stress`](Config::stress), and in engines that compile nothing but with Cranelift.
+    /// [`lazy_validation`](Config::lazy_validation) or [`stress`](Config::stress), and in engines with another
+    /// [`Tier`](crate::Tier) than `Auto` and `Native`.
     pub fn cache(&mut self, cache: Option<Cache>) -> &mut Config {
         self.cache = cache.map(|cache| cache.directory);
         self

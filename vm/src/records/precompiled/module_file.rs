@@ -11,6 +11,7 @@ use crate::sys::buffer::PartialBuffer;
 use std::fmt;
 use std::io::{self, Seek, SeekFrom, Write};
 use std::ops::Range;
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
@@ -120,6 +121,8 @@ pub(super) struct ModuleFile {
     bodies: Box<[Range<u32>]>,
     /// Reads the bytes again, from where the module was loaded; `None` if they are others now.
     again: Box<dyn Fn() -> Option<Bytes> + Send + Sync>,
+    /// What that has returned, once a piece was damaged.
+    elsewhere: OnceLock<Option<Bytes>>,
     is_damaged: AtomicBool,
     /// Bytes that were read.
     read: AtomicU64,
@@ -143,6 +146,7 @@ impl ModuleFile {
             buffer,
             bodies,
             again: Box::new(again),
+            elsewhere: OnceLock::new(),
             is_damaged: AtomicBool::new(false),
             read: AtomicU64::new(0),
         })
@@ -177,7 +181,8 @@ impl Parts for ModuleFile {
     fn get(&self, range: Range<usize>) -> &[u8] {
         self.buffer.get(range, |piece, into| {
             if !self.read_piece(piece, into) {
-                let again = (self.again)()
+                let elsewhere = self.elsewhere.get_or_init(&self.again).as_ref();
+                let again = elsewhere
                     .expect("the bytes of the module are damaged in the cache, and its file has changed or cannot be read");
                 into.copy_from_slice(again.part(self.buffer.part(piece).0));
             }
