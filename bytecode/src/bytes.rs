@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 /// The bytes of a module, which never change. Clones share them. Any owner can provide them: see [`Bytes::of`].
 ///
-/// They may come [in parts](Bytes::of_parts), of which only those are read that something is done with. A reference to all bytes, which
-/// dereferencing gives, reads all of them.
+/// The bytes may also come [in parts](Bytes::of_parts), each of which is read at its first use. Dereferencing returns a reference to all bytes,
+/// and so reads all parts.
 #[derive(Clone)]
 pub struct Bytes {
     bytes: Owner,

@@ -341,7 +341,7 @@ fn large(folder: &Path) -> PathBuf {
 }
 
 /// After some runs, the bytes of a large module are in the cache, and a process reads only those that it uses. Whatever then happens to the files,
-/// the output is the same, and what is damaged is written anew.
+/// the output is the same, and later processes write a damaged file anew.
 #[test]
 fn a_large_module_is_read_in_parts() {
     let caches = fresh("cache-parts");

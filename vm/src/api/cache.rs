@@ -117,7 +117,7 @@ getters! {
     allowed_clock_drift_for_files_from_future: Duration
 }
 
-/// A file of a [`Cache`]: what is kept of a module, or the bytes of a large one.
+/// A file of a [`Cache`]: the code of a module with the results of its validation, or the bytes of a large module.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct CacheEntry {

@@ -121,8 +121,8 @@ impl PartialBuffer {
                 written.store(true, Ordering::Release);
             }
         }
-        // SAFETY: the range is within the mapping. All parts that it reaches were written, and are never written again; what is in no part
-        // never is.
+        // SAFETY: the range is within the mapping. All parts that it reaches were written, and are never written again. Bytes
+        // outside the parts are never written.
         unsafe { std::slice::from_raw_parts(self.as_ptr().add(range.start), range.len()) }
     }
 }

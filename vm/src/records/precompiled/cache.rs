@@ -114,12 +114,11 @@ const FILE_ENDING: &str = ".module";
 
 /// Returns what a file with this name is.
 fn key_of(name: &[u8]) -> Option<Key> {
-    let (stem, ending) = str::from_utf8(name).ok()?.rsplit_once('.')?;
-    let len = u64::from_str_radix(stem.rsplit_once('-')?.1, 16).ok()?;
-    match ending {
-        "weir" => Some(Key::Entry(len)),
-        "module" => Some(Key::File(len)),
-        _ => None,
+    let name = str::from_utf8(name).ok()?;
+    let len = |stem: &str| u64::from_str_radix(stem.rsplit_once('-')?.1, 16).ok();
+    match name.strip_suffix(ENDING) {
+        Some(stem) => len(stem).map(Key::Entry),
+        None => name.strip_suffix(FILE_ENDING).and_then(len).map(Key::File),
     }
 }
 
@@ -492,7 +491,7 @@ impl Cached {
         // If the entry cannot be written, neither can this.
         if changes && self.failure().is_none() && !std::mem::replace(&mut written.file, true) {
             let entry = self.entry(module);
-            // What is not written or removed is left to later processes.
+            // If this fails, later processes do it.
             let _ = match has_file {
                 true => self.directory.remove_file(entry),
                 false => self.directory.add_file(entry, module, &file::needed_of(&module.bytes)),

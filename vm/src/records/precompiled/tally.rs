@@ -31,9 +31,9 @@ const BITS: usize = 32 << 10;
 /// What there may be of modules of a length.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Key {
-    /// An entry of a module of so many bytes.
+    /// The entry of a module of this length.
     Entry(u64),
-    /// The file with the bytes of such a module. After a list it may not be complete.
+    /// The file with the bytes of a module of this length. It may be incomplete if the directory was listed for the tally.
     File(u64),
 }
 
