@@ -1,5 +1,6 @@
 //! The bytes of a module.
 
+use crate::trap::Trap;
 use std::fmt;
 use std::ops::{Deref, Range};
 use std::sync::Arc;
@@ -7,7 +8,7 @@ use std::sync::Arc;
 /// The bytes of a module, which never change. Clones share them. Any owner can provide them: see [`Bytes::of`].
 ///
 /// The bytes may also come [in parts](Bytes::of_parts), each of which is read at its first use. Dereferencing returns a reference to all bytes,
-/// and so reads all parts.
+/// and so reads all parts, and panics if one of them is [unreadable](Unreadable). Those of a body that was validated are not.
 #[derive(Clone)]
 pub struct Bytes {
     bytes: Owner,
@@ -20,6 +21,17 @@ enum Owner {
     Parts(Arc<dyn Parts>),
 }
 
+/// Bytes of a module cannot be read: the copy of them is damaged, and they are others now where the module was loaded.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("{}", Trap::ModuleUnreadable.message())]
+pub struct Unreadable;
+
+impl From<Unreadable> for Trap {
+    fn from(_: Unreadable) -> Trap {
+        Trap::ModuleUnreadable
+    }
+}
+
 /// Bytes of a valid module that are read when they are first used.
 #[expect(clippy::len_without_is_empty, reason = "no valid module is empty")]
 pub trait Parts: Send + Sync {
@@ -27,10 +39,16 @@ pub trait Parts: Send + Sync {
     fn len(&self) -> usize;
 
     /// Returns bytes, which it reads now if they were not read. The range is within them.
-    fn get(&self, range: Range<usize>) -> &[u8];
+    ///
+    /// # Errors
+    /// Some of them cannot be read; never those that it has returned.
+    fn get(&self, range: Range<usize>) -> Result<&[u8], Unreadable>;
 
     /// Copies bytes, and keeps none that it reads for this. The range is within them and as long as the buffer.
-    fn copy(&self, range: Range<usize>, into: &mut [u8]);
+    ///
+    /// # Errors
+    /// Some of them cannot be read, and the buffer has some of the others.
+    fn copy(&self, range: Range<usize>, into: &mut [u8]) -> Result<(), Unreadable>;
 
     /// Returns the address of the first byte. Only bytes that [`Parts::get`] has returned are there.
     fn as_ptr(&self) -> *const u8;
@@ -70,14 +88,26 @@ impl Bytes {
         self.len() == 0
     }
 
+    /// Returns these bytes, which were returned before, or are those of a body that was validated.
+    ///
+    /// # Panics
+    /// The range is not within the bytes, or they are others and unreadable.
+    #[inline]
+    pub fn part(&self, range: Range<usize>) -> &[u8] {
+        self.try_part(range).unwrap_or_else(|unreadable| panic!("{unreadable}"))
+    }
+
     /// Returns these bytes. Of bytes that come in parts, the others are not read.
+    ///
+    /// # Errors
+    /// Some of them cannot be read.
     ///
     /// # Panics
     /// The range is not within the bytes.
     #[inline]
-    pub fn part(&self, range: Range<usize>) -> &[u8] {
+    pub fn try_part(&self, range: Range<usize>) -> Result<&[u8], Unreadable> {
         match &self.bytes {
-            Owner::Whole(bytes) => &bytes[range],
+            Owner::Whole(bytes) => Ok(&bytes[range]),
             Owner::Parts(parts) => {
                 assert!(range.start <= range.end && range.end <= parts.len(), "{range:?} of {} bytes", parts.len());
                 parts.get(range)
@@ -85,16 +115,30 @@ impl Bytes {
         }
     }
 
+    /// Returns all bytes.
+    ///
+    /// # Errors
+    /// As [`Bytes::try_part`].
+    pub fn all(&self) -> Result<&[u8], Unreadable> {
+        self.try_part(0..self.len())
+    }
+
     /// Copies bytes, which need not be kept for this.
+    ///
+    /// # Errors
+    /// Some of them cannot be read, and the buffer has some of the others.
     ///
     /// # Panics
     /// The range is not within the bytes, or not as long as the buffer.
-    pub fn copy(&self, range: Range<usize>, into: &mut [u8]) {
+    pub fn copy(&self, range: Range<usize>, into: &mut [u8]) -> Result<(), Unreadable> {
         match &self.bytes {
-            Owner::Whole(bytes) => into.copy_from_slice(&bytes[range]),
+            Owner::Whole(bytes) => {
+                into.copy_from_slice(&bytes[range]);
+                Ok(())
+            }
             Owner::Parts(parts) => {
                 assert!(range.end <= parts.len() && range.len() == into.len(), "{range:?} of {} bytes", parts.len());
-                parts.copy(range, into);
+                parts.copy(range, into)
             }
         }
     }
@@ -161,7 +205,7 @@ impl Deref for Bytes {
 
     #[inline]
     fn deref(&self) -> &[u8] {
-        self.part(0..self.len())
+        self.all().unwrap_or_else(|unreadable| panic!("{unreadable}"))
     }
 }
 

@@ -70,7 +70,7 @@ impl HintSections {
         }
     }
 
-    /// Returns the hints of this kind in the order of functions and offsets; none if the section is absent or malformed. `bytes` are the
+    /// Returns the hints of this kind in the order of functions and offsets; none if the section is absent, malformed or unreadable. `bytes` are the
     /// module's.
     pub fn hints<'m>(&self, kind: HintKind, bytes: &'m Bytes) -> Vec<Hint<&'m [u8]>> {
         self.contents(kind, bytes).and_then(read).unwrap_or_default()
@@ -79,7 +79,7 @@ impl HintSections {
     /// Returns the contents of the section of this kind. `bytes` are the module's.
     pub fn contents<'m>(&self, kind: HintKind, bytes: &'m Bytes) -> Option<&'m [u8]> {
         let range = self.0[kind as usize].clone()?;
-        Some(bytes.part(range.start as usize..range.end as usize))
+        bytes.try_part(range.start as usize..range.end as usize).ok()
     }
 }
 

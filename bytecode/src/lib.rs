@@ -35,7 +35,7 @@ pub mod validate;
 pub mod verify;
 pub mod walk;
 
-pub use bytes::{Bytes, Parts};
+pub use bytes::{Bytes, Parts, Unreadable};
 pub use instrs::{Imm, Instr, Instrs};
 pub use module::{FuncBody, Module};
 pub use opcodes::Opcode;

@@ -71,6 +71,8 @@ pub struct Module {
     pub names: Names,
     /// Its compilation hints.
     pub hint_sections: HintSections,
+    /// Whether it has debugging information: a custom section whose name begins with `.debug_`.
+    pub has_debugging: bool,
     /// The account of the memory that it takes.
     pub account: Arc<Account>,
     /// That of bodies that only compilers have asked for.
@@ -314,9 +316,11 @@ impl Module {
         let may_refuse = !self.results.as_ref().is_some_and(|results| results.may_run(func));
         let unvalidated = self.unvalidated.as_ref().expect("only a module parsed lazily has bodies that are not validated");
         let code = Code { account, ..self.code(unvalidated, may_refuse) };
+        // Whoever has the body has its bytes.
+        let bytes = self.bytes.try_part(range.start as usize..range.end as usize);
+        let bytes = bytes.map_err(|unreadable| InvalidModule::of_unreadable(unreadable, range.start as usize).within(func))?;
         let stored = self.results.as_ref().and_then(|results| results.body(index));
         let Some(stored) = stored.filter(|stored| stored.is_within(range.clone())) else {
-            let bytes = self.bytes.part(range.start as usize..range.end as usize);
             return bodies::validate_one(&Code { bytes, start: range.start, ..code }, index, range);
         };
         code.charge(stored.size(), range.start).map_err(|error| error.within(func))?;
@@ -364,9 +368,10 @@ impl Module {
     }
 
     /// Returns the name and the contents of each custom section, in order. Sections with debugging
-    /// information have zeros as contents if only the [needed](crate::file::needed) bytes of the module's file were read.
+    /// information have zeros as contents if only the [needed](crate::file::needed) bytes of the module's file were read. None if the
+    /// module is [unreadable](crate::Unreadable).
     pub fn custom_sections(&self) -> impl Iterator<Item = (&str, &[u8])> {
-        let payloads = Parser::new(0).parse_all(&self.bytes).map_while(Result::ok);
+        let payloads = Parser::new(0).parse_all(self.bytes.all().unwrap_or_default()).map_while(Result::ok);
         payloads.filter_map(|payload| {
             let Payload::CustomSection(section) = payload else { return None };
             Some((section.name(), section.data()))

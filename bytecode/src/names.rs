@@ -78,7 +78,7 @@ impl Names {
         self.read.get_or_init(|| {
             let mut read = Read::default();
             for section in &self.sections {
-                let contents = bytes.part(section.start as usize..section.end as usize);
+                let Ok(contents) = bytes.try_part(section.start as usize..section.end as usize) else { continue };
                 let names = NameSectionReader::new(BinaryReader::new(contents, section.start.into()));
                 for subsection in names.into_iter().map_while(Result::ok) {
                     match subsection {
@@ -107,7 +107,7 @@ fn find<'m>(bytes: &'m Bytes, names: &[Named], index: u32) -> Option<&'m str> {
 }
 
 fn text(bytes: &Bytes, range: Range<usize>) -> Option<&str> {
-    str::from_utf8(bytes.part(range)).ok()
+    str::from_utf8(bytes.try_part(range).ok()?).ok()
 }
 
 /// Shows a name of a module without what a terminal or a log could take for more than a name: control characters, line separators, and

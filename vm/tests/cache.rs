@@ -10,7 +10,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::Duration;
-use weir::{Cache, CacheConfig, Config, Engine, Module};
+use weir::{Cache, CacheConfig, Config, Engine, Func, Instance, Module, Store, Tier, Trap};
 
 /// The path of a directory that does not exist.
 fn absent(name: &str) -> PathBuf {
@@ -156,5 +156,67 @@ fn files_that_cannot_be_read_have_one_error() {
         let error = Module::from_file(&engine, "/nowhere/app.wasm").unwrap_err();
         assert_eq!(error.to_string(), "failed to read from `/nowhere/app.wasm`");
         assert_eq!(error.downcast_ref().map(std::io::Error::kind), Some(std::io::ErrorKind::NotFound));
+    }
+}
+
+/// While a program runs, the bytes of its module are damaged in the cache, and its file is written. What was read before is there, and what is
+/// needed afterwards ends the program with a trap.
+#[test]
+fn a_module_that_is_damaged_everywhere_ends_its_program() {
+    let folder = absent("cache-damaged-everywhere");
+    fs::create_dir(&folder).unwrap();
+    let path = folder.join("module.wasm");
+    let drops = |i: usize| format!("(i32.const {i}) drop ").repeat(16_000);
+    let funcs: String = (0..20).map(|i| format!("(func $f{i} (result i32) {} (i32.const {i}))", drops(i))).collect();
+    let data = "data".repeat(50_000);
+    let text = format!(
+        r#"(module
+            (import "" "damage" (func $damage))
+            (memory 1)
+            (data $passive "{data}")
+            {funcs}
+            (func (export "read") (result i32) (call $f9))
+            (func (export "init") (result i32)
+                (call $damage) (memory.init $passive (i32.const 0) (i32.const 100000) (i32.const 4)) (i32.const 9))
+            (func (export "call") (result i32) (call $damage) (call $f15)))"#
+    );
+    let bytes = wat::parse_str(text).unwrap();
+    for (tier, func) in [Tier::Auto, Tier::Native].into_iter().flat_map(|tier| ["init", "call"].map(|func| (tier, func))) {
+        if !common::is_built(tier) {
+            continue;
+        }
+        fs::write(&path, &bytes).unwrap();
+        let directory = folder.join("cache");
+        let cache = Cache::new(CacheConfig::new().with_directory(&directory).clone()).unwrap();
+        let engine = engine(Config::new().tier(tier).cache(Some(cache))).unwrap();
+        let in_parts = || {
+            let read = || engine.stats().stored.module_read;
+            let before = read();
+            let module = Module::from_file(&engine, &path).unwrap();
+            (read() > before).then_some(module)
+        };
+        let module = (0..1000).find_map(|_| in_parts()).expect("the module's bytes are in the cache after some runs");
+        let (files, file, len) = (directory.clone(), path.clone(), bytes.len());
+        let damage = move || {
+            let is_bytes = |path: &PathBuf| path.extension().is_some_and(|ending| ending == "module");
+            let mut files = fs::read_dir(&files).unwrap().map(|file| file.unwrap().path());
+            let in_cache = files.find(is_bytes).unwrap();
+            // Everything but the header and the index.
+            let mut damaged = fs::read(&in_cache).unwrap();
+            damaged[1000..len].fill(0);
+            fs::write(in_cache, damaged).unwrap();
+            fs::write(&file, vec![0; len]).unwrap();
+        };
+        let mut store = Store::new(&engine, ());
+        let damage = Func::wrap(&mut store, damage);
+        let instance = Instance::new(&mut store, &module, &[damage.into()]).unwrap();
+        let mut call = |name| instance.get_typed_func::<(), i32>(&mut store, name).unwrap().call(&mut store, ());
+        assert_eq!(call("read").unwrap(), 9);
+        let error = call(func).unwrap_err();
+        assert_eq!(error.downcast_ref(), Some(&Trap::ModuleUnreadable), "{tier:?} {func}: {error:?}");
+        assert_eq!(call("read").unwrap(), 9);
+        assert!(call(func).is_err());
+        drop((store, module, engine));
+        fs::remove_dir_all(&directory).unwrap();
     }
 }

@@ -42,7 +42,7 @@ pub(super) fn sections(bytes: Bytes, options: Options, account: Account) -> Resu
     validator.payload(&Payload::Version { num: 1, encoding: Encoding::Module, range })?;
     let mut at = PREAMBLE;
     while at < bytes.len() {
-        let mut head = reader(&bytes, at..bytes.len().min(at + 1 + NUMBER));
+        let mut head = reader(&bytes, at..bytes.len().min(at + 1 + NUMBER))?;
         let (id, size) = (head.read_u8()?, head.read_var_u32()? as usize);
         let contents = head.original_position() as usize;
         let section = contents..contents + size;
@@ -53,7 +53,7 @@ pub(super) fn sections(bytes: Bytes, options: Options, account: Account) -> Resu
         match id {
             CUSTOM => custom(&mut sections, &bytes, section)?,
             CODE => {
-                let count = reader(&bytes, section.start..section.end.min(section.start + NUMBER)).read_var_u32()?;
+                let count = reader(&bytes, section.start..section.end.min(section.start + NUMBER))?.read_var_u32()?;
                 let unchecked_range = section.start as u64..section.end as u64;
                 validator.payload(&Payload::CodeSectionStart { count, unchecked_range, size: size as u32 })?;
                 bodies = bytes.bodies().unwrap_or_default().to_vec();
@@ -68,7 +68,7 @@ pub(super) fn sections(bytes: Bytes, options: Options, account: Account) -> Resu
                     return Err(InvalidModule::new("the bodies are not those of the code section", section.start as u64));
                 }
                 charge(bodies.len() * of_body(&options), section.start)?;
-                let first = FunctionBody::new(reader(&bytes, first.start as usize..first.end as usize));
+                let first = FunctionBody::new(reader(&bytes, first.start as usize..first.end as usize)?);
                 resources = Some(validator.code_section_entry(&first)?.resources);
             }
             DATA if sections.read_data(|| plain_segments(&bytes, section.clone(), &options)) => {}
@@ -89,13 +89,15 @@ const CODE: u8 = 10;
 const DATA: u8 = 11;
 
 /// A reader of these bytes.
-fn reader(bytes: &Bytes, range: Range<usize>) -> BinaryReader<'_> {
-    BinaryReader::new(bytes.part(range.clone()), range.start as u64)
+fn reader(bytes: &Bytes, range: Range<usize>) -> Result<BinaryReader<'_>> {
+    let start = range.start;
+    let part = bytes.try_part(range).map_err(|unreadable| InvalidModule::of_unreadable(unreadable, start))?;
+    Ok(BinaryReader::new(part, start as u64))
 }
 
 /// Reads the name of a custom section.
 fn custom(sections: &mut Sections, bytes: &Bytes, section: Range<usize>) -> Result<()> {
-    let mut head = reader(bytes, section.start..section.end.min(section.start + NUMBER + NAME));
+    let mut head = reader(bytes, section.start..section.end.min(section.start + NUMBER + NAME))?;
     let len = head.read_var_u32()? as usize;
     let name = head.original_position() as usize;
     if len <= NAME {
@@ -108,7 +110,7 @@ fn custom(sections: &mut Sections, bytes: &Bytes, section: Range<usize>) -> Resu
 
 /// A section of which all is read.
 fn payload(id: u8, bytes: &Bytes, section: Range<usize>) -> Result<Payload<'_>> {
-    let (range, mut contents) = (section.start as u64..section.end as u64, reader(bytes, section));
+    let (range, mut contents) = (section.start as u64..section.end as u64, reader(bytes, section)?);
     Ok(match id {
         1 => Payload::TypeSection(TypeSectionReader::new(contents)?),
         2 => Payload::ImportSection(ImportSectionReader::new(contents)?),
@@ -128,7 +130,7 @@ fn payload(id: u8, bytes: &Bytes, section: Range<usize>) -> Result<Payload<'_>> 
 
 #[cfg(test)]
 mod tests {
-    use crate::bytes::{Bytes, Parts};
+    use crate::bytes::{Bytes, Parts, Unreadable};
     use crate::module::Module;
     use crate::validate::{Options, Proposals, parse_with};
     use std::ops::Range;
@@ -138,6 +140,7 @@ mod tests {
     struct Asked {
         bytes: Vec<u8>,
         bodies: Vec<Range<u32>>,
+        damaged: Range<usize>,
         ranges: Arc<Mutex<Vec<Range<usize>>>>,
     }
 
@@ -146,13 +149,15 @@ mod tests {
             self.bytes.len()
         }
 
-        fn get(&self, range: Range<usize>) -> &[u8] {
+        fn get(&self, range: Range<usize>) -> Result<&[u8], Unreadable> {
             self.ranges.lock().unwrap().push(range.clone());
-            &self.bytes[range]
+            let is_damaged = range.start < self.damaged.end && self.damaged.start < range.end;
+            if is_damaged { Err(Unreadable) } else { Ok(&self.bytes[range]) }
         }
 
-        fn copy(&self, range: Range<usize>, into: &mut [u8]) {
-            into.copy_from_slice(&self.bytes[range]);
+        fn copy(&self, range: Range<usize>, into: &mut [u8]) -> Result<(), Unreadable> {
+            into.copy_from_slice(self.get(range)?);
+            Ok(())
         }
 
         fn as_ptr(&self) -> *const u8 {
@@ -178,7 +183,7 @@ mod tests {
 
     fn known(bytes: &[u8], bodies: &[Range<u32>]) -> (Bytes, Arc<Mutex<Vec<Range<usize>>>>) {
         let ranges = Arc::default();
-        let asked = Asked { bytes: bytes.into(), bodies: bodies.into(), ranges: Arc::clone(&ranges) };
+        let asked = Asked { bytes: bytes.into(), bodies: bodies.into(), damaged: 0..0, ranges: Arc::clone(&ranges) };
         (Bytes::of_parts(asked), ranges)
     }
 
@@ -239,6 +244,32 @@ mod tests {
             assert!(!was_read(bytes.len() - 1000), "the contents of a custom section");
             assert_eq!(decoded(&again), decoded(&whole));
             assert_eq!(again.bytes[..], bytes);
+        }
+    }
+
+    #[test]
+    fn nothing_is_made_of_unreadable_bytes() {
+        let bytes = module(r#"(data (i32.const 7) "abc") (data "passive")"#);
+        let whole = parse_with(bytes.clone().into(), options()).unwrap();
+        let bodies: Vec<_> = whole.bodies.iter().map(|body| body.range()).collect();
+        let all = decoded(&whole);
+        for at in 0..bytes.len() {
+            let (bytes, bodies) = (bytes.clone(), bodies.clone());
+            let asked = Asked { bytes, bodies: bodies.clone(), damaged: at..at + 1, ranges: Arc::default() };
+            match parse_with(Bytes::of_parts(asked), options()) {
+                Err(error) => assert!(error.unreadable().is_some(), "{at}: {error}"),
+                Ok(module) => {
+                    let body = bodies.iter().position(|body| body.contains(&(at as u32)));
+                    for (index, func) in (0..bodies.len()).zip(module.imported_funcs..) {
+                        let unreadable = module.validated_body(func).unwrap().err().and_then(|error| error.unreadable());
+                        assert_eq!(unreadable.is_some(), body == Some(index), "{at}");
+                    }
+                    let is_same = body.is_none() && decoded(&module) == all;
+                    let may_lack = |range: Range<u32>| range.contains(&(at as u32));
+                    let is_data = module.data.iter().any(|data| may_lack(data.range.clone()));
+                    assert!(is_same || body.is_some() || is_data || module.func_name(1).is_none(), "{at}");
+                }
+            }
         }
     }
 

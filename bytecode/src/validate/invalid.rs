@@ -1,6 +1,7 @@
 //! The error for bytes that are not a module.
 
 use crate::account::{ALLOCATION, ModuleMemoryExceeded};
+use crate::bytes::Unreadable;
 use crate::names::Plain;
 use std::fmt;
 
@@ -21,6 +22,8 @@ pub struct InvalidModule {
     original: Option<Box<str>>,
     /// The reason, if it is that the module takes too much memory.
     exceeded: Option<Box<ModuleMemoryExceeded>>,
+    /// The reason, if it is that bytes cannot be read.
+    unreadable: Option<Unreadable>,
 }
 
 impl InvalidModule {
@@ -28,12 +31,25 @@ impl InvalidModule {
         // Offsets are below the length of the bytes, which a `usize` holds.
         // It may quote a name of the module.
         let message = Plain(&message.into()).to_string();
-        InvalidModule { message, offset: offset as usize, func: None, name: None, original: None, exceeded: None }
+        InvalidModule {
+            message,
+            offset: offset as usize,
+            func: None,
+            name: None,
+            original: None,
+            exceeded: None,
+            unreadable: None,
+        }
     }
 
     /// The error for something at this offset that takes more memory than is allowed.
     pub(crate) fn exceeding(exceeded: ModuleMemoryExceeded, offset: u64) -> InvalidModule {
         InvalidModule { exceeded: Some(Box::new(exceeded.clone())), ..InvalidModule::new(exceeded.to_string(), offset) }
+    }
+
+    /// The error for bytes from this offset on that cannot be read.
+    pub(crate) fn of_unreadable(unreadable: Unreadable, offset: usize) -> InvalidModule {
+        InvalidModule { unreadable: Some(unreadable), ..InvalidModule::new(unreadable.to_string(), offset as u64) }
     }
 
     /// The error with this message of wasmparser's.
@@ -64,6 +80,11 @@ impl InvalidModule {
     /// Returns the limit, if the reason is that the module takes more memory than is allowed.
     pub fn exceeded(&self) -> Option<&ModuleMemoryExceeded> {
         self.exceeded.as_deref()
+    }
+
+    /// Returns the reason, if it is that the module's bytes cannot be read.
+    pub fn unreadable(&self) -> Option<Unreadable> {
+        self.unreadable
     }
 
     /// Returns the bytes that it takes.

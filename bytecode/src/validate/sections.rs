@@ -49,6 +49,7 @@ pub(super) struct Sections {
     imported_tags: u32,
     names: Names,
     hints: HintSections,
+    has_debugging: bool,
 }
 
 impl Sections {
@@ -164,6 +165,7 @@ impl Sections {
     pub fn custom(&mut self, name: &[u8], contents: Range<u32>) {
         match str::from_utf8(name) {
             Ok("name") => self.names.add(contents),
+            Ok(name) if name.starts_with(".debug_") => self.has_debugging = true,
             Ok(name) => self.hints.add(name, contents),
             Err(_) => {}
         }
@@ -203,6 +205,7 @@ impl Sections {
             imported_tags: self.imported_tags,
             names: self.names,
             hint_sections: self.hints,
+            has_debugging: self.has_debugging,
             ..Module::default()
         }
     }
@@ -382,7 +385,8 @@ pub(super) fn plain_segments(bytes: &Bytes, section: Range<usize>, options: &Opt
     let whole = bytes.bodies().is_none();
     let window = |at: usize| {
         let range = at..if whole { section.end } else { section.end.min(at + WINDOW) };
-        (range.clone(), bytes.part(range))
+        // What is unreadable is malformed here, and whoever reads the section then finds it again.
+        (range.clone(), bytes.try_part(range).unwrap_or_default())
     };
     let mut current = window(section.start);
     let mut reader = |at: usize| {

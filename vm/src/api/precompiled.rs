@@ -6,6 +6,7 @@ use crate::records::error::{Context, Error, Result};
 use crate::records::module::Module;
 use crate::records::precompiled::artifact::{Artifact, Source};
 use crate::records::precompiled::format::{Builder, Grade, Identity, MAGIC, ModulePart, Unusable};
+use crate::records::precompiled::module_file;
 use crate::records::precompiled::shelf::CodeMap;
 use crate::records::precompiled::work::Work;
 use crate::records::stats::Fallback;
@@ -16,8 +17,8 @@ use std::fs::File;
 use std::io::Cursor;
 use std::path::Path;
 use std::sync::Arc;
-use weir_bytecode::FuncBody;
 use weir_bytecode::stored::to_bytes;
+use weir_bytecode::{FuncBody, Trap};
 
 /// The kind of a precompiled artifact: see [`Engine::detect_precompiled`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -117,7 +118,7 @@ impl Module {
         let mut builder = Builder::new(Cursor::new(Vec::new()))?;
         builder.module(ModulePart::of(&record.bytecode));
         if wants_bytes {
-            builder.bytes(&record.bytecode.bytes)?;
+            builder.bytes(record.bytecode.bytes.all().map_err(Trap::from)?)?;
         }
         let results = (0..).zip(&record.bytecode.bodies).map(|(index, body)| (index, to_bytes::<FuncBody>(body)));
         builder.results(&results.collect::<Vec<_>>())?;
@@ -210,7 +211,9 @@ impl Module {
             return deserialize(engine, stored);
         }
         let artifact = Arc::new(Artifact::open(stored, &identity).map_err(Error::new)?);
-        Module::of_artifact(engine, bytes.clone(), artifact, None)?.map_err(|(_, unfit)| unfit.into())
+        // A half of these reads its bytes in parts.
+        let bytes = if bytes.len().is_multiple_of(4) { bytes.clone() } else { module_file::in_parts(self.bytecode())? };
+        Module::of_artifact(engine, bytes, artifact, None)?.map_err(|(_, unfit)| unfit.into())
     }
 }
 

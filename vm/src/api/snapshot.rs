@@ -9,6 +9,7 @@ use crate::records::error::{Context, Error, Result};
 use crate::records::snapshot::encode::{Exports, encode};
 use crate::records::snapshot::error::SnapshotError;
 use crate::records::snapshot::state::check_imports;
+use weir_bytecode::Trap;
 
 /// The function that initialises a reactor of WASI.
 const INITIALIZE: &str = "_initialize";
@@ -150,6 +151,7 @@ impl Snapshot {
         if store.has_pending_exception() {
             return Err(Error::new(SnapshotError::Exception));
         }
+        module.bytecode().bytes.all().map_err(Trap::from)?;
         let bytes = encode(module.bytecode(), &instance.state(store)?, &exports)?;
         Module::validate(module.engine(), &bytes).context("the snapshot is no valid module")?;
         Ok(bytes)

@@ -345,6 +345,9 @@ unsafe fn write_data(instance: &InstanceRecord) -> Result<()> {
 /// Creates the error for a segment that is not within its memory or table.
 #[cold]
 fn outside(trap: Trap, segment: String, of: &str, len: u64, unit: &str) -> Error {
+    if trap == Trap::ModuleUnreadable {
+        return Error::new(trap);
+    }
     Error::detailed(trap, Some(format!("{segment}, and the {of} has {}", counted(len, unit)).into()))
 }
 

@@ -15,6 +15,7 @@ use crate::records::module::{Module, ModuleRecord};
 use crate::records::precompiled::format::Grade;
 use crate::records::scope::Scope;
 use crate::records::store::store_of;
+use weir_bytecode::Trap;
 use weir_bytecode::module::FuncBody;
 
 /// Makes function `func`, which is being called, ready if it is not. Returns whether to call `tier_up` now: not if the
@@ -37,7 +38,8 @@ pub(super) fn prepare(module: &ModuleRecord, func: u32) -> bool {
 
 /// Returns the reason why function `func` could not be made ready.
 pub(super) fn refusal(module: &Module, func: u32) -> Option<Error> {
-    module.record().bodies.refusal(module.bytecode(), func).map(Error::new)
+    let refusal = module.record().bodies.refusal(module.bytecode(), func)?;
+    Some(refusal.unreadable().map_or_else(|| Error::new(refusal), |unreadable| Error::new(Trap::from(unreadable))))
 }
 
 /// Ends the activation at a call of `body` whose frame does not fit, if the reason is that the function is invalid.

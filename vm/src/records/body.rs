@@ -247,8 +247,6 @@ impl Bodies {
             }
             None => return Readiness::Invalid,
         };
-        // The interpreter reads the code at its address.
-        let _ = module.bytes.part(source.entry as usize..source.end as usize);
         // SAFETY: the lock is held. A thread without it reads the fields written here only after the word that
         // `publish` stores, and the costs only after that or the frame's size.
         unsafe {

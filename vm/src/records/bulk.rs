@@ -112,7 +112,7 @@ pub(crate) unsafe fn write_data(instance: &InstanceRecord, memory: u32, segment:
         let to = bytes(instance.memory(memory), to, u64::from(len))?;
         slice::from_raw_parts_mut(to, range.len())
     };
-    bytecode.bytes.copy(range.start as usize..range.end as usize, to);
+    bytecode.bytes.copy(range.start as usize..range.end as usize, to)?;
     Ok(())
 }
 
@@ -134,9 +134,9 @@ unsafe fn data_ranges(
         return Err(Trap::MemoryOutOfBounds);
     }
     let start = (range.start + from) as usize;
-    let from = bytecode.bytes.part(start..start + len as usize);
     // SAFETY: see the head of this file.
-    Ok((unsafe { bytes(instance.memory(memory), to, u64::from(len))? }, from))
+    let to = unsafe { bytes(instance.memory(memory), to, u64::from(len))? };
+    Ok((to, bytecode.bytes.try_part(start..start + len as usize)?))
 }
 
 /// `data.drop`

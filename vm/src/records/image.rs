@@ -191,7 +191,9 @@ fn data(bytecode: &Bytecode) -> Vec<Data<'_>> {
     let mut may_fail = false;
     for segment in &bytecode.data {
         let Some((memory, offset)) = &segment.active else { continue };
-        let bytes = bytecode.bytes.part(segment.range.start as usize..segment.range.end as usize);
+        let range = segment.range.start as usize..segment.range.end as usize;
+        // Instantiation finds that it is unreadable.
+        let Ok(bytes) = bytecode.bytes.try_part(range) else { return Vec::new() };
         let ty = &bytecode.memories[*memory as usize];
         let size = byte_len(ty, ty.limits.min).unwrap_or(0) as u128;
         let fits = offset.address().filter(|at| u128::from(*at) + bytes.len() as u128 <= size);

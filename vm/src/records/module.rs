@@ -156,14 +156,20 @@ impl ModuleRecord {
         let may_have = self.engine.config().backtrace_details == WasmBacktraceDetails::Environment;
         #[cfg(feature = "addr2line")]
         let may_have = may_have && !self.engine.config().has_details();
-        let is_debugging = |(name, _): (&str, _)| name.starts_with(".debug_");
-        may_have && cfg!(feature = "addr2line") && self.bytecode.custom_sections().any(is_debugging)
+        may_have && cfg!(feature = "addr2line") && self.bytecode.has_debugging
     }
 
     /// Returns the body of function `func`. Code of an earlier process may run before its body is validated, which this does. `None` if the
     /// function is imported or, which no running function is, invalid.
     pub fn body(&self, func: u32) -> Option<&FuncBody> {
         self.bytecode.validated_body(func)?.ok()
+    }
+
+    /// Returns whether the bytes of the body of function `func`, which is defined in the module, can be read.
+    #[cfg(feature = "jit")]
+    pub fn can_read_body(&self, func: u32) -> bool {
+        let Range { start, end } = self.body_range(func);
+        self.bytecode.bytes.try_part(start as usize..end as usize).is_ok()
     }
 
     /// Returns where the body of function `func`, which is defined in the module, is in its bytes.

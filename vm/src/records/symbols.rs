@@ -135,7 +135,10 @@ mod dwarf {
             // A file in the text format has no debugging information, and says nothing about the module.
             let file = file.filter(|file| file.starts_with(b"\0asm"));
             let of_file = of_file.filter(|_| file.is_some());
-            let binary: &[u8] = file.as_deref().unwrap_or(&module.bytes);
+            let binary = match &file {
+                Some(file) => file,
+                None => module.bytes.all().ok()?,
+            };
             let found = debugging(binary);
             let bytes = found.sections.iter().map(|section| section.1.len()).sum::<usize>();
             let of_lines = module.account.charge_for_now(bytes.saturating_mul(1 + PER_BYTE)).ok()?;

@@ -105,7 +105,10 @@ impl PartialBuffer {
     }
 
     /// Returns bytes, which are within the buffer. `write` writes each part of them, of which it gets the number, unless it was written.
-    pub fn get(&self, range: Range<usize>, mut write: impl FnMut(usize, &mut [u8])) -> &[u8] {
+    ///
+    /// # Errors
+    /// Those of `write`, after which the part is not written.
+    pub fn get<E>(&self, range: Range<usize>, mut write: impl FnMut(usize, &mut [u8]) -> Result<(), E>) -> Result<&[u8], E> {
         assert!(range.start <= range.end && range.end <= self.len, "{range:?} of {} bytes", self.len);
         for number in self.reached(&range) {
             let (part, written) = &self.parts[number];
@@ -117,13 +120,13 @@ impl PartialBuffer {
                 // SAFETY: the part is within the mapping. No reference to it exists: `get` returns one only after the part was written, and
                 // this thread holds the lock for writing.
                 let bytes = unsafe { std::slice::from_raw_parts_mut(self.mapping.as_mut_ptr().add(part.start), part.len()) };
-                write(number, bytes);
+                write(number, bytes)?;
                 written.store(true, Ordering::Release);
             }
         }
         // SAFETY: the range is within the mapping. All parts that it reaches were written, and are never written again. Bytes
         // outside the parts are never written.
-        unsafe { std::slice::from_raw_parts(self.as_ptr().add(range.start), range.len()) }
+        Ok(unsafe { std::slice::from_raw_parts(self.as_ptr().add(range.start), range.len()) })
     }
 }
 
@@ -170,16 +173,19 @@ mod tests {
         let buffer = PartialBuffer::zeroed(100, [3..10, 10..20, 40..50]).unwrap().unwrap();
         let written = Mutex::new(Vec::new());
         let get = |range| {
-            buffer.get(range, |part, bytes| {
+            let got = buffer.get(range, |part, bytes| {
                 written.lock().unwrap().push(part);
                 bytes.fill(part as u8 + 1);
-            })
+                Ok::<(), ()>(())
+            });
+            got.unwrap()
         };
         assert_eq!(get(0..3), [0; 3]);
         assert_eq!(get(20..40), [0; 20]);
         assert!(written.lock().unwrap().is_empty());
         assert_eq!(get(9..11), [1, 2]);
-        assert_eq!(get(49..51), [3, 0]);
+        assert_eq!(buffer.get(49..51, |part, _| Err(part)), Err(2));
+        assert_eq!(get(49..51), [3, 0], "written after an error");
         std::thread::scope(|scope| _ = [(); 4].map(|()| scope.spawn(|| assert_eq!(get(0..100)[..4], [0, 0, 0, 1]))));
         assert_eq!(*written.lock().unwrap(), [0, 1, 2]);
         assert_eq!((buffer.part(1), buffer.reached(&(19..41)), buffer.reached(&(60..99))), ((10..20, true), 1..3, 3..3));

@@ -19,7 +19,7 @@ use weir_jit::Backend;
 pub(super) fn install(module: &Arc<ModuleRecord>, key: Key) -> Result<Option<Code>, Unused> {
     let (shelf, grade) = (module.shelf.as_ref().ok_or(Unused)?, grade(key.level));
     let bytes = shelf.get(key.func, grade);
-    match bytes.as_deref().and_then(|bytes| read(module, bytes, grade)) {
+    match bytes.as_deref().and_then(|bytes| read(module, key.func, bytes, grade)) {
         Some(code) => {
             let installed = install_stored(module, key, code)?;
             if installed.is_some() {
@@ -54,7 +54,7 @@ pub(super) fn install_ahead(module: &Arc<ModuleRecord>) {
             if !is_defined || !has(module, key) || !entries.is_cold(top) || !entries.is_cold(simple) {
                 continue;
             }
-            match bytes.and_then(|bytes| read(module, bytes, grade)) {
+            match bytes.and_then(|bytes| read(module, func, bytes, grade)) {
                 Some(code) => {
                     // Other instances may run already, and ask for code.
                     entries.queued(key);
@@ -68,11 +68,14 @@ pub(super) fn install_ahead(module: &Arc<ModuleRecord>) {
     });
 }
 
-/// Reads stored code of this tier, if it is not damaged.
-fn read<'b>(module: &ModuleRecord, bytes: &'b [u8], grade: Grade) -> Option<UnplacedCode<'b>> {
+/// Reads stored code of this tier, if it is not damaged, nor the body of its function if that may be needed while the code runs.
+fn read<'b>(module: &ModuleRecord, func: u32, bytes: &'b [u8], grade: Grade) -> Option<UnplacedCode<'b>> {
     let backend = match grade {
         Grade::Baseline => Backend::Baseline,
         Grade::Optimised => Backend::Native,
     };
-    UnplacedCode::read(bytes, &module.bytecode).ok().filter(|code| code.backend == backend)
+    let code = UnplacedCode::read(bytes, &module.bytecode).ok().filter(|code| code.backend == backend)?;
+    // The body has the handlers of a frame, and which slots of baseline code are roots.
+    let needs_body = grade == Grade::Baseline || !code.landings.is_empty();
+    (!needs_body || module.can_read_body(func)).then_some(code)
 }

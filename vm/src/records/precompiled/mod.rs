@@ -10,7 +10,7 @@
 pub(crate) mod artifact;
 pub(crate) mod cache;
 pub(crate) mod format;
-mod module_file;
+pub(crate) mod module_file;
 pub(crate) mod shelf;
 mod tally;
 pub(crate) mod work;

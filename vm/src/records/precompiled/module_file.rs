@@ -6,17 +6,17 @@
 
 use super::artifact::{Artifact, Source};
 use super::format::{Builder, HEADER, Identity, ModulePart, Piece, checksum};
-use crate::records::loading::{Hash, divide};
+use crate::records::loading::{Hash, all, divide};
 use crate::sys::buffer::PartialBuffer;
 use std::fmt;
-use std::io::{self, Seek, SeekFrom, Write};
+use std::io::{self, Cursor, Seek, SeekFrom, Write};
 use std::ops::Range;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use weir_bytecode::stored::{read_all, to_bytes};
-use weir_bytecode::{Bytes, Module as Bytecode, Parts};
+use weir_bytecode::{Bytes, Module as Bytecode, Parts, Unreadable};
 
 /// Bytes of a piece, at most.
 const PIECE: usize = 64 << 10;
@@ -39,7 +39,7 @@ pub(super) fn write(
     time: Duration,
 ) -> io::Result<bool> {
     let to = Continued::new(to, time)?;
-    let written = write_all(to, module, needed, hash);
+    let written = write_all(to, module, &divide(needed, PIECE), hash);
     match written {
         Err(error) if error.kind() == io::ErrorKind::TimedOut => Ok(false),
         written => written.map(|()| true),
@@ -52,14 +52,28 @@ pub(super) fn was_ended(file: &dyn Source) -> bool {
     file.read_at(&mut header, 0).is_ok() && header != [0; HEADER]
 }
 
-fn write_all(to: impl Write + Seek, module: &Bytecode, needed: &[Range<usize>], hash: Hash) -> io::Result<()> {
+/// Returns the bytes of a module as this process reads them from such a file: see [`RoundTrip`](crate::RoundTrip).
+///
+/// # Errors
+/// The system has no memory left.
+pub(crate) fn in_parts(module: &Bytecode) -> io::Result<Bytes> {
+    /// Bytes of a piece: few, so that most bodies reach several.
+    const PIECE: usize = 40;
+    let (len, mut file) = (module.bytes.len(), Cursor::new(Vec::new()));
+    write_all(&mut file, module, &divide(&all(len), PIECE), Hash::default())?;
+    let source = Box::new(file.into_inner().into_boxed_slice());
+    let file = ModuleFile::open(source, Hash::default(), len, || None).ok_or(io::ErrorKind::InvalidData)?;
+    Ok(Bytes::of_parts(file))
+}
+
+fn write_all(to: impl Write + Seek, module: &Bytecode, pieces: &[Range<usize>], hash: Hash) -> io::Result<()> {
     let bytes = &*module.bytes;
     let bodies = module.bodies.iter().flat_map(|body| [body.range().start, body.range().end]).collect::<Vec<u32>>();
     let bodies = to_bytes(&bodies);
     let mut builder = Builder::new(to)?;
     builder.module(ModulePart { len: (bytes.len() + bodies.len()) as u32, ..ModulePart::default() });
-    for range in divide(needed, PIECE) {
-        builder.piece(range.start, &bytes[range])?;
+    for range in pieces {
+        builder.piece(range.start, &bytes[range.clone()])?;
     }
     builder.piece(bytes.len(), &bodies)?;
     builder.finish(identity(), hash).map(drop)
@@ -176,20 +190,17 @@ impl Parts for ModuleFile {
         self.buffer.len()
     }
 
-    /// # Panics
-    /// The file is damaged, and the module's file is another one now.
-    fn get(&self, range: Range<usize>) -> &[u8] {
+    fn get(&self, range: Range<usize>) -> Result<&[u8], Unreadable> {
         self.buffer.get(range, |piece, into| {
             if !self.read_piece(piece, into) {
-                let elsewhere = self.elsewhere.get_or_init(&self.again).as_ref();
-                let again = elsewhere
-                    .expect("the bytes of the module are damaged in the cache, and its file has changed or cannot be read");
+                let again = self.elsewhere.get_or_init(&self.again).as_ref().ok_or(Unreadable)?;
                 into.copy_from_slice(again.part(self.buffer.part(piece).0));
             }
+            Ok(())
         })
     }
 
-    fn copy(&self, range: Range<usize>, into: &mut [u8]) {
+    fn copy(&self, range: Range<usize>, into: &mut [u8]) -> Result<(), Unreadable> {
         let Range { start, end } = range;
         let mut at = start;
         for piece in self.buffer.reached(&range) {
@@ -204,10 +215,11 @@ impl Parts for ModuleFile {
                 }
             }
             let upto = place.end.min(end);
-            into[at - start..upto - start].copy_from_slice(self.get(at..upto));
+            into[at - start..upto - start].copy_from_slice(self.get(at..upto)?);
             at = upto;
         }
         into[at - start..].fill(0);
+        Ok(())
     }
 
     fn as_ptr(&self) -> *const u8 {
@@ -237,7 +249,6 @@ impl fmt::Debug for ModuleFile {
 mod tests {
     use super::*;
     use crate::records::loading::{self, Kind};
-    use std::io::Cursor;
     use weir_bytecode::file;
     use weir_bytecode::validate::parse;
 
@@ -305,18 +316,18 @@ mod tests {
         let module = module();
         let (len, expected) = (module.bytes.len(), needed_bytes(&module));
         let file = || open(&written(&module), &module, None).unwrap();
-        assert_eq!(file().get(0..len), expected);
+        assert_eq!(file().get(0..len).unwrap(), expected);
         assert_eq!(file().bodies(), [module.bodies[0].range(), module.bodies[1].range()]);
         let file = file();
         let ends = [0, 1, 70, PIECE - 1, PIECE, PIECE + 1, 3 * PIECE, 5 * PIECE + 200, 6 * PIECE, len - 1, len];
         for start in ends {
             for end in ends.into_iter().filter(|end| *end >= start) {
                 let mut into = vec![0xFF; end - start];
-                file.copy(start..end, &mut into);
+                file.copy(start..end, &mut into).unwrap();
                 assert_eq!(into, expected[start..end], "{start}..{end}");
             }
             let end = len.min(start + 10);
-            assert_eq!(file.get(start..end), &expected[start..end]);
+            assert_eq!(file.get(start..end).unwrap(), &expected[start..end]);
         }
         assert!(!file.is_damaged());
         let (_, hash) = needed_and_hash(&module);
@@ -336,8 +347,13 @@ mod tests {
             let Some(file) = open(&damaged, &module, Some(again.clone())) else { continue };
             assert!(at < len);
             let mut copy = vec![0; len];
-            file.copy(0..len, &mut copy);
-            assert!(copy == expected && file.get(0..len) == expected && file.is_damaged(), "{at}");
+            file.copy(0..len, &mut copy).unwrap();
+            assert!(copy == expected && file.get(0..len).unwrap() == expected && file.is_damaged(), "{at}");
+            // If there is no elsewhere, the other pieces can be read.
+            let file = open(&damaged, &module, None).unwrap();
+            assert_eq!((file.copy(0..len, &mut copy), file.get(0..len)), (Err(Unreadable), Err(Unreadable)), "{at}");
+            let can_read = |at: usize| file.get(at..at + 1).is_ok_and(|byte| byte == &expected[at..=at]);
+            assert!((0..len).step_by(PIECE).filter(|&at| !can_read(at)).count() <= 1, "{at}");
         }
         for end in [0, 100, PIECE, whole.len() - 1] {
             assert!(open(&whole[..end], &module, None).is_none());
