@@ -12,7 +12,6 @@ use crate::records::func_code::FuncCode;
 use crate::records::module::ModuleRecord;
 use crate::records::precompiled::format::Grade;
 use crate::records::precompiled::work::{Left, Work};
-use std::cmp::Reverse;
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 use weir_contract::Entry;
@@ -60,7 +59,7 @@ impl Candidate {
         // Its result of validation is not read for that.
         let (shelf, bytes) = (module.shelf.as_ref()?, module.body_range(func).len() as u32);
         // The first call reads a file.
-        let tried = shelf.earlier().get(&func).map_or(0, |work| work.tried);
+        let tried = tried(module, func);
         let (top, simple, entries) = (Key::top(func, Entry::Call), Key::baseline(func), state_of(module).entries());
         if !entries.is_open(top) {
             return None;
@@ -93,10 +92,30 @@ fn time_left(module: &ModuleRecord) -> Option<Duration> {
     state_of(module).running.left().or_else(|| policy::time_left(ran(module), lasted(module)))
 }
 
-/// Returns whether an entry of a function with `bytes` of code should be optimised only if this process runs longer than earlier ones did.
-pub(super) fn is_late(module: &ModuleRecord, bytes: u32) -> bool {
-    let is_late = |time| !policy::ends_within(bytes, Level::Top, 0, time);
-    policy::is_long(bytes, Level::Top) && policy::time_left(ran(module), lasted(module)).is_some_and(is_late)
+/// Returns whether code for the calls of a function comes before code for its loops: in a process that will probably end when earlier ones did.
+/// Later processes have the former from the beginning, and would compile the latter again, each for itself.
+pub(super) fn prefers_calls(module: &ModuleRecord) -> bool {
+    policy::time_left(ran(module), lasted(module)).is_some()
+}
+
+/// Returns whether this entry of a function with `bytes` of code should be optimised only if this process runs longer than earlier ones did.
+/// Code that is entered at a loop is for this process alone, and must be ready long before its end. An interpreter's loop may take longer than that
+/// to compile, in each process anew, while nothing is compiled for later ones.
+pub(super) fn is_late(module: &ModuleRecord, func: u32, entry: Entry, bytes: u32) -> bool {
+    /// The part of the time that is left.
+    const EARLY: u32 = 4;
+    if !policy::is_long(bytes, Level::Top) {
+        return false;
+    }
+    let Some(left) = policy::time_left(ran(module), lasted(module)) else { return false };
+    let time = if entry == Entry::Call { left } else { left / EARLY };
+    !policy::ends_within(bytes, Level::Top, tried(module, func), time)
+}
+
+/// Returns how many earlier processes ended while they optimised a function.
+fn tried(module: &ModuleRecord, func: u32) -> u32 {
+    let work = module.shelf.as_ref().and_then(|shelf| shelf.earlier().get(&func));
+    work.map_or(0, |work| work.tried)
 }
 
 /// Waits for code of `module` that is ready soon and that later processes will use. The first process does not wait. Returns whether some code
@@ -168,14 +187,20 @@ struct Fill {
 impl Fill {
     /// Returns the functions, the next one last.
     fn find(&self, module: &ModuleRecord) -> Vec<Candidate> {
+        let mut found = self.find_all(module);
+        let policy = &engine_of(module.engine.record()).policy;
+        found.retain(|candidate| policy.pays_later(candidate.value));
+        found
+    }
+
+    /// Returns those functions whose code pays at all.
+    fn find_all(&self, module: &ModuleRecord) -> Vec<Candidate> {
         match (self.source, &module.shelf) {
             (Source::Earlier, Some(shelf)) => {
                 let earlier = shelf.earlier().values();
-                let all = earlier.filter_map(|work| Candidate::new(module, work.func, work.executed));
-                let (mut top, mut simple): (Vec<_>, Vec<_>) = all.partition(|it| it.key.level == Level::Top);
-                // Baseline code first, because it pays most. What takes long to optimise ends before the process only if it begins early.
-                top.sort_by_key(|it| it.bytes);
-                simple.sort_by_key(|it| Reverse(it.bytes));
+                let all = best_first(earlier.filter_map(|work| Candidate::new(module, work.func, work.executed)).collect());
+                // Baseline code first: it is soon ready.
+                let (mut top, mut simple): (Vec<_>, Vec<_>) = all.into_iter().rev().partition(|it| it.key.level == Level::Top);
                 top.append(&mut simple);
                 top
             }

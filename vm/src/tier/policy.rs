@@ -15,6 +15,7 @@
 use super::entry::Level;
 use crate::records::config::{Config, Tier};
 use crate::sys::thread;
+use std::hash::{BuildHasher, RandomState};
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 use weir_bytecode::FuncBody;
@@ -151,6 +152,12 @@ pub(crate) fn value(bytes: u32, entry: Entry) -> f64 {
 /// The number of later processes that are expected to load a module from the cache. The price of optimising a function while nothing else
 /// is to be compiled is divided among them.
 const PROCESSES: f64 = 1_000.0;
+
+/// The value of code that pays within a twentieth of them.
+const SOON: f64 = 20.0;
+
+/// One in so many processes compiles what pays later than that.
+const PATIENT: u64 = 4;
 
 /// What a function takes in a process that has no code of it from the start, in nanoseconds, however often it is called: reading the results
 /// of its validation, interpreting it from cold caches, and installing its code alone. In CPython's start these are 13 ms for 1,900 functions.
@@ -340,6 +347,8 @@ pub(crate) struct Policy {
     replaces_osr: bool,
     /// The threshold of the optimiser, unless one is configured.
     optimised: Threshold,
+    /// See [`Policy::pays_later`].
+    least_value: f64,
 }
 
 impl Policy {
@@ -362,6 +371,7 @@ impl Policy {
             baseline: config.has_baseline(),
             // With kept profiles, each entry is compiled once, so that its code can be shown later.
             replaces_osr: config.has_baseline() && config.profiles() && !config.keep_profiles,
+            least_value: if RandomState::new().hash_one(()).is_multiple_of(PATIENT) { 1.0 } else { SOON },
         }
     }
 
@@ -551,6 +561,13 @@ impl Policy {
     /// Returns whether functions are optimised that are not hot, while nothing else is to be compiled.
     pub(crate) fn fills(&self) -> bool {
         self.tier == Tier::Auto && !self.synchronous && self.threshold.is_none() && self.stress.is_none()
+    }
+
+    /// Returns whether code of this [value](value_later) is compiled for later processes, if nothing else is to be compiled. One process in
+    /// [`PATIENT`], chosen at random, compiles all that pays, the others only what pays within some tens of processes. A compiler thread slows
+    /// the guest down by a fifth if both share a core.
+    pub(crate) fn pays_later(&self, value: f64) -> bool {
+        value >= self.least_value
     }
 
     /// Returns whether stored code is installed before it is called.

@@ -214,6 +214,7 @@ fn request_top(module: &Arc<ModuleRecord>, func: u32, at: Option<u32>) -> (Optio
     let engine = engine_of(module.engine.record());
     let call = find(module, Key::top(func, Entry::Call));
     let pc = |at: u32| module.body(func).map(|body| Entry::Osr(body.loops[at as usize].pc));
+    let at = at.filter(|_| matches!(call, Found::Ready(_)) || !fill::prefers_calls(module));
     let osr = at.and_then(pc).map(|entry| find(module, Key::top(func, entry)));
     match (osr, call) {
         (None, Found::Ready(ready)) => (Some(ready), engine.policy.next_ticks(Level::Top)),
@@ -292,7 +293,9 @@ fn find(module: &Arc<ModuleRecord>, key: Key) -> Found {
                 None => no_thread(module, key),
             }
         }
-        Decision::Queue(_) if level == Level::Top && fill::is_late(module, bytes) => Found::Later(policy.next_ticks(level)),
+        Decision::Queue(_) if level == Level::Top && fill::is_late(module, func, entry, bytes) => {
+            Found::Later(policy.next_ticks(level))
+        }
         Decision::Queue(backend) => {
             entries.queued(key);
             drop(entries);
@@ -362,7 +365,10 @@ impl Job for Compilation {
                 let is_cold = state.entries().is_cold(Key::top(self.key.func, Entry::Call));
                 publish::arm_baseline(&module, native, self.key.func, is_cold);
             }
-            if left_its_loop(&module, self.key) {
+            let Key { func, entry, level } = self.key;
+            // It may have waited for long.
+            let is_late = || level == Level::Top && fill::is_late(&module, func, entry, module.body_range(func).len() as u32);
+            if left_its_loop(&module, self.key) || is_late() {
                 return self.drop_stale();
             }
             let stops = module.stops();
