@@ -18,6 +18,7 @@ use std::any::Any;
 use std::mem;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
 use weir_bytecode::module::ExternIndex;
 use weir_bytecode::{FuncBody, Module as Bytecode};
 use weir_contract::{Layout, call_words};
@@ -183,10 +184,11 @@ impl ModuleRecord {
             return;
         }
         if let (Some(cached), Some(shelf)) = (&self.cached, &self.shelf) {
+            let began = Instant::now();
             let called = |body: u32| self.code[body as usize].was_called();
             let engines = &self.engine.record().engines;
             let cut_off = engines.wait_for_code(self);
-            cached.update(&self.bytecode, shelf, &called, cut_off, &|| engines.left(self));
+            cached.update(&self.bytecode, shelf, &called, (began, cut_off), &|| engines.left(self));
         }
     }
 

@@ -99,17 +99,9 @@ pub(super) fn prefers_calls(module: &ModuleRecord) -> bool {
 }
 
 /// Returns whether this entry of a function with `bytes` of code should be optimised only if this process runs longer than earlier ones did.
-/// Code that is entered at a loop is for this process alone, and must be ready long before its end. An interpreter's loop may take longer than that
-/// to compile, in each process anew, while nothing is compiled for later ones.
 pub(super) fn is_late(module: &ModuleRecord, func: u32, entry: Entry, bytes: u32) -> bool {
-    /// The part of the time that is left.
-    const EARLY: u32 = 4;
-    if !policy::is_long(bytes, Level::Top) {
-        return false;
-    }
-    let Some(left) = policy::time_left(ran(module), lasted(module)) else { return false };
-    let time = if entry == Entry::Call { left } else { left / EARLY };
-    !policy::ends_within(bytes, Level::Top, tried(module, func), time)
+    let left = || policy::time_left(ran(module), lasted(module));
+    policy::is_long(bytes, Level::Top) && left().is_some_and(|left| policy::is_late(bytes, entry, tried(module, func), left))
 }
 
 /// Returns how many earlier processes ended while they optimised a function.

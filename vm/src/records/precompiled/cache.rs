@@ -18,19 +18,21 @@ use crate::records::loading::{self, Hash, Kind, LARGE};
 use crate::sys::private_dir::{Listed, Locked, PrivateDir};
 use std::collections::{BTreeMap, btree_map};
 use std::io::{self, BufWriter, Seek, Write};
-use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use weir_bytecode::stored::to_bytes;
 use weir_bytecode::{Bytes, Module as Bytecode, file};
+
+/// How long the end of a process may take for the cache. Only the first entry of a large module takes longer to write.
+const END: Duration = Duration::from_millis(5);
 
 /// How long an entry may wait for other processes, before it is left as it is.
 const PATIENCE: Duration = Duration::from_millis(3);
 
-/// How long a process writes the bytes of its module.
-const WRITING: Duration = Duration::from_millis(3);
+/// How long a process writes the bytes of its module, and for how short a time it is not worth beginning.
+const WRITING: [Duration; 2] = [Duration::from_millis(3), Duration::from_millis(1)];
 
 /// Bytes that are written at once.
 const BUFFER: usize = 64 << 10;
@@ -267,13 +269,13 @@ impl Directory {
         Ok(artifact)
     }
 
-    /// Locks the directory, which is made if there is none, to add to an entry.
+    /// Locks the directory, which is made if there is none, to add to an entry. Waits for other processes until `end`, if that is soon.
     ///
     /// # Errors
     /// The system's error, or other processes keep it locked.
-    fn lock(&self) -> io::Result<(PrivateDir, Locked)> {
+    fn lock(&self, end: Instant) -> io::Result<(PrivateDir, Locked)> {
         let dir = PrivateDir::open(&self.path, true)?;
-        let locked = dir.lock(PATIENCE)?;
+        let locked = dir.lock(PATIENCE.min(end.saturating_duration_since(Instant::now())))?;
         Ok((dir, locked))
     }
 
@@ -312,10 +314,15 @@ impl Directory {
         written.and(ended)
     }
 
-    /// Writes the file of `module`, whose entry this is, or goes on with it for [`WRITING`].
-    fn add_file(&self, entry: &Entry, module: &Bytecode, needed: &[Range<usize>]) -> io::Result<()> {
+    /// Writes the file of `module`, whose entry this is, or goes on with it until `end`, for [`WRITING`] at most.
+    fn add_file(&self, entry: &Entry, module: &Bytecode, end: Instant) -> io::Result<()> {
+        let [most, least] = WRITING;
+        let left = || end.saturating_duration_since(Instant::now());
+        if left() < least {
+            return Err(io::ErrorKind::TimedOut.into());
+        }
         let name = entry.file_name();
-        self.change(self.lock()?, &name, |dir| {
+        self.change(self.lock(end)?, &name, |dir| {
             let key = Some(Key::File(entry.len as u64));
             let there = match dir.open_file(&name) {
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {
@@ -328,19 +335,20 @@ impl Directory {
             if was_ended && self.find_file(entry, || None).is_some() {
                 return Ok(key);
             }
-            let file = dir.open_to_add(&name)?;
+            let to = dir.open_to_add(&name)?;
             if was_ended {
                 // It is damaged.
-                file.set_len(0)?;
+                to.set_len(0)?;
             }
-            Ok(module_file::write(file, module, needed, entry.module, WRITING)?.then_some(key).flatten())
+            let needed = file::needed_of(&module.bytes);
+            Ok(module_file::write(to, module, &needed, entry.module, most.min(left()))?.then_some(key).flatten())
         })
     }
 
     /// Removes the file of the module of this entry.
-    fn remove_file(&self, entry: &Entry) -> io::Result<()> {
+    fn remove_file(&self, entry: &Entry, end: Instant) -> io::Result<()> {
         let name = entry.file_name();
-        self.change(self.lock()?, &name, |dir| dir.remove(name.as_bytes()).map(|()| None))
+        self.change(self.lock(end)?, &name, |dir| dir.remove(name.as_bytes()).map(|()| None))
     }
 
     /// Lists the entries, and removes those that were not used for the longest time, if all exceed a limit.
@@ -481,21 +489,30 @@ impl Cached {
 
     /// Adds to the entry of `module`, which this is, what it lacks: code that was compiled since this was last called, results of validation of
     /// the bodies that were `called`, and what is `left` to later processes. Nothing is written if there is little to add, unless
-    /// the end of the process `cut_off` a compilation.
-    pub fn update(&self, module: &Bytecode, shelf: &Shelf, called: &dyn Fn(u32) -> bool, cut_off: bool, left: &dyn Fn() -> Left) {
+    /// the end of the process, which `began` then, `cut_off` a compilation.
+    pub fn update(
+        &self,
+        module: &Bytecode,
+        shelf: &Shelf,
+        called: &dyn Fn(u32) -> bool,
+        (began, cut_off): (Instant, bool),
+        left: &dyn Fn() -> Left,
+    ) {
         let mut written = self.written.lock().unwrap_or_else(PoisonError::into_inner);
-        self.update_entry(module, shelf, called, cut_off, left, &mut written.entry);
+        let end = began + END;
+        self.update_entry(module, shelf, called, (end, cut_off), left, &mut written.entry);
         let has_file = module.bytes.bodies().is_some();
         let wants_file = self.kind == Kind::File && shelf.artifact().is_some() && self.directory.keeps(module.bytes.len());
         let changes = if has_file { module.bytes.is_damaged() } else { wants_file };
         // If the entry cannot be written, neither can this.
-        if changes && self.failure().is_none() && !std::mem::replace(&mut written.file, true) {
+        if changes && self.failure().is_none() && !written.file {
             let entry = self.entry(module);
             // If this fails, later processes do it.
-            let _ = match has_file {
-                true => self.directory.remove_file(entry),
-                false => self.directory.add_file(entry, module, &file::needed_of(&module.bytes)),
+            let changed = match has_file {
+                true => self.directory.remove_file(entry, end),
+                false => self.directory.add_file(entry, module, end),
             };
+            written.file = changed.is_ok();
         }
     }
 
@@ -504,7 +521,7 @@ impl Cached {
         module: &Bytecode,
         shelf: &Shelf,
         called: &dyn Fn(u32) -> bool,
-        cut_off: bool,
+        (end, cut_off): (Instant, bool),
         left: &dyn Fn() -> Left,
         written: &mut bool,
     ) {
@@ -528,7 +545,7 @@ impl Cached {
         // The module may have to be hashed first, which takes longer than other processes wait.
         let entry = self.entry(module);
         // If other processes keep the directory locked, the code stays for the next time.
-        let added = self.directory.lock().and_then(|locked| {
+        let added = self.directory.lock(end).and_then(|locked| {
             addition.code = shelf.take_kept(&module.account);
             *written = true;
             self.directory.add(locked, entry, found, addition)
