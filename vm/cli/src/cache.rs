@@ -2,6 +2,7 @@
 
 use crate::args::{self, CacheAction};
 use crate::failure::{Done, Failure};
+use crate::stats::number;
 use std::io::Write;
 use std::path::PathBuf;
 use weir::Cache;
@@ -21,6 +22,11 @@ pub(crate) fn directories() -> Vec<PathBuf> {
     directories
 }
 
+/// Returns the number of files in words: a module has one, or two if it is large.
+fn files(count: usize) -> String {
+    number(count as u64, "file", "files")
+}
+
 /// Shows or clears the cache.
 pub(crate) fn run(args: &args::Cache) -> Done {
     let cache = Cache::from_file(None).map_err(|error| Failure::Usage(error.to_string()))?;
@@ -31,15 +37,15 @@ pub(crate) fn run(args: &args::Cache) -> Done {
             let mut entries = cache.entries().map_err(failed)?;
             entries.sort_by_key(|entry| std::cmp::Reverse(entry.last_use));
             let bytes: u64 = entries.iter().map(|entry| entry.size).sum();
-            writeln!(out, "{}: {} modules, {bytes} bytes", cache.directory().display(), entries.len())?;
+            writeln!(out, "{}: {}, {bytes} bytes", cache.directory().display(), files(entries.len()))?;
             for entry in entries {
                 let age = entry.last_use.elapsed().unwrap_or_default().as_secs();
                 writeln!(out, "{:12} {age:10} {}", entry.size, entry.name)?;
             }
         }
         CacheAction::Clear => {
-            let (entries, bytes) = cache.clear().map_err(failed)?;
-            writeln!(out, "{}: removed {entries} modules, {bytes} bytes", cache.directory().display())?;
+            let (removed, bytes) = cache.clear().map_err(failed)?;
+            writeln!(out, "{}: removed {}, {bytes} bytes", cache.directory().display(), files(removed))?;
         }
     }
     Ok(0)

@@ -99,7 +99,7 @@ fn tier_up(stats: &Stats) -> String {
 }
 
 /// Formats a number of things.
-fn number(count: u64, one: &str, many: &str) -> String {
+pub(crate) fn number(count: u64, one: &str, many: &str) -> String {
     format!("{count} {}", if count == 1 { one } else { many })
 }
 

@@ -73,9 +73,9 @@ fn the_second_run_validates_and_compiles_less() {
     let (fuelled, output) = stats(&caches, &["--fuel", "100000000000", args[0], args[1]]);
     assert_eq!((fuelled["stored"]["cache"].as_str(), output), (Some("miss"), expected));
     let listed = stdout(&run(&caches, &["cache", "list"]));
-    assert!(listed.contains(": 2 modules, ") && listed.lines().count() == 3, "{listed}");
+    assert!(listed.contains(": 2 files, ") && listed.lines().count() == 3, "{listed}");
     let cleared = stdout(&run(&caches, &["cache", "clear"]));
-    assert!(cleared.contains("removed 2 modules"), "{cleared}");
+    assert!(cleared.contains("removed 2 files"), "{cleared}");
     assert!(entries(&caches).is_empty());
 }
 
