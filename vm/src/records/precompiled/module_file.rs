@@ -249,6 +249,7 @@ impl fmt::Debug for ModuleFile {
 mod tests {
     use super::*;
     use crate::records::loading::{self, Kind};
+    use std::sync::{Arc, Mutex};
     use weir_bytecode::file;
     use weir_bytecode::validate::parse;
 
@@ -333,6 +334,60 @@ mod tests {
         let (_, hash) = needed_and_hash(&module);
         let other = |hash, len| ModuleFile::open(Box::new(written(&module).into_boxed_slice()), hash, len, || None).is_none();
         assert!(other(Hash::default(), len) && other(hash, len - 1));
+    }
+
+    /// A file that changes while it is open.
+    #[derive(Clone, Debug)]
+    struct Changing(Arc<Mutex<Box<[u8]>>>);
+
+    impl Source for Changing {
+        fn len(&self) -> u64 {
+            self.0.lock().unwrap().len() as u64
+        }
+
+        fn read_at(&self, into: &mut [u8], at: u64) -> io::Result<()> {
+            Source::read_at(&*self.0.lock().unwrap(), into, at)
+        }
+
+        fn held(&self) -> usize {
+            0
+        }
+    }
+
+    /// Every byte of a small file is damaged, and it is cut off everywhere, before and after it is opened.
+    #[test]
+    fn no_damage_changes_a_byte() {
+        let module = parse(wat::parse_str(r#"(module (memory 1) (data (i32.const 3) "some data") (func nop))"#).unwrap().into());
+        let module = module.unwrap();
+        let (bytes, len) = (&module.bytes, module.bytes.len());
+        let mut whole = Cursor::new(Vec::new());
+        write_all(&mut whole, &module, &divide(&all(len), 16), Hash::default()).unwrap();
+        let whole = whole.into_inner();
+        let flipped = (0..whole.len()).map(|at| {
+            let mut damaged = whole.clone();
+            damaged[at] ^= 0x10;
+            damaged
+        });
+        let mut counts = [0; 3];
+        for damaged in flipped.chain((0..whole.len()).map(|end| whole[..end].to_vec())) {
+            for opens_first in [false, true] {
+                let source = Changing(Arc::new(Mutex::new(if opens_first { whole.clone() } else { damaged.clone() }.into())));
+                let changing = source.clone();
+                let again = bytes.clone();
+                let Some(file) = ModuleFile::open(Box::new(source), Hash::default(), len, move || Some(again.clone())) else {
+                    assert!(!opens_first);
+                    counts[0] += 1;
+                    continue;
+                };
+                *changing.0.lock().unwrap() = damaged.clone().into();
+                let mut copy = vec![0; len];
+                file.copy(0..len, &mut copy).unwrap();
+                assert!(copy == **bytes && file.get(0..len).unwrap() == &**bytes);
+                assert_eq!(file.bodies(), [module.bodies[0].range()]);
+                counts[1 + usize::from(file.is_damaged())] += 1;
+            }
+        }
+        assert!(counts.iter().all(|&count| count > len), "{counts:?}");
     }
 
     #[test]
