@@ -88,16 +88,21 @@ pub struct Instrs<'a> {
 impl<'a> Instrs<'a> {
     /// The instructions in `pc..end` of `module`, which must be instruction boundaries of validated code.
     pub fn new(module: &'a Module, pc: u32, end: u32) -> Instrs<'a> {
-        let bytes = module.bytes.part(pc as usize..end as usize);
-        Instrs { reader: Reader { bytes, at: 0 }, start: pc }
+        Instrs::of(module.bytes.part(pc as usize..end as usize), pc)
     }
 
-    /// Returns the instruction at `pc` of `module`, which is validated code and no `br_table` or `try_table`.
+    /// The instructions in bytes that begin at this offset of their module.
+    fn of(bytes: &'a [u8], start: u32) -> Instrs<'a> {
+        Instrs { reader: Reader { bytes, at: 0 }, start }
+    }
+
+    /// Returns the instruction at `pc` of `module`, which is valid code and no `br_table` or `try_table`. `None` if its bytes or those
+    /// after it are [unreadable](crate::Unreadable): nobody may have read them, because the function has stored code.
     pub fn at(module: &'a Module, pc: u32) -> Option<Instr<'a>> {
         /// Bytes of the longest other instruction, at most.
         const LONGEST: usize = 64;
         let end = module.bytes.len().min(pc as usize + LONGEST);
-        Instrs::new(module, pc, end as u32).next()
+        Instrs::of(module.bytes.try_part(pc as usize..end).ok()?, pc).next()
     }
 
     /// Offset of the next instruction.

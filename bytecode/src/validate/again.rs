@@ -131,6 +131,7 @@ fn payload(id: u8, bytes: &Bytes, section: Range<usize>) -> Result<Payload<'_>> 
 #[cfg(test)]
 mod tests {
     use crate::bytes::{Bytes, Parts, Unreadable};
+    use crate::instrs::Instrs;
     use crate::module::Module;
     use crate::validate::{Options, Proposals, parse_with};
     use std::ops::Range;
@@ -264,6 +265,8 @@ mod tests {
                         let unreadable = module.validated_body(func).unwrap().err().and_then(|error| error.unreadable());
                         assert_eq!(unreadable.is_some(), body == Some(index), "{at}");
                     }
+                    let first = whole.validated_body(1).unwrap().unwrap().entry;
+                    assert_eq!(Instrs::at(&module, first).is_none(), (first as usize..first as usize + 64).contains(&at), "{at}");
                     let is_same = body.is_none() && decoded(&module) == all;
                     let may_lack = |range: Range<u32>| range.contains(&(at as u32));
                     let is_data = module.data.iter().any(|data| may_lack(data.range.clone()));

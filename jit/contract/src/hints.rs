@@ -83,7 +83,7 @@ impl Hints {
         }
         let text = || str::from_utf8(module.hint_sections.contents(HintKind::Profile, &module.bytes)?).ok();
         let exact = text().zip(code(module)).and_then(|(text, code)| {
-            let hash = hash(module.bytes.part(code.start as usize..code.end as usize));
+            let hash = hash(module.bytes.try_part(code.start as usize..code.end as usize).ok()?);
             ModuleProfile::read_relative(text, hash, module, code.start).ok()
         });
         Hints { exact, funcs }

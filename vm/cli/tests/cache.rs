@@ -459,7 +459,8 @@ fn damaged_code_is_repaired() {
         let (again, output) = stats(&caches, &args);
         assert_eq!((&again["stored"]["cache"], output), (&"hit".into(), expected.clone()));
         (now, runs) = (again["stored"]["optimised"].as_u64().unwrap(), runs + 1);
-        assert!(runs < 20, "{again}");
+        // Only one process in four optimises what pays late.
+        assert!(runs < 100, "{again}");
     }
 }
 

@@ -26,7 +26,7 @@ use std::time::Instant;
 use weir_bytecode::module::{Body, ExternIndex, ExternType as IndexedType};
 use weir_bytecode::names::Plain;
 use weir_bytecode::validate::{self, InvalidModule};
-use weir_bytecode::{Bytes, Module as Bytecode, file};
+use weir_bytecode::{Bytes, Module as Bytecode, Trap, file};
 use weir_contract::{FuncRef, Layout};
 
 /// What an instance of a module needs, but for what it imports: see [`Module::resources_required`].
@@ -113,6 +113,8 @@ impl Module {
     pub(crate) fn loaded(engine: &Engine, bytes: Bytes, cached: Option<Cached>) -> Result<Module> {
         let started = Instant::now();
         engine.config().check_shape(&bytes)?;
+        // Validation reads all of them.
+        bytes.all().map_err(Trap::from)?;
         let validation = engine.config().validation(engine.config().lazy_validation);
         let account = engine.config().module_account(bytes.len(), &engine.record().account);
         let bytecode = validate::parse_within(bytes, validation, account).map_err(refused)?;
@@ -326,7 +328,7 @@ fn record_size(engine: &Engine, bytecode: &Bytecode) -> usize {
 
 /// The error for a module that cannot be loaded: wasmtime compiles a function before it validates its body, and says so.
 fn refused(invalid: InvalidModule) -> Error {
-    if invalid.exceeded().is_some() {
+    if invalid.exceeded().is_some() || invalid.unreadable().is_some() {
         return Error::new(invalid);
     }
     let Some(func) = invalid.func_index() else { return Error::new(invalid).context("failed to parse WebAssembly module") };

@@ -15,7 +15,6 @@ use crate::records::module::{Module, ModuleRecord};
 use crate::records::precompiled::format::Grade;
 use crate::records::scope::Scope;
 use crate::records::store::store_of;
-use weir_bytecode::Trap;
 use weir_bytecode::module::FuncBody;
 
 /// Makes function `func`, which is being called, ready if it is not. Returns whether to call `tier_up` now: not if the
@@ -36,10 +35,21 @@ pub(super) fn prepare(module: &ModuleRecord, func: u32) -> bool {
     }
 }
 
+/// Makes function `func` ready, whose stored code is left. Returns the reason if that is not possible.
+#[cfg(all(feature = "jit", target_arch = "x86_64", target_os = "linux"))]
+pub(super) fn ensure(module: &Module, func: u32) -> Option<Error> {
+    loop {
+        prepare(module.record(), func);
+        let refusal = refusal(module, func);
+        if refusal.is_some() || module.record().bodies.is_ready(module.bytecode(), func) {
+            return refusal;
+        }
+    }
+}
+
 /// Returns the reason why function `func` could not be made ready.
 pub(super) fn refusal(module: &Module, func: u32) -> Option<Error> {
-    let refusal = module.record().bodies.refusal(module.bytecode(), func)?;
-    Some(refusal.unreadable().map_or_else(|| Error::new(refusal), |unreadable| Error::new(Trap::from(unreadable))))
+    module.record().bodies.refusal(module.bytecode(), func).map(Error::new)
 }
 
 /// Ends the activation at a call of `body` whose frame does not fit, if the reason is that the function is invalid.

@@ -64,11 +64,9 @@ pub(crate) unsafe fn resume(instance: *mut InstanceCtx, func: u32, index: u32, f
         let scope = &raw const instance_of(instance).scope;
         let body = (*scope).bodies.add((func - (*scope).imported_funcs) as usize);
         // Code of an earlier process may have run from the first call on.
-        lazy::prepare(instance_of(instance).module.record(), func);
-        if (*body).source.is_null() {
-            // Its bytes are unreadable. The frame is that of the code, which is left with this failure.
-            let refusal = lazy::refusal(&instance_of(instance).module, func);
-            (*store_of(instance)).failure = Some(refusal.map_or_else(|| Failure::trap(Trap::ModuleUnreadable), Failure::Host));
+        if let Some(refusal) = lazy::ensure(&instance_of(instance).module, func) {
+            // The frame is that of the code, which is left with this failure.
+            (*store_of(instance)).failure = Some(Failure::Host(refusal));
             return Exit::Trap;
         }
         execute(instance, State::at_loop(scope, body, fp, index), Start::Instruction, (*(*instance).stack).value_sp)

@@ -259,6 +259,14 @@ impl Bodies {
         Readiness::Now
     }
 
+    /// Returns whether function `func` of `module`, whose bodies these are, is ready.
+    #[cfg(all(feature = "jit", target_arch = "x86_64", target_os = "linux"))]
+    pub fn is_ready(&self, module: &Bytecode, func: u32) -> bool {
+        let _lock = self.lazy.as_ref().map(|lock| lock.lock().unwrap_or_else(PoisonError::into_inner));
+        // SAFETY: nobody writes it: the lock is held, or all are ready.
+        unsafe { (*self.bodies[(func - module.imported_funcs) as usize].get()).is_ready() }
+    }
+
     /// Returns the reason why function `func` of `module` could not be made ready, if it is not. If only memory was lacking, the next call may
     /// succeed.
     pub fn refusal(&self, module: &Bytecode, func: u32) -> Option<InvalidModule> {

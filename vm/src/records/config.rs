@@ -13,7 +13,7 @@ use weir_bytecode::account::Account;
 use weir_bytecode::cost::Costs;
 use weir_bytecode::shape::EnforcedLimits;
 use weir_bytecode::validate::{self, Proposals, WasmFeatures};
-use weir_bytecode::{Bytes, Module as Bytecode};
+use weir_bytecode::{Bytes, Module as Bytecode, Trap};
 #[cfg(feature = "async")]
 use weir_contract::NATIVE_STACK_RESERVE;
 #[cfg(feature = "jit")]
@@ -358,7 +358,8 @@ impl Config {
     /// It exceeds a limit.
     pub(crate) fn check_shape(&self, bytes: &Bytes) -> Result<()> {
         self.check_size(bytes.len())?;
-        self.shape.map_or(Ok(()), |limits| limits.check(bytes)).map_err(Error::new)
+        let Some(limits) = self.shape else { return Ok(()) };
+        limits.check(bytes.all().map_err(Trap::from)?).map_err(Error::new)
     }
 
     /// Returns the account of the memory that the modules of an engine take together.

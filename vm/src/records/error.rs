@@ -11,6 +11,7 @@ use std::convert::Infallible;
 use std::error::Error as StdError;
 use std::fmt;
 use std::ops::Deref;
+use weir_bytecode::Trap;
 use weir_bytecode::validate::InvalidModule;
 
 /// The result of an operation that may fail with an [`Error`].
@@ -312,12 +313,15 @@ impl Part for Anyhow {
 
 impl Error {
     /// Creates an error with this cause. An [`InvalidModule`] that takes more memory than is allowed becomes a
-    /// [`ModuleMemoryExceeded`](crate::ModuleMemoryExceeded).
+    /// [`ModuleMemoryExceeded`](crate::ModuleMemoryExceeded), and one whose bytes cannot be read a [`Trap`].
     pub fn new<E: StdError + Send + Sync + 'static>(cause: E) -> Error {
         let invalid = (&cause as &dyn Any).downcast_ref::<InvalidModule>();
         match invalid.and_then(InvalidModule::exceeded) {
             Some(exceeded) => Error::of(Box::new(Cause(exceeded.clone()))),
-            None => Error::of(Box::new(Cause(cause))),
+            None => match invalid.and_then(InvalidModule::unreadable) {
+                Some(unreadable) => Error::of(Box::new(Cause(Trap::from(unreadable)))),
+                None => Error::of(Box::new(Cause(cause))),
+            },
         }
     }
 

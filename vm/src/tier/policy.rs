@@ -156,7 +156,7 @@ const PROCESSES: f64 = 1_000.0;
 /// The value of code that pays within a twentieth of them.
 const SOON: f64 = 20.0;
 
-/// One in so many processes compiles what pays later than that.
+/// One in so many engines compiles what pays later than that.
 const PATIENT: u64 = 4;
 
 /// What a function takes in a process that has no code of it from the start, in nanoseconds, however often it is called: reading the results
@@ -211,7 +211,7 @@ pub(crate) fn end_of(bytes: u32, level: Level, now: Instant) -> Instant {
 
 /// Returns how long the end of a process that has run for `ran` may wait for code for later ones.
 pub(crate) fn wait(ran: Duration) -> Duration {
-    const MOST: Duration = Duration::from_millis(4);
+    const MOST: Duration = Duration::from_millis(3);
     MOST.min(ran / 8)
 }
 
@@ -220,12 +220,15 @@ pub(crate) fn ends_within(bytes: u32, level: Level, tried: u32, time: Duration) 
     price_after(bytes, level, tried) <= time.as_nanos() as f64
 }
 
-/// Returns whether it is too late to optimise an entry of a function, which `tried` processes did not do to the end, if this much time is left.
+/// Returns whether it is too late to optimise an entry of a function, if this much time is left. `tried` processes did not do this to the end for
+/// its calls: code that is requested is expected to take four times as long at most.
 /// Code that is entered at a loop is for this process alone, and must be ready long before its end. Otherwise an interpreter's loop is compiled in
 /// each short process, in vain, while nothing is compiled for later ones.
 pub(crate) fn is_late(bytes: u32, entry: Entry, tried: u32, left: Duration) -> bool {
-    let time = if entry == Entry::Call { left } else { left / 4 };
-    !ends_within(bytes, Level::Top, tried, time)
+    match entry {
+        Entry::Call => !ends_within(bytes, Level::Top, tried.min(2), left),
+        Entry::Osr(_) => !ends_within(bytes, Level::Top, 0, left / 4),
+    }
 }
 
 /// Returns the time for compiling that is left to a process that has run for `ran`, if it ends when earlier ones did: after `lasted`. `None`
@@ -571,7 +574,7 @@ impl Policy {
         self.tier == Tier::Auto && !self.synchronous && self.threshold.is_none() && self.stress.is_none()
     }
 
-    /// Returns whether code of this [value](value_later) is compiled for later processes, if nothing else is to be compiled. One process in
+    /// Returns whether code of this [value](value_later) is compiled for later processes, if nothing else is to be compiled. One engine in
     /// [`PATIENT`], chosen at random, compiles all that pays, the others only what pays within some tens of processes. A compiler thread slows
     /// the guest down by a fifth if both share a core.
     pub(crate) fn pays_later(&self, value: f64) -> bool {

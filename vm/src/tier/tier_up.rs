@@ -152,12 +152,15 @@ pub(crate) fn leave_osr(module: &Arc<ModuleRecord>, func: u32, index: u32, room:
     let Some(body) = module.body(func) else { return (None, ticks) };
     let key = Key::top(func, Entry::Osr(body.loops[index as usize].pc));
     evict_under_stress(module);
+    // The code that replaced it would not be made.
+    let stays = fill::is_late(module, func, key.entry, body.len());
     let exit = {
         let mut entries = state.entries();
         match policy.stress_exit() {
             Some(Exit::NewCode) if entries.get(key).backoffs() >= policy::MAX_STRESS_EVICTIONS => Exit::Code,
             Some(Exit::Profile) if entries.get(key).backoffs() >= policy::MAX_STRESS_EVICTIONS => Exit::Baseline,
             Some(exit) => exit,
+            None if stays => Exit::Stay,
             None if entries.expired(key, policy.osr_expiries(body.len())) => Exit::Profile,
             None if entries.get(key).replaced() => Exit::Code,
             None => Exit::Stay,
@@ -208,13 +211,14 @@ fn interpreter(module: &Arc<ModuleRecord>, native: &NativeModule, func: u32, at:
     native.code.thunk(func)
 }
 
-/// Finds or requests the best code of a function: for its call and, if the function is at a loop, for the loop. Returns the code
-/// in which to continue, and the ticks until the next request.
+/// Finds or requests the best code of a function: for its call and, if the function is at a loop, for the loop, unless
+/// [code for calls comes first](fill::prefers_calls). Returns the code in which to continue, and the ticks until the next request.
 fn request_top(module: &Arc<ModuleRecord>, func: u32, at: Option<u32>) -> (Option<Code>, i32) {
     let engine = engine_of(module.engine.record());
     let call = find(module, Key::top(func, Entry::Call));
     let pc = |at: u32| module.body(func).map(|body| Entry::Osr(body.loops[at as usize].pc));
-    let at = at.filter(|_| matches!(call, Found::Ready(_)) || !fill::prefers_calls(module));
+    let has_decided = || !state_of(module).entries().is_open(Key::top(func, Entry::Call));
+    let at = at.filter(|_| has_decided() || !fill::prefers_calls(module));
     let osr = at.and_then(pc).map(|entry| find(module, Key::top(func, entry)));
     match (osr, call) {
         (None, Found::Ready(ready)) => (Some(ready), engine.policy.next_ticks(Level::Top)),
@@ -242,6 +246,8 @@ fn find(module: &Arc<ModuleRecord>, key: Key) -> Found {
     let bytes = module.body(func).map_or(0, |body| body.len());
     let native = state.native(module);
     let stored = native.is_ok() && stored::has(module, key);
+    // It may read a file.
+    let is_late = level == Level::Top && fill::is_late(module, func, entry, bytes);
     let mut entries = state.entries();
     match entries.request(key) {
         Action::Run(code) => {
@@ -293,9 +299,7 @@ fn find(module: &Arc<ModuleRecord>, key: Key) -> Found {
                 None => no_thread(module, key),
             }
         }
-        Decision::Queue(_) if level == Level::Top && fill::is_late(module, func, entry, bytes) => {
-            Found::Later(policy.next_ticks(level))
-        }
+        Decision::Queue(_) if is_late => Found::Later(policy.next_ticks(level)),
         Decision::Queue(backend) => {
             entries.queued(key);
             drop(entries);
@@ -368,8 +372,13 @@ impl Job for Compilation {
             let Key { func, entry, level } = self.key;
             // It may have waited for long.
             let is_late = || level == Level::Top && fill::is_late(&module, func, entry, module.body_range(func).len() as u32);
-            if left_its_loop(&module, self.key) || is_late() {
+            if left_its_loop(&module, self.key) {
                 return self.drop_stale();
+            }
+            if is_late() {
+                // Later processes may have time for it.
+                state.entries().stopped(self.key);
+                return fill::again(&module);
             }
             let stops = module.stops();
             compile_and_install(&module, self.key, self.backend, false, &stops);

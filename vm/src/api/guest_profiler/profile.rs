@@ -71,7 +71,8 @@ impl fmt::Display for LostSamples {
 pub struct ProfiledModule {
     /// Its name.
     pub name: String,
-    /// The BLAKE3 hash of its functions' bodies, to which offsets refer. Other parts of a file may not have been read.
+    /// The BLAKE3 hash of its functions' bodies, to which offsets refer. Other parts of a file may not have been read. If the
+    /// module is damaged in the cache, and its file has changed, the hash is that of no bytes.
     pub hash: [u8; 32],
 }
 
@@ -80,7 +81,7 @@ impl ProfiledModule {
     pub fn of(name: &str, module: &Module) -> ProfiledModule {
         let bytecode = module.bytecode();
         let ranges = (bytecode.bodies.first().zip(bytecode.bodies.last())).map(|(first, last)| (first.range(), last.range()));
-        let code = ranges.map(|(first, last)| bytecode.bytes.part(first.start as usize..last.end as usize));
+        let code = ranges.and_then(|(first, last)| bytecode.bytes.try_part(first.start as usize..last.end as usize).ok());
         ProfiledModule { name: name.into(), hash: hash(code.unwrap_or_default()) }
     }
 }

@@ -25,14 +25,18 @@ use std::time::{Duration, Instant};
 use weir_bytecode::stored::to_bytes;
 use weir_bytecode::{Bytes, Module as Bytecode, file};
 
-/// How long the end of a process may take for the cache. Only the first entry of a large module takes longer to write.
+/// How long the end of a process takes for the cache, if it writes a part of the bytes of its module. Without those only the first entry of a large
+/// module takes longer, or one for which other processes are waited for.
 const END: Duration = Duration::from_millis(5);
 
 /// How long an entry may wait for other processes, before it is left as it is.
 const PATIENCE: Duration = Duration::from_millis(3);
 
-/// How long a process writes the bytes of its module, and for how short a time it is not worth beginning.
-const WRITING: [Duration; 2] = [Duration::from_millis(3), Duration::from_millis(1)];
+/// How long a process writes the bytes of its module, at most.
+const WRITING: Duration = Duration::from_millis(3);
+
+/// In less time than this it does not begin.
+const LEAST: Duration = Duration::from_micros(500);
 
 /// Bytes that are written at once.
 const BUFFER: usize = 64 << 10;
@@ -269,13 +273,13 @@ impl Directory {
         Ok(artifact)
     }
 
-    /// Locks the directory, which is made if there is none, to add to an entry. Waits for other processes until `end`, if that is soon.
+    /// Locks the directory, which is made if there is none, to add to it. Waits so long for other processes.
     ///
     /// # Errors
     /// The system's error, or other processes keep it locked.
-    fn lock(&self, end: Instant) -> io::Result<(PrivateDir, Locked)> {
+    fn lock(&self, patience: Duration) -> io::Result<(PrivateDir, Locked)> {
         let dir = PrivateDir::open(&self.path, true)?;
-        let locked = dir.lock(PATIENCE.min(end.saturating_duration_since(Instant::now())))?;
+        let locked = dir.lock(patience)?;
         Ok((dir, locked))
     }
 
@@ -316,13 +320,12 @@ impl Directory {
 
     /// Writes the file of `module`, whose entry this is, or goes on with it until `end`, for [`WRITING`] at most.
     fn add_file(&self, entry: &Entry, module: &Bytecode, end: Instant) -> io::Result<()> {
-        let [most, least] = WRITING;
         let left = || end.saturating_duration_since(Instant::now());
-        if left() < least {
+        if left() < LEAST {
             return Err(io::ErrorKind::TimedOut.into());
         }
         let name = entry.file_name();
-        self.change(self.lock(end)?, &name, |dir| {
+        self.change(self.lock(PATIENCE.min(left()))?, &name, |dir| {
             let key = Some(Key::File(entry.len as u64));
             let there = match dir.open_file(&name) {
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {
@@ -341,14 +344,14 @@ impl Directory {
                 to.set_len(0)?;
             }
             let needed = file::needed_of(&module.bytes);
-            Ok(module_file::write(to, module, &needed, entry.module, most.min(left()))?.then_some(key).flatten())
+            Ok(module_file::write(to, module, &needed, entry.module, WRITING.min(left()))?.then_some(key).flatten())
         })
     }
 
     /// Removes the file of the module of this entry.
-    fn remove_file(&self, entry: &Entry, end: Instant) -> io::Result<()> {
+    fn remove_file(&self, entry: &Entry) -> io::Result<()> {
         let name = entry.file_name();
-        self.change(self.lock(end)?, &name, |dir| dir.remove(name.as_bytes()).map(|()| None))
+        self.change(self.lock(PATIENCE)?, &name, |dir| dir.remove(name.as_bytes()).map(|()| None))
     }
 
     /// Lists the entries, and removes those that were not used for the longest time, if all exceed a limit.
@@ -499,8 +502,7 @@ impl Cached {
         left: &dyn Fn() -> Left,
     ) {
         let mut written = self.written.lock().unwrap_or_else(PoisonError::into_inner);
-        let end = began + END;
-        self.update_entry(module, shelf, called, (end, cut_off), left, &mut written.entry);
+        self.update_entry(module, shelf, called, cut_off, left, &mut written.entry);
         let has_file = module.bytes.bodies().is_some();
         let wants_file = self.kind == Kind::File && shelf.artifact().is_some() && self.directory.keeps(module.bytes.len());
         let changes = if has_file { module.bytes.is_damaged() } else { wants_file };
@@ -509,8 +511,8 @@ impl Cached {
             let entry = self.entry(module);
             // If this fails, later processes do it.
             let changed = match has_file {
-                true => self.directory.remove_file(entry, end),
-                false => self.directory.add_file(entry, module, end),
+                true => self.directory.remove_file(entry),
+                false => self.directory.add_file(entry, module, began + END),
             };
             written.file = changed.is_ok();
         }
@@ -521,7 +523,7 @@ impl Cached {
         module: &Bytecode,
         shelf: &Shelf,
         called: &dyn Fn(u32) -> bool,
-        (end, cut_off): (Instant, bool),
+        cut_off: bool,
         left: &dyn Fn() -> Left,
         written: &mut bool,
     ) {
@@ -545,7 +547,7 @@ impl Cached {
         // The module may have to be hashed first, which takes longer than other processes wait.
         let entry = self.entry(module);
         // If other processes keep the directory locked, the code stays for the next time.
-        let added = self.directory.lock(end).and_then(|locked| {
+        let added = self.directory.lock(PATIENCE).and_then(|locked| {
             addition.code = shelf.take_kept(&module.account);
             *written = true;
             self.directory.add(locked, entry, found, addition)

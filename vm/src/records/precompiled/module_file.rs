@@ -55,12 +55,12 @@ pub(super) fn was_ended(file: &dyn Source) -> bool {
 /// Returns the bytes of a module as this process reads them from such a file: see [`RoundTrip`](crate::RoundTrip).
 ///
 /// # Errors
-/// The system has no memory left.
+/// The file cannot be opened, for want of memory.
 pub(crate) fn in_parts(module: &Bytecode) -> io::Result<Bytes> {
     /// Bytes of a piece: few, so that most bodies reach several.
-    const PIECE: usize = 40;
+    const FEW: usize = 40;
     let (len, mut file) = (module.bytes.len(), Cursor::new(Vec::new()));
-    write_all(&mut file, module, &divide(&all(len), PIECE), Hash::default())?;
+    write_all(&mut file, module, &divide(&all(len), FEW), Hash::default())?;
     let source = Box::new(file.into_inner().into_boxed_slice());
     let file = ModuleFile::open(source, Hash::default(), len, || None).ok_or(io::ErrorKind::InvalidData)?;
     Ok(Bytes::of_parts(file))
@@ -342,7 +342,7 @@ mod tests {
 
     impl Source for Changing {
         fn len(&self) -> u64 {
-            self.0.lock().unwrap().len() as u64
+            Source::len(&*self.0.lock().unwrap())
         }
 
         fn read_at(&self, into: &mut [u8], at: u64) -> io::Result<()> {
