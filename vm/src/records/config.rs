@@ -59,7 +59,7 @@ pub enum Tier {
     ///
     /// All features work as in other tiers, fuel and deadlines included, but slower than in the interpreter. Each call
     /// within the guest takes about a kilobyte of the native stack (three in a debug build): deep recursion may need a
-    /// higher [`Config::max_wasm_stack`], and otherwise traps with [`Trap::StackOverflow`](crate::Trap::StackOverflow).
+    /// higher [`Config::max_wasm_stack`], and otherwise traps with [`Trap::StackOverflow`].
     Ssa,
 }
 
