@@ -19,7 +19,7 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 /// The error of an operation of this crate, or of a host function.
 ///
-/// It wraps a cause of any error type, which [`Error::downcast_ref`] recovers: a [`Trap`](crate::Trap), a
+/// It wraps a cause of any error type, which [`Error::downcast_ref`] recovers: a [`Trap`], a
 /// [`LinkError`](crate::LinkError), an [`InvalidModule`], an embedder's own type. If the guest
 /// was running, a [`WasmBacktrace`](crate::WasmBacktrace) is one of its contexts.
 ///
