@@ -83,7 +83,7 @@ traps! {
     ContinuationAlreadyConsumed = 20, "continuation already consumed";
     /// Bytes of the module that are needed now cannot be read: those in the cache are damaged, and the module's file has changed since it
     /// was loaded. wasmtime has no such trap.
-    ModuleUnreadable = 200, "the module's bytes are damaged in the cache, and its file has changed or cannot be read";
+    ModuleUnreadable = 240, "the module's bytes are damaged in the cache, and its file has changed or cannot be read";
     @never
     CannotEnterComponent = 21, "cannot enter component instance";
     NoAsyncResult = 22, "async-lifted export failed to produce a result";

@@ -277,7 +277,7 @@ mod tests {
             assert!(!Tables::are_within(&bytes(&wrong)[3..], 100, &FRAME), "{wrong:?}");
         }
         let (site, mut damaged) = (3 + 4 + 4, all.clone());
-        damaged[site] = 199;
+        damaged[site] = 200;
         assert!(!Tables::are_within(&damaged[3..], 100, &FRAME), "no trap has this number");
         assert!(Tables::at(all[..20].to_vec().into(), 3).is_err() && Tables::at(all.into(), 1 << 20).is_err());
     }
