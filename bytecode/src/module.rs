@@ -316,7 +316,7 @@ impl Module {
         let may_refuse = !self.results.as_ref().is_some_and(|results| results.may_run(func));
         let unvalidated = self.unvalidated.as_ref().expect("only a module parsed lazily has bodies that are not validated");
         let code = Code { account, ..self.code(unvalidated, may_refuse) };
-        // Whoever has the body has its bytes.
+        // The bytes of a validated body are always readable.
         let bytes = self.bytes.try_part(range.start as usize..range.end as usize);
         let bytes = bytes.map_err(|unreadable| InvalidModule::of_unreadable(unreadable, range.start as usize).within(func))?;
         let stored = self.results.as_ref().and_then(|results| results.body(index));

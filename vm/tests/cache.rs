@@ -159,8 +159,8 @@ fn files_that_cannot_be_read_have_one_error() {
     }
 }
 
-/// While a program runs, the bytes of its module are damaged in the cache, and its file is written. What was read before is there, and what is
-/// needed afterwards ends the program with a trap.
+/// A host function damages the module's bytes in the cache and overwrites the module's file. Functions that ran before still run. A function or a
+/// data segment whose bytes were not read yet ends the program with a trap.
 #[test]
 fn a_module_that_is_damaged_everywhere_ends_its_program() {
     let folder = absent("cache-damaged-everywhere");

@@ -385,7 +385,7 @@ pub(super) fn plain_segments(bytes: &Bytes, section: Range<usize>, options: &Opt
     let whole = bytes.bodies().is_none();
     let window = |at: usize| {
         let range = at..if whole { section.end } else { section.end.min(at + WINDOW) };
-        // What is unreadable is malformed here, and whoever reads the section then finds it again.
+        // Unreadable bytes end this fast path. The general one reports them.
         (range.clone(), bytes.try_part(range).unwrap_or_default())
     };
     let mut current = window(section.start);

@@ -156,7 +156,7 @@ const PROCESSES: f64 = 1_000.0;
 /// The value of code that pays within a twentieth of them.
 const SOON: f64 = 20.0;
 
-/// One in so many engines compiles what pays later than that.
+/// One engine in this many also compiles code of a lower value.
 const PATIENT: u64 = 4;
 
 /// What a function takes in a process that has no code of it from the start, in nanoseconds, however often it is called: reading the results
@@ -574,9 +574,9 @@ impl Policy {
         self.tier == Tier::Auto && !self.synchronous && self.threshold.is_none() && self.stress.is_none()
     }
 
-    /// Returns whether code of this [value](value_later) is compiled for later processes, if nothing else is to be compiled. One engine in
-    /// [`PATIENT`], chosen at random, compiles all that pays, the others only what pays within some tens of processes. A compiler thread slows
-    /// the guest down by a fifth if both share a core.
+    /// Returns whether an idle compiler thread compiles code of this [value](value_later) for later processes. Every engine compiles code that pays
+    /// within 50 processes. One engine in [`PATIENT`], chosen at random, compiles all code that pays: a compiler thread slows the guest down by a
+    /// fifth if both share a core.
     pub(crate) fn pays_later(&self, value: f64) -> bool {
         value >= self.least_value
     }

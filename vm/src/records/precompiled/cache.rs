@@ -492,7 +492,7 @@ impl Cached {
 
     /// Adds to the entry of `module`, which this is, what it lacks: code that was compiled since this was last called, results of validation of
     /// the bodies that were `called`, and what is `left` to later processes. Nothing is written if there is little to add, unless
-    /// the end of the process, which `began` then, `cut_off` a compilation.
+    /// the end of the process, which `began` at this time, has `cut_off` a compilation.
     pub fn update(
         &self,
         module: &Bytecode,
