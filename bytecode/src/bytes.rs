@@ -1,5 +1,6 @@
 //! The bytes of a module.
 
+use crate::places::Places;
 use crate::trap::Trap;
 use std::fmt;
 use std::ops::{Deref, Range};
@@ -53,8 +54,8 @@ pub trait Parts: Send + Sync {
     /// Returns the address of the first byte. Only bytes that [`Parts::get`] has returned are there.
     fn as_ptr(&self) -> *const u8;
 
-    /// Returns where the bodies of functions are.
-    fn bodies(&self) -> &[Range<u32>];
+    /// Returns where bodies and data segments are.
+    fn places(&self) -> &Places;
 
     /// Returns how many bytes it has read.
     fn read(&self) -> u64;
@@ -152,11 +153,11 @@ impl Bytes {
         }
     }
 
-    /// Returns where the bodies of functions are, if they are known without reading the bytes.
-    pub fn bodies(&self) -> Option<&[Range<u32>]> {
+    /// Returns where bodies and data segments are, if it is known without reading the bytes.
+    pub fn places(&self) -> Option<&Places> {
         match &self.bytes {
             Owner::Whole(_) => None,
-            Owner::Parts(parts) => Some(parts.bodies()),
+            Owner::Parts(parts) => Some(parts.places()),
         }
     }
 

@@ -6,10 +6,11 @@ use crate::account::{Account, Aside};
 use crate::bytes::Bytes;
 use crate::hints::{self, Hint, HintKind, HintSections};
 use crate::names::Names;
+use crate::places::{Places, PlainSegment};
 use crate::types::{FuncType, GlobalType, MemoryType, RefType, TableType};
 use crate::validate::code::Code;
 use crate::validate::{InvalidModule, Unvalidated, bodies};
-use smallvec::SmallVec;
+use smallvec::{SmallVec, smallvec};
 use std::fmt;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -73,6 +74,9 @@ pub struct Module {
     pub hint_sections: HintSections,
     /// Whether it has debugging information: a custom section whose name begins with `.debug_`.
     pub has_debugging: bool,
+    /// Whether a parameter, a result, a global or a table has a type of references into the collected heap. If not, such references are null
+    /// in all code that catches no exceptions.
+    pub has_collected: bool,
     /// The account of the memory that it takes.
     pub account: Arc<Account>,
     /// That of bodies that only compilers have asked for.
@@ -248,7 +252,35 @@ pub struct DataSegment {
     pub active: Option<(u32, ConstExpr)>,
 }
 
+impl DataSegment {
+    /// The segment as a plain one, if it is.
+    fn plain(&self) -> Option<PlainSegment> {
+        let address = match &self.active {
+            None => None,
+            Some((0, ConstExpr(ops))) => match ops[..] {
+                [ConstOp::I32(address)] => Some(address),
+                _ => return None,
+            },
+            Some(_) => return None,
+        };
+        Some(PlainSegment { contents: self.range.clone(), address })
+    }
+}
+
+impl From<PlainSegment> for DataSegment {
+    fn from(PlainSegment { contents, address }: PlainSegment) -> DataSegment {
+        let active = address.map(|address| (0, ConstExpr(smallvec![ConstOp::I32(address)])));
+        DataSegment { range: contents, active }
+    }
+}
+
 impl Module {
+    /// Where its bodies and data segments are.
+    pub fn places(&self) -> Places {
+        let bodies = self.bodies.iter().map(Body::range).collect();
+        Places { bodies, data: self.data.iter().map(DataSegment::plain).collect() }
+    }
+
     /// The type of function `func`.
     pub fn func_type(&self, func: u32) -> &FuncType {
         &self.types[self.funcs[func as usize] as usize]

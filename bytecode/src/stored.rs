@@ -8,8 +8,10 @@
 
 use crate::body::FuncBody;
 use crate::part::Part;
+use crate::places::{Places, PlainSegment};
 use crate::sidetable::{BranchEntry, Handler, LocalSet, LoopInfo, Segment, TryRegion};
 use crate::types::{HeapType, RefType, ValType};
+use std::ops::Range;
 
 /// The bytes are not those of such an item.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -161,6 +163,17 @@ impl<T: Stored, U: Stored> Stored for (T, U) {
     }
 }
 
+impl<T: Stored> Stored for Range<T> {
+    fn write(&self, to: &mut Vec<u8>) {
+        self.start.write(to);
+        self.end.write(to);
+    }
+
+    fn read(from: &mut Reader<'_>) -> Result<Range<T>, Damaged> {
+        Ok(T::read(from)?..T::read(from)?)
+    }
+}
+
 impl<T: Stored, const N: usize> Stored for [T; N] {
     fn write(&self, to: &mut Vec<u8>) {
         self.iter().for_each(|item| item.write(to));
@@ -299,6 +312,8 @@ stored! {
     Segment { pc, cost }
     TryRegion { start, end, height, parent, next, first, count }
     Handler { tag, reference, saved, entry }
+    Places { bodies, data }
+    PlainSegment { contents, address }
     FuncBody {
         entry, end, locals, max_operands, wide, work, indirect_calls, branches, loops, segments, regions, handlers, exceptions,
     }

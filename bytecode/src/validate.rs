@@ -88,7 +88,7 @@ pub fn parse_within(bytes: Bytes, options: Options, account: Account) -> Result<
     if u32::try_from(bytes.len()).is_err() {
         return Err(InvalidModule::new("modules of 4 GiB and more are not supported", 0));
     }
-    if bytes.bodies().is_some() && options.lazy {
+    if bytes.places().is_some() && options.lazy {
         return unfinished(again::sections(bytes, options, account)?);
     }
     if bytes.get(4..8) == Some(&COMPONENT) && bytes.starts_with(b"\0asm") {

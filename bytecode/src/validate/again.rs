@@ -4,10 +4,12 @@
 use super::invalid::InvalidModule;
 use super::memory;
 use super::options::Options;
-use super::sections::{Sections, plain_segments};
+use super::sections::Sections;
 use super::unfinished::{Unfinished, of_body};
 use crate::account::Account;
 use crate::bytes::Bytes;
+use crate::module::DataSegment;
+use crate::places::PlainSegment;
 use std::ops::Range;
 use std::sync::Arc;
 use wasmparser::{
@@ -30,7 +32,7 @@ const NAME: usize = 128;
 /// Decodes and validates all of a module but its bodies.
 ///
 /// # Errors
-/// The first item that is malformed or invalid; the module is none of which the bodies are [known](Bytes::bodies).
+/// The first item that is malformed or invalid; the module is none of which the bodies are [known](Bytes::places).
 pub(super) fn sections(bytes: Bytes, options: Options, account: Account) -> Result<Unfinished> {
     let account = Arc::new(account);
     let charge = |bytes: usize, at: usize| account.charge(bytes).map_err(|error| InvalidModule::exceeding(error, at as u64));
@@ -56,7 +58,7 @@ pub(super) fn sections(bytes: Bytes, options: Options, account: Account) -> Resu
                 let count = reader(&bytes, section.start..section.end.min(section.start + NUMBER))?.read_var_u32()?;
                 let unchecked_range = section.start as u64..section.end as u64;
                 validator.payload(&Payload::CodeSectionStart { count, unchecked_range, size: size as u32 })?;
-                bodies = bytes.bodies().unwrap_or_default().to_vec();
+                bodies = bytes.places().map_or_else(Vec::new, |places| places.bodies.clone());
                 if count == 0 && bodies.is_empty() {
                     continue;
                 }
@@ -71,7 +73,7 @@ pub(super) fn sections(bytes: Bytes, options: Options, account: Account) -> Resu
                 let first = FunctionBody::new(reader(&bytes, first.start as usize..first.end as usize)?);
                 resources = Some(validator.code_section_entry(&first)?.resources);
             }
-            DATA if sections.read_data(|| plain_segments(&bytes, section.clone(), &options)) => {}
+            DATA if sections.read_data(|| known_segments(&bytes, section.clone(), &options)) => {}
             _ => {
                 let payload = payload(id, &bytes, section.clone())?;
                 charge(memory::of_section(&payload)?, section.start)?;
@@ -93,6 +95,19 @@ fn reader(bytes: &Bytes, range: Range<usize>) -> Result<BinaryReader<'_>> {
     let start = range.start;
     let part = bytes.try_part(range).map_err(|unreadable| InvalidModule::of_unreadable(unreadable, start))?;
     Ok(BinaryReader::new(part, start as u64))
+}
+
+/// The segments of a data section, which is in this range, if all of them are plain and it is known where they are.
+fn known_segments(bytes: &Bytes, section: Range<usize>, options: &Options) -> Option<Vec<DataSegment>> {
+    let segments = bytes.places()?.data.as_deref()?;
+    let count = reader(bytes, section.start..section.end.min(section.start + NUMBER)).ok()?.read_var_u32().ok()?;
+    let ascend = segments.iter().try_fold(section.start, |end, PlainSegment { contents, .. }| {
+        let (start, after) = (contents.start as usize, contents.end as usize);
+        (end < start && start <= after).then_some(after)
+    });
+    let are_those = segments.len() == count as usize && ascend == Some(section.end);
+    let are_valid = options.features().bulk_memory() || segments.iter().all(|segment| segment.address.is_some());
+    (are_those && are_valid).then(|| segments.iter().cloned().map(DataSegment::from).collect())
 }
 
 /// Reads the name of a custom section.
@@ -133,14 +148,15 @@ mod tests {
     use crate::bytes::{Bytes, Parts, Unreadable};
     use crate::instrs::Instrs;
     use crate::module::Module;
-    use crate::validate::{Options, Proposals, parse_with};
+    use crate::places::{Places, PlainSegment};
+    use crate::validate::{Options, Proposal, Proposals, parse_with};
     use std::ops::Range;
     use std::sync::{Arc, Mutex};
 
     /// Bytes with the ranges of them that were asked for.
     struct Asked {
         bytes: Vec<u8>,
-        bodies: Vec<Range<u32>>,
+        places: Places,
         damaged: Range<usize>,
         ranges: Arc<Mutex<Vec<Range<usize>>>>,
     }
@@ -165,8 +181,8 @@ mod tests {
             self.bytes.as_ptr()
         }
 
-        fn bodies(&self) -> &[Range<u32>] {
-            &self.bodies
+        fn places(&self) -> &Places {
+            &self.places
         }
 
         fn read(&self) -> u64 {
@@ -182,9 +198,9 @@ mod tests {
         Options { lazy: true, proposals: Proposals::all(), ..Options::default() }
     }
 
-    fn known(bytes: &[u8], bodies: &[Range<u32>]) -> (Bytes, Arc<Mutex<Vec<Range<usize>>>>) {
+    fn known(bytes: &[u8], places: Places) -> (Bytes, Arc<Mutex<Vec<Range<usize>>>>) {
         let ranges = Arc::default();
-        let asked = Asked { bytes: bytes.into(), bodies: bodies.into(), damaged: 0..0, ranges: Arc::clone(&ranges) };
+        let asked = Asked { bytes: bytes.into(), places, damaged: 0..0, ranges: Arc::clone(&ranges) };
         (Bytes::of_parts(asked), ranges)
     }
 
@@ -233,8 +249,8 @@ mod tests {
         for data in [&*plain, &general, ""] {
             let bytes = module(data);
             let whole = parse_with(bytes.clone().into(), options()).unwrap();
-            let bodies: Vec<_> = whole.bodies.iter().map(|body| body.range()).collect();
-            let (parts, ranges) = known(&bytes, &bodies);
+            let bodies = whole.places().bodies;
+            let (parts, ranges) = known(&bytes, whole.places());
             let again = parse_with(parts, options()).unwrap();
             let was_read = |at: usize| ranges.lock().unwrap().iter().any(|range| range.contains(&at));
             let middle = |range: Range<u32>| range.start.midpoint(range.end) as usize;
@@ -249,14 +265,39 @@ mod tests {
     }
 
     #[test]
+    fn places_of_other_segments_are_not_used() {
+        let bytes = module(r#"(data (i32.const 7) "abc") (data "passive")"#);
+        let whole = parse_with(bytes.clone().into(), options()).unwrap();
+        let Places { bodies, data } = whole.places();
+        let [active, passive] = &data.unwrap()[..] else { panic!("two segments") };
+        let (active, passive) = (active.clone(), passive.clone());
+        let at = |start: u32, end: u32| PlainSegment { contents: start..end, address: None };
+        for wrong in [
+            vec![],
+            vec![active.clone()],
+            vec![passive.clone(), active.clone()],
+            vec![at(0, 9), passive.clone()],
+            vec![active.clone(), passive.clone(), passive.clone()],
+            vec![active.clone(), at(passive.contents.start, passive.contents.end + 1)],
+            vec![at(active.contents.end, active.contents.start), passive.clone()],
+        ] {
+            let places = Places { bodies: bodies.clone(), data: Some(wrong) };
+            assert_eq!(decoded(&parse_with(known(&bytes, places).0, options()).unwrap()), decoded(&whole));
+        }
+        // Without bulk memory there are no passive segments.
+        let options = Options { proposals: Proposals::all().with(Proposal::BulkMemory, false), ..options() };
+        assert!(parse_with(known(&bytes, whole.places()).0, options).is_err());
+    }
+
+    #[test]
     fn nothing_is_made_of_unreadable_bytes() {
         let bytes = module(r#"(data (i32.const 7) "abc") (data "passive")"#);
         let whole = parse_with(bytes.clone().into(), options()).unwrap();
-        let bodies: Vec<_> = whole.bodies.iter().map(|body| body.range()).collect();
+        let bodies = whole.places().bodies;
         let all = decoded(&whole);
         for at in 0..bytes.len() {
-            let (bytes, bodies) = (bytes.clone(), bodies.clone());
-            let asked = Asked { bytes, bodies: bodies.clone(), damaged: at..at + 1, ranges: Arc::default() };
+            let (bytes, places) = (bytes.clone(), whole.places());
+            let asked = Asked { bytes, places, damaged: at..at + 1, ranges: Arc::default() };
             match parse_with(Bytes::of_parts(asked), options()) {
                 Err(error) => assert!(error.unreadable().is_some(), "{at}: {error}"),
                 Ok(module) => {
@@ -282,7 +323,7 @@ mod tests {
         for code in [&[], EMPTY_CODE_SECTION] {
             let mut bytes = wat::parse_str("(module (memory 1))").unwrap();
             bytes.extend_from_slice(code);
-            let again = parse_with(known(&bytes, &[]).0, options()).unwrap();
+            let again = parse_with(known(&bytes, Places::default()).0, options()).unwrap();
             assert_eq!(decoded(&again), decoded(&parse_with(bytes.into(), options()).unwrap()));
         }
     }
@@ -291,7 +332,7 @@ mod tests {
     fn bodies_of_another_module_are_refused() {
         let bytes = module("");
         let whole = parse_with(bytes.clone().into(), options()).unwrap();
-        let bodies: Vec<_> = whole.bodies.iter().map(|body| body.range()).collect();
+        let Places { bodies, .. } = whole.places();
         let [first, second, third] = &bodies[..] else { panic!("three bodies") };
         let (first, second, third) = (first.clone(), second.clone(), third.clone());
         for wrong in [
@@ -302,9 +343,9 @@ mod tests {
             vec![first.clone(), second.clone(), third.start..third.end + 1],
             vec![first.clone(), second.start..second.start, third.clone()],
         ] {
-            assert!(parse_with(known(&bytes, &wrong).0, options()).is_err(), "{wrong:?}");
+            assert!(parse_with(known(&bytes, Places { bodies: wrong.clone(), data: None }).0, options()).is_err(), "{wrong:?}");
         }
-        let cut = known(&bytes[..bytes.len() - 1], &bodies).0;
+        let cut = known(&bytes[..bytes.len() - 1], whole.places()).0;
         assert!(parse_with(cut, options()).is_err());
     }
 }

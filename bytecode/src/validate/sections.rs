@@ -4,14 +4,14 @@ use super::convert::{func_type, global_type, memory_type, ref_type, table_type};
 use super::invalid::InvalidModule;
 use super::options::Options;
 use crate::account::{ALLOCATION, Account, Allocated, Aside, flat};
-use crate::bytes::Bytes;
 use crate::hints::HintSections;
 use crate::module::{
     ConstExpr, ConstOp, DataSegment, ElemItems, ElemMode, ElemSegment, Export, ExternIndex, ExternType, Import, Module, Table,
 };
 use crate::names::Names;
 use crate::opcodes::Opcode;
-use crate::types::{FuncType, GlobalType, MemoryType, RefType};
+use crate::places::PlainSegment;
+use crate::types::{FuncType, GlobalType, HeapType, MemoryType, RefType, ValType};
 use smallvec::{SmallVec, smallvec};
 use std::ops::Range;
 use std::sync::Arc;
@@ -171,7 +171,7 @@ impl Sections {
         }
     }
 
-    /// Adds what `segments` finds in the data section, if all of it is [plain](plain_segments) and the first memory is one of 32 bits. Then it is valid.
+    /// Adds what `segments` finds in the data section, if all of it is [plain](PlainSegment) and the first memory is one of 32 bits. Then it is valid.
     /// Returns whether that is so; if not, nothing is added. Validation in general takes five times as long.
     pub fn read_data(&mut self, segments: impl FnOnce() -> Option<Vec<DataSegment>>) -> bool {
         let is_32 = self.memories.first().is_some_and(|memory| !memory.memory64);
@@ -183,6 +183,11 @@ impl Sections {
 
     /// Everything but the bytes and the bodies.
     pub fn finish(self) -> Module {
+        let mut values = self.types.iter().flat_map(|ty| ty.params.iter().chain(&ty.results));
+        let mut elements = self.tables.iter().map(|table| table.ty.element.heap);
+        let has_collected = values.any(ValType::is_collected)
+            || self.globals.iter().any(|global| global.value.is_collected())
+            || elements.any(HeapType::is_collected);
         Module {
             aside: Aside::of(&self.account),
             account: self.account,
@@ -206,6 +211,7 @@ impl Sections {
             names: self.names,
             hint_sections: self.hints,
             has_debugging: self.has_debugging,
+            has_collected,
             ..Module::default()
         }
     }
@@ -374,52 +380,33 @@ const MAX_BODY_LEN: u32 = 7_654_321;
 /// Most data segments that a module may have.
 const MAX_DATA_SEGMENTS: u32 = 100_000;
 
-/// Reads a data section, which is in this range, of segments that are passive, or written to the first memory at constant addresses of 32 bits: all of
-/// nearly every module, which may have tens of thousands. Of their contents nothing is read. `None` if it has others, or too many.
-pub(super) fn plain_segments(bytes: &Bytes, section: Range<usize>, options: &Options) -> Option<Vec<DataSegment>> {
-    /// Bytes before the contents of a segment, at most: a byte for its kind, its address, and a number.
-    const HEAD: usize = 1 + (1 + 5 + 1) + 5;
-    /// Bytes that are asked for at once: the heads of several segments, of which most are small.
-    const WINDOW: usize = 4 << 10;
+/// Reads a data section, which is in this range, of [plain](PlainSegment) segments: all of nearly every module, which may have tens of thousands.
+/// Of their contents nothing is read. `None` if it has others, or too many.
+pub(super) fn plain_segments(bytes: &[u8], section: Range<usize>, options: &Options) -> Option<Vec<DataSegment>> {
     let has_passive = options.features().bulk_memory();
-    let whole = bytes.bodies().is_none();
-    let window = |at: usize| {
-        let range = at..if whole { section.end } else { section.end.min(at + WINDOW) };
-        // Unreadable bytes end this fast path. The general one reports them.
-        (range.clone(), bytes.try_part(range).unwrap_or_default())
-    };
-    let mut current = window(section.start);
-    let mut reader = |at: usize| {
-        if at + HEAD > current.0.end && current.0.end < section.end {
-            current = window(at);
-        }
-        BinaryReader::new(current.1.get(at - current.0.start..).unwrap_or_default(), at as u64)
-    };
-    let mut first = reader(section.start);
+    let mut reader = BinaryReader::new(bytes.get(section.clone())?, section.start as u64);
     // As many as validation allows.
-    let count = first.read_var_u32().ok().filter(|count| *count <= MAX_DATA_SEGMENTS)?;
+    let count = reader.read_var_u32().ok().filter(|count| *count <= MAX_DATA_SEGMENTS)?;
     let mut segments = Vec::with_capacity((count as usize).min(section.len()));
-    let mut at = first.original_position() as usize;
     for _ in 0..count {
-        let segment = plain_segment(&mut reader(at)).filter(|segment| segment.active.is_some() || has_passive)?;
-        at = segment.range.end as usize;
-        (at <= section.end).then_some(())?;
-        segments.push(segment);
+        let segment = plain_segment(&mut reader).filter(|segment| segment.address.is_some() || has_passive)?;
+        segments.push(segment.into());
     }
-    (at == section.end).then_some(segments)
+    reader.eof().then_some(segments)
 }
 
-/// A segment that is passive, or written to the first memory at a constant address of 32 bits. Its contents are not read.
-fn plain_segment(reader: &mut BinaryReader<'_>) -> Option<DataSegment> {
-    let active = match reader.read_u8().ok()? {
-        0 => Some((0, ConstExpr(smallvec![ConstOp::I32(i32_const(reader)?)]))),
+/// A segment, if it is plain. Its contents are passed over.
+fn plain_segment(reader: &mut BinaryReader<'_>) -> Option<PlainSegment> {
+    let address = match reader.read_u8().ok()? {
+        0 => Some(i32_const(reader)?),
         1 => None,
         _ => return None,
     };
     let len = reader.read_var_u32().ok()?;
     // Offsets fit: the file is below 4 GiB.
     let start = reader.original_position() as u32;
-    Some(DataSegment { range: start..start.checked_add(len)?, active })
+    reader.read_bytes(len as usize).ok()?;
+    Some(PlainSegment { contents: start..start + len, address })
 }
 
 /// The value of an expression that consists of `i32.const`.

@@ -78,8 +78,10 @@ pub(crate) unsafe fn instantiate(
         let installs = engines.prepare_module(instance.ctx)?;
         let install = || engines.install_ahead(module.record().clone());
         let make = || make_items(store, instance, imports, fiber);
+        let data = || module.bytecode().data.iter().filter(|data| data.active.is_some()).map(|data| data.range.len()).sum();
         // A fiber may go on on another thread while its limiter waits, and the end of a scope waits on the thread that began it.
-        let beside = installs && fiber.is_null() && module.record().shelf.as_ref().is_some_and(|shelf| shelf.is_large());
+        let beside =
+            installs && fiber.is_null() && module.record().shelf.as_ref().is_some_and(|shelf| shelf.pays_a_thread(data()));
         if beside {
             thread::run_beside(&install, make)?;
         } else {

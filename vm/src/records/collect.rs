@@ -156,8 +156,12 @@ unsafe fn visit_native(store: *mut StoreRecord, collection: &mut Collection<'_>,
         if site.layout.value_sp == 0 {
             return (*site.tables).roots(site.call).for_each(|word| collection.visit(site.word(word).cast_mut().cast()));
         }
-        let fp = site.word((-LANDING_FP / 8) as u16).cast::<*mut u64>().read();
         let module = &*ptr::with_exposed_provenance::<ModuleRecord>(site.module);
+        if !module.bytecode.has_collected && site.landings.is_empty() {
+            // All roots are null. The body of stored code may not have been read.
+            return;
+        }
+        let fp = site.word((-LANDING_FP / 8) as u16).cast::<*mut u64>().read();
         visit_slots(store, collection, (module, site.func, Pc::At(site.pc)), fp);
     }
 }

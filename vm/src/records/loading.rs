@@ -13,14 +13,14 @@ use weir_bytecode::Bytes;
 /// A BLAKE3 hash.
 pub(crate) type Hash = [u8; 32];
 
-/// Bytes of a piece, at most: what stays in a core's cache between being read and being hashed.
-const PIECE: usize = 256 << 10;
+/// Bytes of a piece, at most: few, so that they stay in a core's cache between being read and being hashed, and each thread touches few pages.
+const PIECE: usize = 64 << 10;
 
 /// The bytes of a module from which it is better not to have all of it in memory.
 pub(crate) const LARGE: usize = 1 << 20;
 
-/// The bytes from which several threads read them: starting a thread takes as long as reading one piece.
-const MANY: usize = 8 * PIECE;
+/// The bytes from which several threads read them: starting a thread takes as long as reading an eighth of them.
+const MANY: usize = 32 * PIECE;
 
 /// The most threads that read a module.
 const THREADS: usize = 4;
@@ -39,8 +39,8 @@ impl Kind {
     /// The context of its hashes.
     fn context(self) -> &'static str {
         match self {
-            Kind::File => "weir cache 3: file",
-            Kind::Bytes => "weir cache 3: bytes",
+            Kind::File => "weir cache 4: file",
+            Kind::Bytes => "weir cache 4: bytes",
         }
     }
 }

@@ -76,6 +76,6 @@ fn read<'b>(module: &ModuleRecord, func: u32, bytes: &'b [u8], grade: Grade) -> 
     };
     let code = UnplacedCode::read(bytes, &module.bytecode).ok().filter(|code| code.backend == backend)?;
     // The body has the handlers of a frame, and which slots of baseline code are roots.
-    let needs_body = grade == Grade::Baseline || !code.landings.is_empty();
+    let needs_body = !code.landings.is_empty() || grade == Grade::Baseline && module.bytecode.has_collected;
     (!needs_body || module.can_read_body(func)).then_some(code)
 }

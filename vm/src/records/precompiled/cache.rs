@@ -503,7 +503,7 @@ impl Cached {
     ) {
         let mut written = self.written.lock().unwrap_or_else(PoisonError::into_inner);
         self.update_entry(module, shelf, called, cut_off, left, &mut written.entry);
-        let has_file = module.bytes.bodies().is_some();
+        let has_file = module.bytes.places().is_some();
         let wants_file = self.kind == Kind::File && shelf.artifact().is_some() && self.directory.keeps(module.bytes.len());
         let changes = if has_file { module.bytes.is_damaged() } else { wants_file };
         // If the entry cannot be written, neither can this.

@@ -1,7 +1,7 @@
 //! The bytes of a large module in the cache, so that a process that has hashed the module's file needs only those in memory that it uses.
 //!
 //! The file is a container of the module's bytes that [`loading`](crate::records::loading) reads, in pieces, and after them, as if they were the module's too, of the places
-//! of its bodies: then nobody reads the code section to find them. Its contents follow from the module, so that several processes write it,
+//! of its bodies and data segments: then nobody reads code or data to find them. Its contents follow from the module, so that several processes write it,
 //! each for a short time and from where the last one ended. The header is written last.
 
 use super::artifact::{Artifact, Source};
@@ -11,12 +11,12 @@ use crate::sys::buffer::PartialBuffer;
 use std::fmt;
 use std::io::{self, Cursor, Seek, SeekFrom, Write};
 use std::ops::Range;
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 use weir_bytecode::stored::{read_all, to_bytes};
-use weir_bytecode::{Bytes, Module as Bytecode, Parts, Unreadable};
+use weir_bytecode::{Bytes, Module as Bytecode, Parts, Places, Unreadable};
 
 /// Bytes of a piece, at most.
 const PIECE: usize = 64 << 10;
@@ -68,14 +68,13 @@ pub(crate) fn in_parts(module: &Bytecode) -> io::Result<Bytes> {
 
 fn write_all(to: impl Write + Seek, module: &Bytecode, pieces: &[Range<usize>], hash: Hash) -> io::Result<()> {
     let bytes = &*module.bytes;
-    let bodies = module.bodies.iter().flat_map(|body| [body.range().start, body.range().end]).collect::<Vec<u32>>();
-    let bodies = to_bytes(&bodies);
+    let places = to_bytes(&module.places());
     let mut builder = Builder::new(to)?;
-    builder.module(ModulePart { len: (bytes.len() + bodies.len()) as u32, ..ModulePart::default() });
+    builder.module(ModulePart { len: (bytes.len() + places.len()) as u32, ..ModulePart::default() });
     for range in pieces {
         builder.piece(range.start, &bytes[range.clone()])?;
     }
-    builder.piece(bytes.len(), &bodies)?;
+    builder.piece(bytes.len(), &places)?;
     builder.finish(identity(), hash).map(drop)
 }
 
@@ -132,7 +131,7 @@ impl<W: Write + Seek> Seek for Continued<W> {
 pub(super) struct ModuleFile {
     artifact: Artifact,
     buffer: PartialBuffer,
-    bodies: Box<[Range<u32>]>,
+    places: Places,
     /// Reads the bytes again, from where the module was loaded; `None` if they are others now.
     again: Box<dyn Fn() -> Option<Bytes> + Send + Sync>,
     /// What that has returned, once a piece was damaged.
@@ -140,6 +139,14 @@ pub(super) struct ModuleFile {
     is_damaged: AtomicBool,
     /// Bytes that were read.
     read: AtomicU64,
+    copied: Mutex<Copied>,
+}
+
+/// The piece of which bytes were copied last. If data segments are small, the next one is in it, too.
+#[derive(Default)]
+struct Copied {
+    piece: Option<usize>,
+    bytes: Vec<u8>,
 }
 
 impl ModuleFile {
@@ -152,13 +159,13 @@ impl ModuleFile {
     ) -> Option<ModuleFile> {
         let artifact = Artifact::open(source, &identity()).ok().filter(|artifact| artifact.hash() == hash)?;
         let (last, pieces) = artifact.module().pieces.split_last()?;
-        let bodies: Vec<u32> = read_all(&artifact.part(last.place)?).ok()?;
-        let bodies = bodies.as_chunks().0.iter().map(|&[start, end]| start..end).collect();
+        let places = read_all(&artifact.part(last.place)?).ok()?;
         let buffer = PartialBuffer::zeroed(len, pieces.iter().map(Piece::range)).ok().flatten()?;
         Some(ModuleFile {
             artifact,
             buffer,
-            bodies,
+            places,
+            copied: Mutex::default(),
             again: Box::new(again),
             elsewhere: OnceLock::new(),
             is_damaged: AtomicBool::new(false),
@@ -170,7 +177,7 @@ impl ModuleFile {
     pub fn untouched(&self) -> usize {
         let pieces = &self.artifact.module().pieces;
         let read: usize = pieces.iter().map(|piece| piece.range().len()).sum();
-        self.buffer.len().saturating_sub(read + self.artifact.size() + size_of_val(&*self.bodies) + self.buffer.size())
+        self.buffer.len().saturating_sub(read + self.artifact.size() + self.places.size() + self.buffer.size() + PIECE)
     }
 
     /// Reads a piece, and returns whether it is not damaged.
@@ -182,6 +189,24 @@ impl ModuleFile {
             self.is_damaged.store(true, Ordering::Relaxed);
         }
         is_right
+    }
+}
+
+impl ModuleFile {
+    /// Copies bytes of a piece from `at` on, and returns whether it is not damaged.
+    fn copy_part(&self, piece: usize, at: usize, to: &mut [u8]) -> bool {
+        let mut copied = self.copied.lock().unwrap_or_else(PoisonError::into_inner);
+        let Copied { piece: last, bytes } = &mut *copied;
+        if *last != Some(piece) {
+            *last = None;
+            bytes.resize(self.buffer.part(piece).0.len(), 0);
+            if !self.read_piece(piece, bytes) {
+                return false;
+            }
+            *last = Some(piece);
+        }
+        to.copy_from_slice(&bytes[at..at + to.len()]);
+        true
     }
 }
 
@@ -206,17 +231,17 @@ impl Parts for ModuleFile {
         for piece in self.buffer.reached(&range) {
             let (place, is_read) = self.buffer.part(piece);
             let to = &mut into[at - start..];
-            if !is_read && at <= place.start && place.end <= end {
-                let (before, to) = to.split_at_mut(place.start - at);
-                before.fill(0);
-                if self.read_piece(piece, &mut to[..place.len()]) {
-                    at = place.end;
-                    continue;
-                }
-            }
             let upto = place.end.min(end);
-            into[at - start..upto - start].copy_from_slice(self.get(at..upto)?);
+            let (before, to) = to[..upto - at].split_at_mut(place.start.saturating_sub(at));
+            before.fill(0);
+            let from = at.max(place.start);
             at = upto;
+            if !is_read && from == place.start && upto == place.end && self.read_piece(piece, to)
+                || !is_read && self.copy_part(piece, from - place.start, to)
+            {
+                continue;
+            }
+            to.copy_from_slice(self.get(from..upto)?);
         }
         into[at - start..].fill(0);
         Ok(())
@@ -226,8 +251,8 @@ impl Parts for ModuleFile {
         self.buffer.as_ptr()
     }
 
-    fn bodies(&self) -> &[Range<u32>] {
-        &self.bodies
+    fn places(&self) -> &Places {
+        &self.places
     }
 
     fn read(&self) -> u64 {
@@ -318,7 +343,7 @@ mod tests {
         let (len, expected) = (module.bytes.len(), needed_bytes(&module));
         let file = || open(&written(&module), &module, None).unwrap();
         assert_eq!(file().get(0..len).unwrap(), expected);
-        assert_eq!(file().bodies(), [module.bodies[0].range(), module.bodies[1].range()]);
+        assert_eq!(file().places().bodies, [module.bodies[0].range(), module.bodies[1].range()]);
         let file = file();
         let ends = [0, 1, 70, PIECE - 1, PIECE, PIECE + 1, 3 * PIECE, 5 * PIECE + 200, 6 * PIECE, len - 1, len];
         for start in ends {
@@ -383,7 +408,7 @@ mod tests {
                 let mut copy = vec![0; len];
                 file.copy(0..len, &mut copy).unwrap();
                 assert!(copy == **bytes && file.get(0..len).unwrap() == &**bytes);
-                assert_eq!(file.bodies(), [module.bodies[0].range()]);
+                assert_eq!(file.places().bodies, [module.bodies[0].range()]);
                 counts[1 + usize::from(file.is_damaged())] += 1;
             }
         }

@@ -52,10 +52,11 @@ impl Shelf {
         artifact.part(artifact.find(func, grade)?)
     }
 
-    /// Returns whether there is so much code in the artifact that installing all of it takes longer than starting a thread.
-    pub fn is_large(&self) -> bool {
-        const LARGE: usize = 512;
-        self.called_functions() >= LARGE
+    /// Returns whether there is so much code in the artifact that installing all of it takes longer than starting a thread, and so does
+    /// what can be done meanwhile: writing `data` bytes to memories, among other things.
+    pub fn pays_a_thread(&self, data: usize) -> bool {
+        let called = self.called_functions();
+        called >= 512 || called >= 64 && data >= 1 << 20
     }
 
     /// Returns how much code the artifact has, by function and tier, if it has only that of functions that a process called; otherwise 0.
