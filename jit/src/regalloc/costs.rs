@@ -89,6 +89,13 @@ impl Costs {
         if self.starts[block] == gap { self.boundary[block] } else { self.frequency[block] }
     }
 
+    /// A lower bound of the costs of copies in the block of `low`, and of those before `high` that cost less than the frequencies of their
+    /// blocks.
+    pub fn least(&self, low: Point, high: Point) -> f32 {
+        let first = self.block(low);
+        self.frequency[first].min(self.boundary[self.cheapest_boundary(first, self.block(high))])
+    }
+
     /// The last of the cheapest gaps from `low` to `high`, both included.
     #[inline]
     pub fn cheapest(&self, low: Point, high: Point) -> Point {

@@ -248,7 +248,7 @@ impl<'a> Scratch<'a> {
 
     /// Those of these registers that hold no segment during a range.
     fn untaken(&mut self, regs: RegSet, during: Range) -> RegSet {
-        const FEW: usize = 16;
+        const FEW: usize = 4;
         let (intervals, locations) = (self.intervals, self.locations);
         self.searches += 1;
         if self.searches > FEW {

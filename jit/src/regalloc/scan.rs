@@ -41,6 +41,8 @@ const SPARING_COST: f32 = 0.2;
 const MAX_EVICTIONS: usize = 4;
 /// The number of unallocated, copy-related values that are considered as hints.
 const MAX_PENDING: usize = 3;
+/// The number of uses that are asked about one by one, and then together, when it is decided for which of them a value is reloaded.
+const FEW_USES: usize = 8;
 /// The number of copy-related values that are looked up for a hint.
 const MAX_RELATIONS: usize = 32;
 
@@ -647,27 +649,34 @@ impl Scan<'_> {
     }
 
     /// The next use for which a segment in memory should be reloaded, with the point to reload it, and the cost of the
-    /// operands read from memory before that use. The uses are those from `now` on.
+    /// operands read from memory before that use. A value that could be read from memory should be reloaded if this costs less than the
+    /// use is executed, or if it is used again in the same block. The uses are those from `now` on.
     fn wanted(&self, segment: u32, now: Point, uses: &[UsePosition]) -> (Option<(Point, Point)>, f32) {
-        let end = self.segments.get(segment).end;
-        let mut operands = 0.0;
+        let (floor, end) = (now.floor(), self.segments.get(segment).end);
+        let (mut operands, mut least) = (0.0, 0.0);
         for (i, position) in uses.iter().take_while(|position| position.at < end).enumerate() {
-            if position.at.floor() > now.floor() {
-                let reload = self.reload_point(*position, now);
-                if position.needs_register || self.is_worth_reloading(position, uses.get(i + 1), reload) {
-                    return (Some((position.at, reload)), operands);
+            let frequency = self.costs.at(position.at);
+            if position.at.floor() > floor {
+                // Rare uses of a value that lives long may be many: one lookup for several of them shows that reloading costs more.
+                if i >= FEW_USES && i.is_multiple_of(FEW_USES) {
+                    least = self.costs.least(now, uses[uses.len().min(i + FEW_USES) - 1].at);
+                }
+                let must = position.needs_register || self.is_used_again(position, uses.get(i + 1));
+                if must || least < frequency {
+                    let reload = self.reload_point(*position, now);
+                    if must || self.costs.copy(reload) < frequency {
+                        return (Some((position.at, reload)), operands);
+                    }
                 }
             }
-            operands += self.costs.at(position.at) * if position.at.is_gap() { 1.0 } else { MEMORY_OPERAND_COST };
+            operands += frequency * if position.at.is_gap() { 1.0 } else { MEMORY_OPERAND_COST };
         }
         (None, operands)
     }
 
-    /// Whether a value that could be read from memory should be in a register: if it can be loaded at a lower frequency than it
-    /// is used, or if it is used again in the same block.
-    fn is_worth_reloading(&self, position: &UsePosition, next: Option<&UsePosition>, reload: Point) -> bool {
-        let used_again = next.is_some_and(|next| self.costs.block(next.at) == self.costs.block(position.at));
-        used_again || self.costs.copy(reload) < self.costs.at(position.at)
+    /// Whether the next use is in the same block.
+    fn is_used_again(&self, position: &UsePosition, next: Option<&UsePosition>) -> bool {
+        next.is_some_and(|next| next.at < self.costs.start(self.costs.block(position.at) + 1))
     }
 
     /// The best point to reload, for a use, a value that is in memory at `now`.
