@@ -22,6 +22,9 @@ pub struct UsePosition {
     pub needs_register: bool,
 }
 
+/// The number of copy-related values that are looked up for a hint.
+pub const MAX_RELATIONS: usize = 32;
+
 /// A reason to put a register into the place of another one.
 #[derive(Clone, Copy, Debug)]
 pub struct Relation {
@@ -58,6 +61,10 @@ impl<T: Copy> Pairs<T> {
     fn push(&mut self, list: usize, item: T) {
         self.counts[list + 2] += 1;
         self.all.push((list as u32, item));
+    }
+
+    fn len_of(&self, list: usize) -> usize {
+        self.counts[list + 2] as usize
     }
 
     /// The bytes that they take.
@@ -131,6 +138,8 @@ pub struct Intervals {
     pub uses: Lists<UsePosition>,
     /// Related registers.
     pub relations: Lists<Relation>,
+    /// Whether a physical register is among the first [`MAX_RELATIONS`] related ones.
+    pub has_fixed: Vec<bool>,
     /// By physical register, the definitions of the values that an instruction requires there and that can be there from
     /// their definitions on, ascending.
     pub wanted: Lists<Point>,
@@ -160,7 +169,7 @@ impl Intervals {
     /// The bytes of its longest lists.
     pub fn size(&self) -> usize {
         let Intervals { ranges, uses, relations, wanted, claims, .. } = self;
-        let of_regs = self.regs.len() * (2 * size_of::<Reg>() + size_of::<Origin>() + size_of::<Point>());
+        let of_regs = self.regs.len() * (2 * size_of::<Reg>() + size_of::<Origin>() + size_of::<Point>() + 1);
         let of_claims = claims.own.size() + size_of_val(&*claims.calls);
         ranges.size() + uses.size() + relations.size() + wanted.size() + of_claims + of_regs
     }
@@ -174,6 +183,7 @@ struct Collector {
     defined: Vec<u32>,
     uses: Pairs<UsePosition>,
     relations: Pairs<Relation>,
+    has_fixed: Vec<bool>,
     claims: Pairs<Range>,
     wanted: Pairs<Point>,
     /// Instructions that destroy registers besides their definitions, from the current one on, last first.
@@ -223,6 +233,7 @@ impl Intervals {
             // Most registers are written once, and read once or twice.
             uses: Pairs::new(regs, 3 * regs),
             relations: Pairs::new(regs, 2 * regs),
+            has_fixed: vec![false; regs],
             claims: Pairs::new(Reg::PHYSICAL, client.num_insts()),
             wanted: Pairs::new(Reg::PHYSICAL, client.num_insts()),
             destroyed: Vec::new(),
@@ -235,7 +246,9 @@ impl Intervals {
         for (block, &frequency) in costs.frequency.iter().enumerate() {
             collector.block(client, block, frequency, meter)?;
         }
-        let Collector { regs: names, origins, defs, defined, uses, relations, claims, wanted, of_calls, calls, .. } = collector;
+        let Collector {
+            regs: names, origins, defs, defined, uses, relations, has_fixed, claims, wanted, of_calls, calls, ..
+        } = collector;
         meter.ask()?;
         let mut uses = uses.into_lists();
         meter.ask()?;
@@ -254,7 +267,18 @@ impl Intervals {
         let ranges = live_ranges(client, costs, &defs, &uses, meter)?;
         let by_start = sorted(defined, &ranges);
         let (relations, claims) = (relations.into_lists(), Claims { own: claims.into_lists(), calls, of_calls });
-        Ok(Intervals { regs: names, origins, defs, by_start, ranges, uses, relations, wanted: wanted.into_lists(), claims })
+        Ok(Intervals {
+            regs: names,
+            origins,
+            defs,
+            by_start,
+            ranges,
+            uses,
+            relations,
+            has_fixed,
+            wanted: wanted.into_lists(),
+            claims,
+        })
     }
 
     /// The uses before `point`, and those from `point` on.
@@ -274,6 +298,13 @@ impl Intervals {
     pub fn uses_from(&self, reg: usize, point: Point) -> &[UsePosition] {
         let uses = self.uses.get(reg);
         &uses[first_from(uses, point)..]
+    }
+
+    /// Whether the register is live at `point`.
+    pub fn is_live(&self, reg: usize, point: Point) -> bool {
+        let ranges = self.ranges.get(reg);
+        ranges.last().is_some_and(|last| point < last.end)
+            && ranges[ranges.partition_point(|range| range.end <= point)].start <= point
     }
 
     /// The parts of the register's ranges that lie between two points.
@@ -401,6 +432,7 @@ impl Collector {
     }
 
     fn relate(&mut self, reg: Reg, other: Reg, at: Point, weight: f32) {
+        self.has_fixed[reg.index()] |= other.is_physical() && self.relations.len_of(reg.index()) < MAX_RELATIONS;
         self.relations.push(reg.index(), Relation { other, at, weight });
     }
 

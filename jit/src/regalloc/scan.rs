@@ -21,7 +21,7 @@
 use super::client::{Class, Client, Reg, RegSet};
 use super::costs::Costs;
 use super::error::AllocationError;
-use super::intervals::{Intervals, Origin, UsePosition, safepoints_within};
+use super::intervals::{Intervals, MAX_RELATIONS, Origin, UsePosition, safepoints_within};
 use super::point::{Point, Range};
 use super::queue::Queue;
 use super::register_file::{Conflict, MAX_RANGES, RegisterFile};
@@ -43,8 +43,6 @@ const MAX_EVICTIONS: usize = 4;
 const MAX_PENDING: usize = 3;
 /// The number of uses that are asked about one by one, and then together, when it is decided for which of them a value is reloaded.
 const FEW_USES: usize = 8;
-/// The number of copy-related values that are looked up for a hint.
-const MAX_RELATIONS: usize = 32;
 
 /// A decision about a segment.
 #[derive(Clone, Copy, Debug)]
@@ -470,17 +468,16 @@ impl Scan<'_> {
                 Location::Slot => hints.in_memory += relation.weight,
                 Location::Pending => {
                     hints.elsewhere += relation.weight;
-                    let beyond = self.intervals.relations.get(other).iter().take(MAX_RELATIONS);
-                    let fixed = beyond.filter(|beyond| beyond.other.is_physical());
-                    let mut any_fixed = false;
-                    fixed.for_each(|beyond| {
-                        hints.add(beyond.other, beyond.weight / 2.0);
-                        any_fixed = true;
-                    });
+                    let has_fixed = self.intervals.has_fixed[other];
+                    if has_fixed {
+                        let beyond = self.intervals.relations.get(other).iter().take(MAX_RELATIONS);
+                        let fixed = beyond.filter(|beyond| beyond.other.is_physical());
+                        fixed.for_each(|beyond| hints.add(beyond.other, beyond.weight / 2.0));
+                    }
                     let def = self.intervals.defs[other];
-                    if def > start && self.intervals.ranges_within(reg, def, def.next()).next().is_none() {
+                    if def > start && !self.intervals.is_live(reg, def) {
                         hints.add_pending(other as u32, relation.weight);
-                        if !self.likely[other].is_none() && !any_fixed {
+                        if !self.likely[other].is_none() && !has_fixed {
                             hints.add(self.likely[other], relation.weight);
                         }
                     }
