@@ -4,41 +4,14 @@
 
 mod common;
 
+use common::cache::{Subject, assert_prints, check_owned, damage, entries, fresh, mounted, random, run, stats};
 use common::{Process, command, file, program, start, stderr, stdout, weir};
 use std::fs;
 use std::io::Read;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
-
-/// A folder for caches, which does not exist.
-fn fresh(name: &str) -> PathBuf {
-    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
-    let _ = fs::remove_dir_all(&folder);
-    folder
-}
-
-fn begin(caches: &Path, args: &[&str]) -> Process {
-    start(command().env("XDG_CACHE_HOME", caches).args(args))
-}
-
-fn run(caches: &Path, args: &[&str]) -> Output {
-    begin(caches, args).finish()
-}
-
-/// The statistics of a run, and its output.
-fn stats(caches: &Path, args: &[&str]) -> (serde_json::Value, String) {
-    let output = run(caches, &[&["--stats=json"], args].concat());
-    (serde_json::from_slice(&output.stderr).unwrap_or_else(|_| panic!("{}", stderr(&output))), stdout(&output))
-}
-
-fn entries(caches: &Path) -> Vec<PathBuf> {
-    let mut files: Vec<PathBuf> = fs::read_dir(caches.join("weir")).unwrap().map(|entry| entry.unwrap().path()).collect();
-    files.retain(|file| file.file_name().is_some_and(|name| name != "lock"));
-    files.sort();
-    files
-}
 
 fn module() -> String {
     program("json").to_str().unwrap().to_owned()
@@ -152,31 +125,6 @@ fn an_unusable_cache_is_a_miss_without_a_message() {
     assert_eq!(fs::read_dir(&private).unwrap().count(), 0);
 }
 
-/// Runs the command after `mount`, a script of the shell for which `$0` is the folder for caches, in namespaces of its own. `None` if this system
-/// does not let a user mount anything.
-fn mounted(caches: &Path, mount: &str, args: &[&str]) -> Option<Output> {
-    let unshare = |script: &str, args: &[&str]| {
-        let mut command = Command::new("unshare");
-        command.args(["--user", "--map-root-user", "--mount", "sh", "-c", script]).arg(caches).args(args);
-        command.stdin(Stdio::null()).stdout(Stdio::piped()).env("XDG_CACHE_HOME", caches);
-        command
-    };
-    let skipped = |reason: &str| println!("skipped: no file system can be mounted here: {reason}");
-    match unshare("mount -t tmpfs tmpfs \"$0\"", &[]).stderr(Stdio::piped()).output() {
-        Ok(done) if done.status.success() => {}
-        Ok(done) => {
-            skipped(&stderr(&done));
-            return None;
-        }
-        Err(error) => {
-            skipped(&error.to_string());
-            return None;
-        }
-    }
-    let weir = [&[env!("CARGO_BIN_EXE_weir")], args].concat();
-    Some(start(&mut unshare(&format!("{mount} && exec \"$@\""), &weir)).finish())
-}
-
 /// Asserts that after `mount` the output is the expected one, without a message, that the cache's `state` is shown where that is asked for, and,
 /// unless `reason` is empty, why nothing is added to it.
 fn check_mounted(caches: &Path, mount: &str, (state, reason): (&str, &str), expected: &str) {
@@ -237,61 +185,19 @@ fn a_file_system_that_cannot_be_written_is_read() {
     assert!(unwritten.is_none_or(|reason| reason == READ_ONLY), "{unwritten:?}");
 }
 
-/// Entries that are links, have two names, or can be read by others are not used.
+/// Entries that are links, have two names, can be read by others or are damaged are not used, and replaced.
 #[test]
 fn entries_are_files_of_the_user_alone() {
     let caches = fresh("cache-entries");
     let args = [&*module(), "3"];
     let (_, expected) = stats(&caches, &args);
-    let check = |reason: &str| {
-        let (seen, output) = stats(&caches, &args);
-        let state = seen["stored"]["cache"].as_str().unwrap().to_owned();
-        assert_eq!((state.contains(reason), &output), (true, &expected), "{state}");
-    };
-    let entry = || entries(&caches).pop().unwrap();
-    let file = entry();
-    fs::hard_link(&file, caches.join("second-name")).unwrap();
-    check("miss: the file is not a file of the user alone");
-    check("hit");
-    let file = entry();
-    fs::set_permissions(&file, fs::Permissions::from_mode(0o644)).unwrap();
-    check("miss: the file is not");
-    let file = entry();
-    fs::rename(&file, caches.join("moved")).unwrap();
-    symlink(caches.join("moved"), &file).unwrap();
-    check("miss");
-    check("hit");
-    let mut bytes = fs::read(entry()).unwrap();
-    bytes[50] ^= 1;
-    fs::write(entry(), bytes).unwrap();
-    check("refused: it is damaged");
-    check("hit");
-}
-
-/// Returns numbers below its argument, from a seed.
-fn random(mut seed: u64) -> impl FnMut(usize) -> usize {
-    move |bound| {
-        seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (seed >> 33) as usize % bound
-    }
-}
-
-/// Truncates a file, or flips bits of it.
-fn damage(path: &Path, round: usize, random: &mut impl FnMut(usize) -> usize) {
-    let mut bytes = fs::read(path).unwrap();
-    if bytes.is_empty() {
-        return;
-    }
-    match round % 3 {
-        0 => bytes.truncate(random(bytes.len())),
-        _ => {
-            for _ in 0..=round % 3 * 4 {
-                let at = random(bytes.len());
-                bytes[at] ^= 1 << random(8);
-            }
+    check_owned(&caches, "weir", |reason| {
+        for reason in [reason, "hit"] {
+            let (seen, output) = stats(&caches, &args);
+            let state = seen["stored"]["cache"].as_str().unwrap().to_owned();
+            assert_eq!((state.contains(reason), state == "hit", &output), (true, reason == "hit", &expected), "{state}");
         }
-    }
-    fs::write(path, bytes).unwrap();
+    });
 }
 
 /// Damage of any file, at seeded places.
@@ -303,134 +209,7 @@ fn damaged_entries_change_no_output() {
     let mut random = random(1);
     for round in 0..60 {
         entries(&caches).iter().for_each(|path| damage(path, round, &mut random));
-        let output = run(&caches, &args);
-        assert_eq!(
-            (stdout(&output), stderr(&output), output.status.code()),
-            (expected.clone(), String::new(), Some(0)),
-            "{round}"
-        );
-    }
-}
-
-/// Data of a megabyte.
-fn megabyte() -> String {
-    (0..1 << 20).map(|i| char::from(b'a' + (i ^ i >> 9) as u8 % 26)).collect()
-}
-
-/// A module of some megabytes in the binary format, of which one function and a little data are used, in a folder.
-fn large(folder: &Path) -> PathBuf {
-    let data = megabyte();
-    let funcs: String = (0..2000)
-        .map(|i| format!("(func (param i32) (result i32) {})", format!("(i32.const {i})drop ").repeat(150) + "(local.get 0)"))
-        .collect();
-    let text = format!(
-        r#"(module
-            (import "wasi_snapshot_preview1" "fd_write" (func $write (param i32 i32 i32 i32) (result i32)))
-            (memory (export "memory") 20)
-            (data (i32.const 64) "\60\00\05\00\08\00\00\00")
-            (data (i32.const 96) "{data}")
-            (data $passive "{data}")
-            {funcs}
-            (func (export "_start")
-                (memory.init $passive (i32.const 327776) (i32.const 1000) (i32.const 4))
-                (drop (call $write (i32.const 1) (i32.const 64) (i32.const 1) (i32.const 8)))))"#
-    );
-    let path = folder.join("large.wasm");
-    fs::write(&path, wat::parse_str(text).unwrap()).unwrap();
-    path
-}
-
-/// After some runs, the bytes of a large module are in the cache, and a process reads only those that it uses. Whatever then happens to the files,
-/// the output is the same, and later processes write a damaged file anew.
-#[test]
-fn a_large_module_is_read_in_parts() {
-    let caches = fresh("cache-parts");
-    fs::create_dir_all(&caches).unwrap();
-    let module = large(&caches);
-    let args = [module.to_str().unwrap()];
-    let (_, expected) = stats(&caches, &args);
-    assert_eq!(expected, format!("{}{}", &megabyte()[1000..1004], &megabyte()[327_684..327_688]));
-    let until_read = || {
-        for _ in 0..100 {
-            let (seen, output) = stats(&caches, &args);
-            assert_eq!((&seen["stored"]["cache"], &output), (&"hit".into(), &expected));
-            let read = seen["stored"]["module_read"].as_u64().unwrap();
-            if read > 0 {
-                return read;
-            }
-        }
-        panic!("the module is not in the cache");
-    };
-    let read = until_read();
-    assert!(read < 3 << 19, "{read} of {}", fs::metadata(&module).unwrap().len());
-    let file = entries(&caches).into_iter().find(|path| path.extension().is_some_and(|ending| ending == "module")).unwrap();
-    let intact = fs::read(&file).unwrap();
-    let mut random = random(3);
-    for round in 0..40 {
-        // A process that finds it damaged removes it.
-        if !file.exists() {
-            until_read();
-        }
-        damage(&file, round, &mut random);
-        for _ in 0..2 {
-            let output = run(&caches, &args);
-            assert_eq!((&stdout(&output), &*stderr(&output), output.status.code()), (&expected, "", Some(0)), "{round}");
-        }
-    }
-    // Damage that nobody has read is still there.
-    let _ = fs::remove_file(&file);
-    until_read();
-    // The places of the bodies and the index, without which nothing is read in parts.
-    for back in [20, 5000] {
-        let mut bytes = intact.clone();
-        let at = bytes.len() - back;
-        bytes[at] ^= 1;
-        fs::write(&file, bytes).unwrap();
-        assert_eq!(stats(&caches, &args).0["stored"]["module_read"], 0);
-        until_read();
-    }
-    assert!(fs::read(&file).unwrap() == intact);
-    // A module of the same length is another one.
-    let (data, mut other) = (megabyte(), fs::read(&module).unwrap());
-    let at = 1000 + other.windows(data.len()).rposition(|bytes| bytes == data.as_bytes()).unwrap();
-    other[at..at + 4].copy_from_slice(b"1234");
-    fs::write(&module, &other).unwrap();
-    let (seen, output) = stats(&caches, &args);
-    assert_eq!((&seen["stored"]["cache"], output), (&"miss".into(), format!("1234{}", &expected[4..])));
-}
-
-/// The same for a large entry or the bytes of its module, as often before a run as while it runs. `DAMAGES` is how often.
-#[test]
-#[ignore = "needs programs/fetch.py python-wasi, and takes ten minutes with --release"]
-fn damages_of_a_large_entry_change_no_output() {
-    let caches = fresh("cache-large");
-    let module = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../programs/real/python-wasi.wasm");
-    let args = [module.to_str().unwrap(), "-c", "print(sum(range(10)))"];
-    for runs in 0.. {
-        if stats(&caches, &args).0["stored"]["module_read"] != 0 {
-            break;
-        }
-        assert!(runs < 100, "the module's bytes are not in the cache");
-    }
-    let intact: Vec<(PathBuf, Vec<u8>)> =
-        entries(&caches).into_iter().map(|path| (path.clone(), fs::read(path).unwrap())).collect();
-    assert_eq!(intact.len(), 2, "the entry, and the module's bytes");
-    let mut random = random(2);
-    let rounds = std::env::var("DAMAGES").map_or(10_000, |rounds| rounds.parse().unwrap());
-    for round in 0..rounds {
-        intact.iter().for_each(|(path, bytes)| fs::write(path, bytes).unwrap());
-        let path = &intact[random(2)].0;
-        let output = if round % 2 == 0 {
-            damage(path, round, &mut random);
-            run(&caches, &args)
-        } else {
-            let process = begin(&caches, &args);
-            std::thread::sleep(Duration::from_micros(random(50_000) as u64));
-            // The process may have replaced the file.
-            damage(path, round, &mut random);
-            process.finish()
-        };
-        assert_eq!((&*stdout(&output), &*stderr(&output), output.status.code()), ("45\n", "", Some(0)), "{round}");
+        assert_prints(&run(&caches, &args), &expected, round);
     }
 }
 
@@ -468,66 +247,33 @@ fn damaged_code_is_repaired() {
 #[test]
 fn a_full_disk_is_a_miss() {
     let caches = fresh("cache-full");
-    let (_, expected) = stats(&fresh("cache-full-none"), &[&module(), "3"]);
-    for blocks in [0, 1, 8, 40, 60, 80, 100] {
-        // Without the signal, which a full disk does not send.
-        let script = format!("trap '' XFSZ; ulimit -f {blocks}; exec \"$0\" \"$@\"");
-        let mut command = Command::new("sh");
-        command.args(["-c", &script, env!("CARGO_BIN_EXE_weir"), &module(), "3"]).env("XDG_CACHE_HOME", &caches);
-        command.stdin(Stdio::null()).stdout(Stdio::piped());
-        let output = start(&mut command).finish();
-        assert_eq!(
-            (stdout(&output), stderr(&output), output.status.code()),
-            (expected.clone(), String::new(), Some(0)),
-            "{blocks}"
-        );
-    }
-    for _ in 0..2 {
-        let (_, output) = stats(&caches, &[&module(), "3"]);
-        assert_eq!(output, expected);
-    }
-    assert_eq!(stats(&caches, &[&module(), "3"]).0["stored"]["cache"], "hit");
+    let subject = Subject::new(&[&module(), "3"]);
+    [0, 1, 8, 40, 60, 80, 100].into_iter().for_each(|blocks| subject.check_limited(&caches, blocks));
+    (0..2).for_each(|run| subject.check(&caches, run));
+    assert_eq!(subject.stats(&caches)["cache"], "hit");
 }
 
 /// Processes are killed at any time, also while they write.
 #[test]
 fn a_killed_process_leaves_nothing_that_is_wrong() {
     let caches = fresh("cache-killed");
-    let (_, expected) = stats(&fresh("cache-killed-none"), &[&module(), "3"]);
+    let subject = Subject::new(&[&module(), "3"]);
     let time = Instant::now();
-    assert_eq!(stdout(&run(&fresh("cache-killed-time"), &[&module(), "3"])), expected);
+    subject.check(&fresh("cache-killed-time"), "");
     let time = time.elapsed();
-    for round in 0..60 {
-        let mut process = begin(&caches, &[&module(), "3"]);
+    subject.check_killed(&caches, 60, |process, round| {
         std::thread::sleep(time * (round % 20) / 16);
         process.0.kill().unwrap();
-        process.0.wait().unwrap();
-        let output = run(&caches, &[&module(), "3"]);
-        assert_eq!(
-            (stdout(&output), stderr(&output), output.status.code()),
-            (expected.clone(), String::new(), Some(0)),
-            "{round}"
-        );
-        if round % 10 == 9 {
-            entries(&caches).iter().for_each(|file| fs::remove_file(file).unwrap());
-        }
-    }
+    });
 }
 
 /// Many processes begin at once with an empty cache, and again with a full one.
 #[test]
 fn many_processes_at_once() {
     let caches = fresh("cache-many");
-    let expected = stdout(&run(&fresh("cache-many-none"), &[&module(), "3"]));
-    for _ in 0..2 {
-        let processes: Vec<Process> = (0..200).map(|_| begin(&caches, &[&module(), "3"])).collect();
-        for process in processes {
-            let output = process.finish();
-            assert_eq!((stdout(&output), stderr(&output), output.status.code()), (expected.clone(), String::new(), Some(0)));
-        }
-    }
-    assert_eq!(stats(&caches, &[&module(), "3"]).0["stored"]["cache"], "hit");
-    assert!(entries(&caches).iter().all(|file| !file.file_name().unwrap().to_str().unwrap().starts_with("new-")));
+    let subject = Subject::new(&[&module(), "3"]);
+    (0..2).for_each(|_| subject.check_at_once(&caches, 200));
+    assert_eq!(subject.stats(&caches)["cache"], "hit");
 }
 
 /// Three families of functions, each called by an export of its own, which waits for a byte before.

@@ -2,6 +2,9 @@
 
 #![allow(dead_code, reason = "not every test uses everything")]
 
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+pub mod cache;
+
 use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
