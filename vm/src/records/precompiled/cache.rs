@@ -328,7 +328,8 @@ impl Directory {
         self.change(self.lock(PATIENCE.min(left()))?, &name, |dir| {
             let key = Some(Key::File(entry.len as u64));
             let there = match dir.open_file(&name) {
-                Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                // There is none, or one that nobody uses: a link, or a file that others can reach. It is replaced, as an entry is.
+                Err(_) => {
                     dir.write(&name, |_| Ok(()))?;
                     dir.open_file(&name)
                 }
