@@ -4,7 +4,7 @@
 
 mod common;
 
-use common::cache::{Subject, assert_prints, check_owned, damage, entries, fresh, mounted, random, run, stats};
+use common::cache::{Subject, assert_prints, check_owned, damage, entries, fresh, mounted, random, run, skip, stats};
 use common::{Process, command, file, program, start, stderr, stdout, weir};
 use std::fs;
 use std::io::Read;
@@ -210,6 +210,69 @@ fn damaged_entries_change_no_output() {
     for round in 0..60 {
         entries(&caches).iter().for_each(|path| damage(path, round, &mut random));
         assert_prints(&run(&caches, &args), &expected, round);
+    }
+}
+
+/// A module with a loop over vectors, which has longer ones with AVX2.
+fn vectors() -> PathBuf {
+    let text = r#"(module
+        (import "wasi_snapshot_preview1" "fd_write" (func $write (param i32 i32 i32 i32) (result i32)))
+        (memory (export "memory") 1)
+        (data (i32.const 0) "\10\00\00\00\04\00\00\00")
+        (func $fill (param $at i32) (param $end i32) (param $by i32)
+            (loop $again
+                (i32.store (local.get $at) (i32.mul (local.get $at) (local.get $by)))
+                (br_if $again (i32.lt_u (local.tee $at (i32.add (local.get $at) (i32.const 4))) (local.get $end)))))
+        (func $add (param $at i32) (param $end i32)
+            (loop $again
+                (i32.store (local.get $at)
+                    (i32.add (i32.load (local.get $at)) (i32.xor (i32.load offset=16384 (local.get $at)) (i32.const 0x5555))))
+                (br_if $again (i32.lt_u (local.tee $at (i32.add (local.get $at) (i32.const 4))) (local.get $end)))))
+        (func $sum (param $at i32) (param $end i32) (result i32) (local $sum i32)
+            (loop $again
+                (local.set $sum (i32.add (i32.rotl (local.get $sum) (i32.const 3)) (i32.load (local.get $at))))
+                (br_if $again (i32.lt_u (local.tee $at (i32.add (local.get $at) (i32.const 4))) (local.get $end))))
+            (local.get $sum))
+        (func (export "_start")
+            (call $fill (i32.const 1024) (i32.const 16384) (i32.const 7))
+            (call $fill (i32.const 17408) (i32.const 32768) (i32.const 5))
+            (call $add (i32.const 1024) (i32.const 16384))
+            (i32.store (i32.const 16)
+                (i32.or (i32.and (call $sum (i32.const 1024) (i32.const 16384)) (i32.const 0x0F0F0F0F)) (i32.const 0x40404040)))
+            (drop (call $write (i32.const 1) (i32.const 0) (i32.const 1) (i32.const 8)))))"#;
+    file("cache-vectors.wat", text)
+}
+
+/// Processors with and without AVX2, as an emulator has them, use one cache: each has its own entry, and its own code.
+#[test]
+fn processors_have_entries_of_their_own() {
+    let caches = fresh("cache-processors");
+    let module = vectors();
+    let run = |processor: &str, flags: &[&str]| {
+        let mut command = Command::new("qemu-x86_64");
+        command.args(["-cpu", processor, common::WEIR, "--tier", "native"]).args(flags).arg(&module);
+        command.env("XDG_CACHE_HOME", &caches).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command.output()
+    };
+    const PROCESSORS: [&str; 2] = ["max", "max,-avx2"];
+    let expected = match PROCESSORS.map(|processor| run(processor, &["--no-cache"])) {
+        [Ok(first), Ok(second)] if first.status.success() && second.status.success() => {
+            assert_eq!((first.stdout.len(), stdout(&second)), (4, stdout(&first)));
+            stdout(&first)
+        }
+        [Ok(first), _] => return skip(&format!("`qemu-x86_64` has no such processors: {}", stderr(&first).trim_end())),
+        [Err(error), _] => return skip(&format!("`qemu-x86_64` does not start: {error}")),
+    };
+    for (round, state) in ["miss", "hit", "hit"].into_iter().enumerate() {
+        for (files, processor) in PROCESSORS.into_iter().enumerate() {
+            let output = run(processor, &["--stats=json"]).unwrap();
+            let seen: serde_json::Value =
+                serde_json::from_slice(&output.stderr).unwrap_or_else(|_| panic!("{}", stderr(&output)));
+            let stored = &seen["stored"];
+            assert_eq!((stdout(&output), output.status.code()), (expected.clone(), Some(0)), "{processor}: {seen}");
+            assert_eq!((&stored["cache"], stored["optimised"] != 0), (&state.into(), round > 0), "{processor}: {seen}");
+            assert_eq!(entries(&caches).len(), if round == 0 { files + 1 } else { PROCESSORS.len() });
+        }
     }
 }
 
