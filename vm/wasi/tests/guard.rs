@@ -4,7 +4,8 @@ mod common;
 
 use common::*;
 use std::fs;
-use std::os::unix::fs::symlink;
+use std::io::Write;
+use std::os::unix::fs::{MetadataExt, symlink};
 use std::path::{Path, PathBuf};
 use weir_wasi::{FsPerms, WasiCtx};
 
@@ -160,6 +161,118 @@ fn no_part_of_the_way_is_changed() {
     guest.path("path_remove_directory", DIR, &format!("{name}/.cache/others"), &[]).unwrap();
 }
 
+/// From each folder of the way, as a preopened one and as one that the program has opened, no folder below it is renamed, replaced or removed.
+#[test]
+fn each_folder_of_the_way_keeps_its_name() {
+    let root = scratch("guard-each");
+    let steps = ["a", "b", ".cache", "deep", "weir"];
+    let way = |from: usize, to: usize| steps[from..to].join("/");
+    fs::create_dir_all(root.join(way(0, 5))).unwrap();
+    fs::write(root.join(way(0, 5)).join("entry"), "code").unwrap();
+    let state = || -> Vec<(u64, Vec<std::ffi::OsString>)> {
+        let state = |to: usize| {
+            let folder = root.join(way(0, to));
+            let mut names: Vec<_> = fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+            names.sort();
+            (fs::metadata(folder).unwrap().ino(), names)
+        };
+        (0..=5).map(state).collect()
+    };
+    for from in 0..5 {
+        let preopened = root.join(way(0, from));
+        fs::create_dir(preopened.join("empty")).unwrap();
+        fs::write(preopened.join("file"), "text").unwrap();
+        let before = state();
+        let mut guest = guest(&preopened, &root.join(way(0, 5)));
+        for opened in from..5 {
+            // The files beside it are in the preopened folder.
+            let fd = match opened == from {
+                true => DIR,
+                false => open(&mut guest, DIR, &way(from, opened), DIRECTORY, ANY).unwrap(),
+            };
+            for to in opened + 1..=5 {
+                let step = way(opened, to);
+                let forms = [step.clone(), format!("{step}/"), format!("./{step}/."), format!("{}/../{step}", steps[opened])];
+                for step in &forms {
+                    let what = format!("{preopened:?} {opened} {step}");
+                    let mut rename = |from_fd: u32, from: &str, to_fd: u32, to: &str| {
+                        let to = guest.second(to);
+                        guest.path("path_rename", from_fd, from, &[&[u64::from(to_fd)], &to[..]].concat())
+                    };
+                    assert_eq!(rename(fd, step, DIR, "moved"), Err(ACCES), "rename {what}");
+                    assert_eq!(rename(fd, step, fd, "moved"), Err(ACCES), "rename {what}");
+                    assert_eq!(rename(fd, step, fd, step), Err(ACCES), "rename {what} to itself");
+                    assert_eq!(rename(DIR, "empty", fd, step), Err(ACCES), "replace {what}");
+                    assert_eq!(rename(DIR, "file", fd, step), Err(ACCES), "replace {what}");
+                    // An exchange of two folders of the way.
+                    assert_eq!(rename(fd, step, DIR, steps[from]), Err(ACCES), "rename {what}");
+                    assert_eq!(guest.path("path_remove_directory", fd, step, &[]), Err(ACCES), "remove {what}");
+                    assert_eq!(guest.path("path_unlink_file", fd, step, &[]), Err(ACCES), "unlink {what}");
+                }
+            }
+            if fd != DIR {
+                guest.close(fd);
+            }
+        }
+        assert_eq!(state(), before, "{preopened:?}");
+        // What is beside the way is the program's.
+        let to = guest.second("other");
+        guest.path("path_rename", DIR, "empty", &[&[u64::from(DIR)], &to[..]].concat()).unwrap();
+        guest.path("path_remove_directory", DIR, "other", &[]).unwrap();
+        guest.path("path_unlink_file", DIR, "file", &[]).unwrap();
+    }
+    assert_eq!(fs::read_to_string(root.join(way(0, 5)).join("entry")).unwrap(), "code");
+}
+
+/// A link in it is not read, and no time of it or of its files is set.
+#[test]
+fn its_links_and_times_are_out_of_reach() {
+    let home = home("guard-times");
+    let cache = home.join(".cache/weir");
+    symlink("entry", cache.join("link")).unwrap();
+    fs::create_dir(cache.join("below")).unwrap();
+    let files = [cache.clone(), cache.join("entry"), cache.join("link"), cache.join("below")];
+    let times = || {
+        files.each_ref().map(|file| {
+            let metadata = fs::symlink_metadata(file).unwrap();
+            (metadata.modified().unwrap(), metadata.accessed().unwrap())
+        })
+    };
+    let before = times();
+    let mut guest = guest(&home, &cache);
+    let opened = open(&mut guest, DIR, ".cache", DIRECTORY, ANY).unwrap();
+    const SECOND: u64 = 1_000_000_000;
+    // Both times as given, both as they are now.
+    let set = |guest: &mut Guest, fd, follow, path: &str| {
+        let then = [[7 * SECOND, 8 * SECOND, 1 | 4], [0, 0, 2 | 8]];
+        then.map(|then| guest.lookup("path_filestat_set_times", fd, follow, path, &then))
+    };
+    let inside = ["entry", "link", "below", "absent", "./entry", "below/../entry", "below/", "link/"];
+    for (fd, way) in [(DIR, ".cache/weir"), (opened, "weir"), (DIR, "docs/to-cache"), (DIR, "docs/deep/to-above/weir")] {
+        for name in inside {
+            let path = format!("{way}/{name}");
+            assert_eq!(guest.path("path_readlink", fd, &path, &[9000, 100, 100]), Err(ACCES), "read {path}");
+            for follow in [false, true] {
+                assert_eq!(set(&mut guest, fd, follow, &path), [Err(ACCES); 2], "times of {path}, {follow}");
+            }
+        }
+        assert_eq!(set(&mut guest, fd, true, way), [Err(ACCES); 2], "times of {way}");
+    }
+    for way in [".cache/weir", ".cache/weir/", ".cache/weir/.", "docs/to-cache/"] {
+        assert_eq!(guest.path("path_readlink", DIR, way, &[9000, 100, 100]), Err(ACCES), "read {way}");
+        assert_eq!(set(&mut guest, DIR, false, way), [Err(ACCES); 2], "times of {way}");
+    }
+    assert_eq!(set(&mut guest, DIR, true, "docs/to-entry"), [Err(ACCES); 2]);
+    assert_eq!(times(), before);
+    // Links that lead into it are the program's, as long as they are not followed.
+    assert_eq!(set(&mut guest, DIR, false, "docs/to-entry"), [Ok(()); 2]);
+    assert_eq!(guest.path("path_readlink", DIR, "docs/to-entry", &[9000, 100, 100]), Ok(()));
+    let len = guest.word(100) as usize;
+    assert_eq!(guest.read(9000, len), b"../.cache/weir/entry");
+    assert_eq!(set(&mut guest, DIR, true, "docs/to-file"), [Ok(()); 2]);
+    assert_eq!(times(), before);
+}
+
 /// What is missing of the way is not created, as directory, file or link.
 #[test]
 fn an_absent_directory_stays_absent() {
@@ -282,14 +395,20 @@ fn bind_mounts_do_not_lead_into_it() {
     };
     match unshare(&mounts) {
         Ok(done) if done.status.success() => {}
-        Ok(done) => return println!("skipped: no bind mount here: {}", String::from_utf8_lossy(&done.stderr)),
-        Err(error) => return println!("skipped: no `unshare`: {error}"),
+        Ok(done) => return skip(&format!("nothing can be mounted: {}", String::from_utf8_lossy(&done.stderr).trim_end())),
+        Err(error) => return skip(&format!("`unshare` does not start: {error}")),
     }
     let done = unshare(&format!(r#"{mounts} && exec "$@""#)).unwrap();
     let output = String::from_utf8_lossy(&done.stdout);
     assert!(done.status.success() && output.contains("1 passed"), "{output}{}", String::from_utf8_lossy(&done.stderr));
     assert_eq!(fs::read_to_string(home.join(".cache/weir/entry")).unwrap(), "code");
     assert_eq!(fs::read_dir(home.join(".cache/weir")).unwrap().count(), 1);
+}
+
+/// Says that the test that runs is skipped. This is shown although it passes: only what macros print is captured.
+fn skip(reason: &str) {
+    let test = std::thread::current().name().unwrap_or("a test").to_owned();
+    std::io::stderr().write_all(format!("SKIPPED here: {test}: {reason}\n").as_bytes()).unwrap();
 }
 
 fn check_mounts(home: &Path) {
