@@ -6,11 +6,15 @@ mod common;
 
 use common::engine;
 use std::fs::{self, File, Permissions};
+use std::ops::Range;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::Duration;
-use weir::{Cache, CacheConfig, Config, Engine, Func, Instance, Module, Store, Tier, Trap};
+use weir::{
+    Cache, CacheConfig, Config, Engine, Func, Instance, Module, Store, Tier, Trap, WasmBacktrace, WasmBacktraceDetails,
+    WasmCoreDump,
+};
 
 /// The path of a directory that does not exist.
 fn absent(name: &str) -> PathBuf {
@@ -159,6 +163,25 @@ fn files_that_cannot_be_read_have_one_error() {
     }
 }
 
+/// Damages the bytes of a module in the cache, and its file.
+fn damage(directory: &Path, file: &Path) {
+    let is_bytes = |path: &PathBuf| path.extension().is_some_and(|ending| ending == "module");
+    let mut files = fs::read_dir(directory).unwrap().map(|file| file.unwrap().path());
+    let in_cache = files.find(is_bytes).unwrap();
+    let len = fs::metadata(file).unwrap().len() as usize;
+    // Everything but the header and the index.
+    let mut damaged = fs::read(&in_cache).unwrap();
+    damaged[1000..len].fill(0);
+    fs::write(in_cache, damaged).unwrap();
+    fs::write(file, vec![0; len]).unwrap();
+}
+
+/// Functions of 48 KiB, `$f0` and so on.
+fn large_funcs(funcs: Range<usize>) -> String {
+    let drops = |i: usize| format!("(i32.const {i}) drop ").repeat(16_000);
+    funcs.map(|i| format!("(func $f{i} (result i32) {} (i32.const {i}))", drops(i))).collect()
+}
+
 /// A host function damages the module's bytes in the cache and overwrites the module's file. Functions that ran before still run. A function or a
 /// data segment whose bytes were not read yet ends the program with a trap.
 #[test]
@@ -166,9 +189,7 @@ fn a_module_that_is_damaged_everywhere_ends_its_program() {
     let folder = absent("cache-damaged-everywhere");
     fs::create_dir(&folder).unwrap();
     let path = folder.join("module.wasm");
-    let drops = |i: usize| format!("(i32.const {i}) drop ").repeat(16_000);
-    let funcs: String = (0..20).map(|i| format!("(func $f{i} (result i32) {} (i32.const {i}))", drops(i))).collect();
-    let data = "data".repeat(50_000);
+    let (funcs, data) = (large_funcs(0..20), "data".repeat(50_000));
     let text = format!(
         r#"(module
             (import "" "damage" (func $damage))
@@ -196,19 +217,9 @@ fn a_module_that_is_damaged_everywhere_ends_its_program() {
             (read() > before).then_some(module)
         };
         let module = (0..1000).find_map(|_| in_parts()).expect("the module's bytes are in the cache after some runs");
-        let (files, file, len) = (directory.clone(), path.clone(), bytes.len());
-        let damage = move || {
-            let is_bytes = |path: &PathBuf| path.extension().is_some_and(|ending| ending == "module");
-            let mut files = fs::read_dir(&files).unwrap().map(|file| file.unwrap().path());
-            let in_cache = files.find(is_bytes).unwrap();
-            // Everything but the header and the index.
-            let mut damaged = fs::read(&in_cache).unwrap();
-            damaged[1000..len].fill(0);
-            fs::write(in_cache, damaged).unwrap();
-            fs::write(&file, vec![0; len]).unwrap();
-        };
+        let (files, file) = (directory.clone(), path.clone());
         let mut store = Store::new(&engine, ());
-        let damage = Func::wrap(&mut store, damage);
+        let damage = Func::wrap(&mut store, move || damage(&files, &file));
         let instance = Instance::new(&mut store, &module, &[damage.into()]).unwrap();
         let mut call = |name| instance.get_typed_func::<(), i32>(&mut store, name).unwrap().call(&mut store, ());
         assert_eq!(call("read").unwrap(), 9);
@@ -216,6 +227,122 @@ fn a_module_that_is_damaged_everywhere_ends_its_program() {
         assert_eq!(error.downcast_ref(), Some(&Trap::ModuleUnreadable), "{tier:?} {func}: {error:?}");
         assert_eq!(call("read").unwrap(), 9);
         assert!(call(func).is_err());
+        drop((store, module, engine));
+        fs::remove_dir_all(&directory).unwrap();
+    }
+}
+
+/// Optimised code of an earlier process traps as it would, although no byte of the module can be read any more. Its backtrace and a core dump say what
+/// is known.
+#[test]
+fn stored_code_of_a_damaged_module_traps() {
+    const TRAPS: [(&str, Trap, &str); 7] = [
+        ("unreachable", Trap::UnreachableCodeReached, "(if (local.get 0) (then unreachable)) (i32.const 1)"),
+        ("bounds", Trap::MemoryOutOfBounds, "(i32.load (i32.mul (local.get 0) (i32.const 65536)))"),
+        ("far", Trap::MemoryOutOfBounds, "(i32.store offset=65532 (local.get 0) (i32.const 1)) (i32.const 1)"),
+        ("divide", Trap::IntegerDivisionByZero, "(i32.div_u (i32.const 5) (i32.eqz (local.get 0)))"),
+        ("null", Trap::IndirectCallToNull, "(call_indirect (type $unary) (i32.const 0) (local.get 0))"),
+        ("type", Trap::BadSignature, "(call_indirect (type $unary) (i32.const 0) (i32.shl (local.get 0) (i32.const 1)))"),
+        ("deep", Trap::StackOverflow, "(call $down (i32.add (i32.mul (local.get 0) (i32.const 1000000000)) (i32.const 20)))"),
+    ];
+    let folder = absent("cache-damaged-traps");
+    fs::create_dir(&folder).unwrap();
+    let path = folder.join("module.wasm");
+    let traps: String = TRAPS
+        .iter()
+        .map(|(name, _, body)| {
+            format!(
+                r#"(func ${name} (param i32) (result i32) {body})
+                (func $call_{name} (export "{name}") (param i32) (result i32) (i32.add (call ${name} (local.get 0)) (i32.const 1)))"#
+            )
+        })
+        .collect();
+    let text = format!(
+        r#"(module $app
+            (type $unary (func (param i32) (result i32)))
+            (memory 1)
+            (table 3 funcref)
+            (elem (i32.const 0) $one)
+            (elem (i32.const 2) $f0)
+            {}
+            (func $one (type $unary) (i32.const 1))
+            (func $down (param i32) (result i32)
+                (if (i32.eqz (local.get 0)) (then (return (i32.const 1))))
+                (i32.add (call $down (i32.sub (local.get 0) (i32.const 1))) (i32.const 1)))
+            (func (export "never") (param i32) (result i32) (local.get 0))
+            {traps}
+            {})"#,
+        large_funcs(0..12),
+        // Sections that are read are in other pieces of the file than the functions that trap.
+        large_funcs(12..24),
+    );
+    let bytes = wat::parse_str(text).unwrap();
+    for (tier, dumps) in [(Tier::Auto, false), (Tier::Native, false), (Tier::Native, true)] {
+        if !common::is_built(tier) {
+            continue;
+        }
+        fs::write(&path, &bytes).unwrap();
+        let directory = folder.join("cache");
+        let cache = Cache::new(CacheConfig::new().with_directory(&directory).clone()).unwrap();
+        let mut config = Config::new();
+        config.tier(tier).cache(Some(cache)).synchronous_compilation(true).tier_up_threshold(Some(1));
+        config.coredump_on_trap(dumps).wasm_backtrace_details(match dumps {
+            true => WasmBacktraceDetails::Enable,
+            false => WasmBacktraceDetails::Disable,
+        });
+        let engine = engine(&config).unwrap();
+        let call = |store: &mut Store<()>, instance: &Instance, name: &str, arg: i32| {
+            instance.get_typed_func::<i32, i32>(&mut *store, name).unwrap().call(&mut *store, arg)
+        };
+        let new = |module: &Module| {
+            let mut store = Store::new(&engine, ());
+            let instance = Instance::new(&mut store, module, &[]).unwrap();
+            (store, instance)
+        };
+        let load = || {
+            let read = engine.stats().stored.module_read;
+            let module = Module::from_file(&engine, &path).unwrap();
+            let is_in_parts = engine.stats().stored.module_read > read;
+            (module, is_in_parts)
+        };
+        let took_all = |module: &Module| {
+            let stats = module.stats();
+            stats.stored.optimised >= TRAPS.len() as u64 && stats.functions.native == 0
+        };
+        // Each run compiles what earlier ones have not.
+        let has_all = || {
+            let (module, is_in_parts) = load();
+            let (mut store, instance) = new(&module);
+            for (name, ..) in TRAPS {
+                (0..3).for_each(|_| assert!(call(&mut store, &instance, name, 0).is_ok(), "{name}"));
+            }
+            is_in_parts && took_all(&module)
+        };
+        assert!((0..1000).any(|_| has_all()), "the module's bytes and code are in the cache after some runs");
+        let (module, is_in_parts) = load();
+        assert!(is_in_parts);
+        damage(&directory, &path);
+        let (mut store, instance) = new(&module);
+        for round in 0..2 {
+            for (name, trap, _) in TRAPS {
+                let what = format!("{tier:?} {dumps} {round} {name}");
+                let error = call(&mut store, &instance, name, 1).unwrap_err();
+                assert_eq!(error.downcast_ref(), Some(&trap), "{what}: {error:?}");
+                let trace = error.downcast_ref::<WasmBacktrace>().expect(&what);
+                let frame = trace.frames().last().unwrap();
+                assert_eq!(frame.module().name(), Some("app"), "{what}");
+                assert!(trace.frames().iter().all(|frame| frame.symbols().is_empty()), "{what}");
+                assert!(format!("{error:?}").contains("wasm backtrace"), "{what}: {error:?}");
+                let dump = error.downcast_ref::<WasmCoreDump>();
+                assert_eq!(dump.is_some(), dumps, "{what}");
+                let _ = dump.map(|dump| dump.serialize(&mut store, "app"));
+            }
+            // What does not trap runs, and what has never run cannot.
+            assert_eq!(call(&mut store, &instance, "divide", 0).unwrap(), 6);
+            let error = call(&mut store, &instance, "never", 0).unwrap_err();
+            assert_eq!(error.downcast_ref(), Some(&Trap::ModuleUnreadable), "{tier:?} {dumps} {round}: {error:?}");
+        }
+        assert!(took_all(&module), "{:?} {:?}", module.stats().stored, module.stats().functions);
         drop((store, module, engine));
         fs::remove_dir_all(&directory).unwrap();
     }
