@@ -1,12 +1,14 @@
 //! Helpers of the tests of the cache: runs with one, and what happens to its files meanwhile.
 
 use super::{Process, command, start, stderr, stdout, weir};
+use std::collections::BTreeSet;
 use std::fmt::Debug;
 use std::fs;
 use std::io::{self, Write};
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
+use std::sync::Mutex;
 use std::thread;
 
 /// A folder for caches, which does not exist.
@@ -73,10 +75,14 @@ pub fn mounted(caches: &Path, mount: &str, args: &[&str]) -> Option<Output> {
     Some(start(&mut unshare(&format!("{mount} && exec \"$@\""), &weir)).finish())
 }
 
-/// Says that the test that runs, or the rest of it, is skipped. This is shown although the test passes: only what macros print is captured.
+/// Says once that the test that runs, or the rest of it, is skipped. This is shown although the test passes: only what macros print is captured.
 pub fn skip(reason: &str) {
+    static SAID: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
     let test = thread::current().name().unwrap_or("a test").to_owned();
-    io::stderr().write_all(format!("SKIPPED here: {test}: {reason}\n").as_bytes()).unwrap();
+    let line = format!("SKIPPED here: {test}: {reason}\n");
+    if SAID.lock().unwrap().insert(line.clone()) {
+        io::stderr().write_all(line.as_bytes()).unwrap();
+    }
 }
 
 /// Returns numbers below its argument, from a seed.
