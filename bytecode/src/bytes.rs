@@ -45,7 +45,7 @@ pub trait Parts: Send + Sync {
     /// Some of them cannot be read; never those that it has returned.
     fn get(&self, range: Range<usize>) -> Result<&[u8], Unreadable>;
 
-    /// Copies bytes, and keeps none that it reads for this. The range is within them and as long as the buffer.
+    /// Copies bytes, and keeps few that it reads for this. The range is within them and as long as the buffer.
     ///
     /// # Errors
     /// Some of them cannot be read, and the buffer has some of the others.

@@ -75,7 +75,8 @@ pub struct Module {
     /// Whether it has debugging information: a custom section whose name begins with `.debug_`.
     pub has_debugging: bool,
     /// Whether a parameter, a result, a global or a table has a type of references into the collected heap. If not, such references are null
-    /// in all code that catches no exceptions.
+    /// in all code that catches no exceptions: one that is not null comes from one of these or from a handler. Tags, and blocks with an
+    /// index, have their types among those of functions.
     pub has_collected: bool,
     /// The account of the memory that it takes.
     pub account: Arc<Account>,

@@ -6,9 +6,9 @@ use std::ops::Range;
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct Places {
     /// The bodies of functions, in order.
-    pub bodies: Vec<Range<u32>>,
+    pub bodies: Box<[Range<u32>]>,
     /// The data segments, in order; `None` if one of them is not plain.
-    pub data: Option<Vec<PlainSegment>>,
+    pub data: Option<Box<[PlainSegment]>>,
 }
 
 /// A data segment that is passive, or written to the first memory at a constant address of 32 bits.

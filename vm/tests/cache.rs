@@ -12,8 +12,8 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::Duration;
 use weir::{
-    Cache, CacheConfig, Config, Engine, Func, Instance, Module, Store, Tier, Trap, WasmBacktrace, WasmBacktraceDetails,
-    WasmCoreDump,
+    Cache, CacheConfig, Caller, Config, Engine, ExternRef, Func, Instance, Module, Store, Tier, Trap, WasmBacktrace,
+    WasmBacktraceDetails, WasmCoreDump,
 };
 
 /// The path of a directory that does not exist.
@@ -346,4 +346,63 @@ fn stored_code_of_a_damaged_module_traps() {
         drop((store, module, engine));
         fs::remove_dir_all(&directory).unwrap();
     }
+}
+
+/// Baseline code of an earlier process goes on, collections and requests of better code included, although no byte of the module can be read any more.
+#[test]
+fn stored_baseline_code_of_a_damaged_module_goes_on() {
+    if !common::is_built(Tier::Auto) {
+        return;
+    }
+    let folder = absent("cache-damaged-baseline");
+    fs::create_dir(&folder).unwrap();
+    let (path, directory) = (folder.join("module.wasm"), folder.join("cache"));
+    let text = format!(
+        r#"(module
+            (import "" "touch" (func $touch))
+            {}
+            (func $work (export "work") (param $n i32) (result i32) (local $sum i32)
+                (call $touch)
+                (loop $again
+                    (local.set $sum (i32.add (local.get $sum) (local.get $n)))
+                    (br_if $again (local.tee $n (i32.sub (local.get $n) (i32.const 1)))))
+                (call $touch)
+                (local.get $sum))
+            {})"#,
+        large_funcs(0..12),
+        large_funcs(12..24),
+    );
+    fs::write(&path, wat::parse_str(text).unwrap()).unwrap();
+    let cache = Cache::new(CacheConfig::new().with_directory(&directory).clone()).unwrap();
+    let engine = engine(Config::new().tier(Tier::Auto).cache(Some(cache))).unwrap();
+    // Returns whether stored baseline code ran while the module was damaged.
+    let run = || {
+        let read = engine.stats().stored.module_read;
+        let module = Module::from_file(&engine, &path).unwrap();
+        let is_in_parts = engine.stats().stored.module_read > read;
+        let mut store = Store::new(&engine, false);
+        let (files, file) = (directory.clone(), path.clone());
+        let touch = Func::wrap(&mut store, move |mut caller: Caller<'_, bool>| {
+            if *caller.data() {
+                damage(&files, &file);
+                (0..10).for_each(|i| _ = ExternRef::new(&mut caller, i).unwrap());
+                caller.gc(None).unwrap();
+            }
+        });
+        let instance = Instance::new(&mut store, &module, &[touch.into()]).unwrap();
+        let work = instance.get_typed_func::<i32, i32>(&mut store, "work").unwrap();
+        if !is_in_parts || module.stats().stored.baseline == 0 {
+            assert_eq!(work.call(&mut store, 300).unwrap(), 300 * 301 / 2);
+            return false;
+        }
+        *store.data_mut() = true;
+        // Long enough for better code to be requested, in the loop and at calls.
+        let expected = (1..=1_000_000i32).fold(0, i32::wrapping_add);
+        for _ in 0..10 {
+            assert_eq!(work.call(&mut store, 1_000_000).unwrap(), expected);
+        }
+        true
+    };
+    assert!((0..1000).any(|_| run()), "the module's bytes and baseline code are in the cache after some runs");
+    fs::remove_dir_all(folder).unwrap();
 }

@@ -9,7 +9,6 @@ use super::unfinished::{Unfinished, of_body};
 use crate::account::Account;
 use crate::bytes::Bytes;
 use crate::module::DataSegment;
-use crate::places::PlainSegment;
 use std::ops::Range;
 use std::sync::Arc;
 use wasmparser::{
@@ -32,7 +31,7 @@ const NAME: usize = 128;
 /// Decodes and validates all of a module but its bodies.
 ///
 /// # Errors
-/// The first item that is malformed or invalid; the module is none of which the bodies are [known](Bytes::places).
+/// The first item that is malformed or invalid; it is not [known](Bytes::places) where the bodies are.
 pub(super) fn sections(bytes: Bytes, options: Options, account: Account) -> Result<Unfinished> {
     let account = Arc::new(account);
     let charge = |bytes: usize, at: usize| account.charge(bytes).map_err(|error| InvalidModule::exceeding(error, at as u64));
@@ -58,15 +57,14 @@ pub(super) fn sections(bytes: Bytes, options: Options, account: Account) -> Resu
                 let count = reader(&bytes, section.start..section.end.min(section.start + NUMBER))?.read_var_u32()?;
                 let unchecked_range = section.start as u64..section.end as u64;
                 validator.payload(&Payload::CodeSectionStart { count, unchecked_range, size: size as u32 })?;
-                bodies = bytes.places().map_or_else(Vec::new, |places| places.bodies.clone());
+                bodies = bytes.places().map_or_else(Vec::new, |places| places.bodies.to_vec());
                 if count == 0 && bodies.is_empty() {
                     continue;
                 }
-                let (Some(first), Some(last)) = (bodies.first(), bodies.last()) else {
+                let Some(first) = bodies.first() else {
                     return Err(InvalidModule::new("the bodies are not known", section.start as u64));
                 };
-                let within = section.start <= first.start as usize && last.end as usize == section.end;
-                if !within || bodies.len() != count as usize || !bodies.is_sorted_by(|a, b| a.start < a.end && a.end < b.start) {
+                if bodies.len() != count as usize || !fill_section(&bodies, &section) {
                     return Err(InvalidModule::new("the bodies are not those of the code section", section.start as u64));
                 }
                 charge(bodies.len() * of_body(&options), section.start)?;
@@ -97,15 +95,19 @@ fn reader(bytes: &Bytes, range: Range<usize>) -> Result<BinaryReader<'_>> {
     Ok(BinaryReader::new(part, start as u64))
 }
 
-/// The segments of a data section, which is in this range, if all of them are plain and it is known where they are.
+/// Whether these ranges can be the contents of all items of a section. Before each is a number or more.
+fn fill_section<'r>(items: impl IntoIterator<Item = &'r Range<u32>>, section: &Range<usize>) -> bool {
+    let mut items = items.into_iter().map(|item| (item.start as usize, item.end as usize));
+    let end = items.try_fold(section.start, |last, (start, end)| (last < start && start <= end).then_some(end));
+    end == Some(section.end)
+}
+
+/// The segments of a data section, which is in this range, if all of them are plain and it is known where they are. Their addresses are
+/// believed.
 fn known_segments(bytes: &Bytes, section: Range<usize>, options: &Options) -> Option<Vec<DataSegment>> {
     let segments = bytes.places()?.data.as_deref()?;
     let count = reader(bytes, section.start..section.end.min(section.start + NUMBER)).ok()?.read_var_u32().ok()?;
-    let ascend = segments.iter().try_fold(section.start, |end, PlainSegment { contents, .. }| {
-        let (start, after) = (contents.start as usize, contents.end as usize);
-        (end < start && start <= after).then_some(after)
-    });
-    let are_those = segments.len() == count as usize && ascend == Some(section.end);
+    let are_those = segments.len() == count as usize && fill_section(segments.iter().map(|segment| &segment.contents), &section);
     let are_valid = options.features().bulk_memory() || segments.iter().all(|segment| segment.address.is_some());
     (are_those && are_valid).then(|| segments.iter().cloned().map(DataSegment::from).collect())
 }
@@ -269,6 +271,7 @@ mod tests {
         let bytes = module(r#"(data (i32.const 7) "abc") (data "passive")"#);
         let whole = parse_with(bytes.clone().into(), options()).unwrap();
         let Places { bodies, data } = whole.places();
+        let data = data.map(Vec::from);
         let [active, passive] = &data.unwrap()[..] else { panic!("two segments") };
         let (active, passive) = (active.clone(), passive.clone());
         let at = |start: u32, end: u32| PlainSegment { contents: start..end, address: None };
@@ -281,7 +284,7 @@ mod tests {
             vec![active.clone(), at(passive.contents.start, passive.contents.end + 1)],
             vec![at(active.contents.end, active.contents.start), passive.clone()],
         ] {
-            let places = Places { bodies: bodies.clone(), data: Some(wrong) };
+            let places = Places { bodies: bodies.clone(), data: Some(wrong.into()) };
             assert_eq!(decoded(&parse_with(known(&bytes, places).0, options()).unwrap()), decoded(&whole));
         }
         // Without bulk memory there are no passive segments.
@@ -341,9 +344,13 @@ mod tests {
             vec![second.clone(), first.clone(), third.clone()],
             vec![first.start - 100..first.end, second.clone(), third.clone()],
             vec![first.clone(), second.clone(), third.start..third.end + 1],
-            vec![first.clone(), second.start..second.start, third.clone()],
+            vec![first.clone(), second.end..second.start, third.clone()],
+            vec![first.clone(), second.clone(), third.end + 9..third.end],
         ] {
-            assert!(parse_with(known(&bytes, Places { bodies: wrong.clone(), data: None }).0, options()).is_err(), "{wrong:?}");
+            assert!(
+                parse_with(known(&bytes, Places { bodies: wrong.clone().into(), data: None }).0, options()).is_err(),
+                "{wrong:?}"
+            );
         }
         let cut = known(&bytes[..bytes.len() - 1], whole.places()).0;
         assert!(parse_with(cut, options()).is_err());

@@ -415,3 +415,42 @@ fn i32_const(reader: &mut BinaryReader<'_>) -> Option<i32> {
     let value = reader.read_var_i32().ok()?;
     (reader.read_u8().ok()? == Opcode::End as u8).then_some(value)
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::validate::{Options, Proposals, parse_with};
+
+    #[test]
+    fn references_that_are_collected_have_a_type_in_a_section() {
+        let has_collected = |fields: &str| {
+            let bytes = wat::parse_str(format!("(module {fields})")).unwrap();
+            let options = Options { proposals: Proposals::all(), ..Options::default() };
+            parse_with(bytes.into(), options).unwrap().has_collected
+        };
+        for fields in [
+            "(func (param i32 externref))",
+            "(func (result exnref) unreachable)",
+            r#"(import "" "f" (func (param externref)))"#,
+            r#"(import "" "g" (global externref))"#,
+            r#"(import "" "t" (table 1 externref))"#,
+            r#"(import "" "e" (tag (param externref)))"#,
+            "(global exnref (ref.null exn))",
+            "(global (ref null noexn) (ref.null noexn))",
+            "(table 1 externref)",
+            "(type (func (result i32 externref)))",
+            "(func (block (result i32 externref) unreachable) drop drop)",
+        ] {
+            assert!(has_collected(fields), "{fields}");
+        }
+        for fields in [
+            "",
+            "(type $t (func)) (global (ref null $t) (ref.null $t)) (table 1 funcref) (func (param funcref (ref null $t)))",
+            // Here they are null.
+            "(func (local externref) (local.set 0 (ref.null extern)))",
+            "(func (drop (block (result externref) (ref.null extern))))",
+            "(elem externref (ref.null extern))",
+        ] {
+            assert!(!has_collected(fields), "{fields}");
+        }
+    }
+}

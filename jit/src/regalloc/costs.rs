@@ -89,8 +89,7 @@ impl Costs {
         if self.starts[block] == gap { self.boundary[block] } else { self.frequency[block] }
     }
 
-    /// A lower bound of the costs of copies in the block of `low`, and of those before `high` that cost less than the frequencies of their
-    /// blocks.
+    /// A lower bound of the costs of copies in the block of `low` and at the boundaries from there to the block of `high`.
     pub fn least(&self, low: Point, high: Point) -> f32 {
         let first = self.block(low);
         self.frequency[first].min(self.boundary[self.cheapest_boundary(first, self.block(high))])

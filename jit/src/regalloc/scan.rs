@@ -646,8 +646,8 @@ impl Scan<'_> {
     }
 
     /// The next use for which a segment in memory should be reloaded, with the point to reload it, and the cost of the
-    /// operands read from memory before that use. A value that could be read from memory should be reloaded if this costs less than the
-    /// use is executed, or if it is used again in the same block. The uses are those from `now` on.
+    /// operands read from memory before that use. A value that could be read from memory should be reloaded if a reload is
+    /// executed less often than the use, or if it is used again in the same block. The uses are those from `now` on.
     fn wanted(&self, segment: u32, now: Point, uses: &[UsePosition]) -> (Option<(Point, Point)>, f32) {
         let (floor, end) = (now.floor(), self.segments.get(segment).end);
         let (mut operands, mut least) = (0.0, 0.0);
@@ -658,12 +658,14 @@ impl Scan<'_> {
                 if i >= FEW_USES && i.is_multiple_of(FEW_USES) {
                     least = self.costs.least(now, uses[uses.len().min(i + FEW_USES) - 1].at);
                 }
-                let must = position.needs_register || self.is_used_again(position, uses.get(i + 1));
-                if must || least < frequency {
+                let always = position.needs_register || self.is_used_again(position, uses.get(i + 1));
+                if always || least < frequency {
                     let reload = self.reload_point(*position, now);
-                    if must || self.costs.copy(reload) < frequency {
+                    if always || self.costs.copy(reload) < frequency {
                         return (Some((position.at, reload)), operands);
                     }
+                } else {
+                    debug_assert!(self.costs.copy(self.reload_point(*position, now)) >= frequency, "the bound is too high");
                 }
             }
             operands += frequency * if position.at.is_gap() { 1.0 } else { MEMORY_OPERAND_COST };

@@ -291,6 +291,11 @@ fn compile<'m>(
         attempt.refusals.push(Fallback::new(func, RefusedBy::Budget, reason));
         return attempt;
     }
+    if module.body(func).is_none() {
+        // Stored code of it runs.
+        attempt.refusals.push(Fallback::new(func, refused_by(None), "the function's body cannot be read".to_owned()));
+        return attempt;
+    }
     for (tried, &backend) in back_ends.iter().enumerate() {
         if backend == Backend::Cranelift && tried > 0 && !module.body(func).is_some_and(policy::is_for_cranelift) {
             let reason = "another back end refuses the function, and Cranelift would take too long".to_owned();

@@ -12,7 +12,7 @@ use std::fmt;
 use std::io::{self, Cursor, Seek, SeekFrom, Write};
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::{Mutex, OnceLock, TryLockError};
 use std::time::{Duration, Instant};
 
 use weir_bytecode::stored::{read_all, to_bytes};
@@ -173,7 +173,7 @@ impl ModuleFile {
         })
     }
 
-    /// Returns how many of the bytes never take memory, less what the places of bodies and pieces take.
+    /// Returns how many of the bytes never take memory, less what their places and the piece that is copied take.
     pub fn untouched(&self) -> usize {
         let pieces = &self.artifact.module().pieces;
         let read: usize = pieces.iter().map(|piece| piece.range().len()).sum();
@@ -190,12 +190,15 @@ impl ModuleFile {
         }
         is_right
     }
-}
 
-impl ModuleFile {
-    /// Copies bytes of a piece from `at` on, and returns whether it is not damaged.
+    /// Copies bytes of a piece from `at` on, unless it is damaged or another thread copies. Returns whether it does.
     fn copy_part(&self, piece: usize, at: usize, to: &mut [u8]) -> bool {
-        let mut copied = self.copied.lock().unwrap_or_else(PoisonError::into_inner);
+        // Threads that copy from different pieces would read them again and again. One of them keeps its own.
+        let mut copied = match self.copied.try_lock() {
+            Ok(copied) => copied,
+            Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
+            Err(TryLockError::WouldBlock) => return false,
+        };
         let Copied { piece: last, bytes } = &mut *copied;
         if *last != Some(piece) {
             *last = None;
@@ -236,12 +239,12 @@ impl Parts for ModuleFile {
             before.fill(0);
             let from = at.max(place.start);
             at = upto;
-            if !is_read && from == place.start && upto == place.end && self.read_piece(piece, to)
-                || !is_read && self.copy_part(piece, from - place.start, to)
-            {
-                continue;
+            let is_whole = from == place.start && upto == place.end;
+            let is_copied =
+                !is_read && if is_whole { self.read_piece(piece, to) } else { self.copy_part(piece, from - place.start, to) };
+            if !is_copied {
+                to.copy_from_slice(self.get(from..upto)?);
             }
-            to.copy_from_slice(self.get(from..upto)?);
         }
         into[at - start..].fill(0);
         Ok(())
@@ -283,7 +286,7 @@ mod tests {
         let data: String = (0..5 * PIECE).map(|i| char::from(b'a' + (i ^ i >> 7) as u8 % 26)).collect();
         let debugging = "z".repeat(2 * PIECE);
         let text = format!(
-            r#"(module (memory 9) (data (i32.const 3) "{data}") (func) (func (param i32) (local.set 0 (i32.const 7)))
+            r#"(module (memory 9) (data (i32.const 3) "{data}") (data (i32.const -9) "") (data "passive") (func) (func (param i32) (local.set 0 (i32.const 7)))
                 (@custom ".debug_info" "{debugging}") (@custom "last" "{}"))"#,
             &data[..100]
         );
@@ -343,7 +346,9 @@ mod tests {
         let (len, expected) = (module.bytes.len(), needed_bytes(&module));
         let file = || open(&written(&module), &module, None).unwrap();
         assert_eq!(file().get(0..len).unwrap(), expected);
-        assert_eq!(file().places().bodies, [module.bodies[0].range(), module.bodies[1].range()]);
+        assert_eq!(file().places(), &module.places());
+        let data = file().places().data.clone().unwrap();
+        assert_eq!((data.len(), data[1].address, data[2].address), (3, Some(-9), None));
         let file = file();
         let ends = [0, 1, 70, PIECE - 1, PIECE, PIECE + 1, 3 * PIECE, 5 * PIECE + 200, 6 * PIECE, len - 1, len];
         for start in ends {
@@ -408,7 +413,7 @@ mod tests {
                 let mut copy = vec![0; len];
                 file.copy(0..len, &mut copy).unwrap();
                 assert!(copy == **bytes && file.get(0..len).unwrap() == &**bytes);
-                assert_eq!(file.places().bodies, [module.bodies[0].range()]);
+                assert_eq!(file.places(), &module.places());
                 counts[1 + usize::from(file.is_damaged())] += 1;
             }
         }
@@ -423,12 +428,26 @@ mod tests {
         for at in (0..whole.len()).step_by(PIECE / 3).chain(whole.len() - 300..whole.len()) {
             let mut damaged = whole.clone();
             damaged[at] ^= 1;
-            // Header, index and places of bodies are checked first.
+            // Header, index and places are checked first.
             let Some(file) = open(&damaged, &module, Some(again.clone())) else { continue };
             assert!(at < len);
             let mut copy = vec![0; len];
             file.copy(0..len, &mut copy).unwrap();
             assert!(copy == expected && file.get(0..len).unwrap() == expected && file.is_damaged(), "{at}");
+            // Parts of pieces, each twice, and in turn with those of another piece.
+            let file = open(&damaged, &module, Some(again.clone())).unwrap();
+            let alone = open(&damaged, &module, None).unwrap();
+            let mut unreadable = 0;
+            for start in (0..len - 200).step_by(PIECE).flat_map(|start| [start + 1, 9, start + 1, start + 100]) {
+                let (range, mut part) = (start..start + 50, [0; 50]);
+                file.copy(range.clone(), &mut part).unwrap();
+                assert_eq!(part, expected[range.clone()], "{at} {start}");
+                match alone.copy(range.clone(), &mut part) {
+                    Ok(()) => assert_eq!(part, expected[range], "{at} {start}"),
+                    Err(Unreadable) => unreadable += 1,
+                }
+            }
+            assert!(file.is_damaged() == alone.is_damaged() && alone.is_damaged() == (unreadable > 0), "{at}");
             // If there is no elsewhere, the other pieces can be read.
             let file = open(&damaged, &module, None).unwrap();
             assert_eq!((file.copy(0..len, &mut copy), file.get(0..len)), (Err(Unreadable), Err(Unreadable)), "{at}");
