@@ -337,7 +337,7 @@ fn stored_code_of_a_damaged_module_traps() {
                 assert_eq!(dump.is_some(), dumps, "{what}");
                 let _ = dump.map(|dump| dump.serialize(&mut store, "app"));
             }
-            // What does not trap runs, and what has never run cannot.
+            // A call that does not trap still returns. A function that has never run ends the program.
             assert_eq!(call(&mut store, &instance, "divide", 0).unwrap(), 6);
             let error = call(&mut store, &instance, "never", 0).unwrap_err();
             assert_eq!(error.downcast_ref(), Some(&Trap::ModuleUnreadable), "{tier:?} {dumps} {round}: {error:?}");

@@ -1,4 +1,4 @@
-//! The cache of the command and modules whose bytes are in it, too, in a file of their own.
+//! The cache of the command with large modules, whose bytes are in a file of their own.
 
 #![cfg(all(target_os = "linux", target_arch = "x86_64"))]
 
@@ -51,14 +51,14 @@ fn large(folder: &Path) -> PathBuf {
     path
 }
 
-/// What it prints.
+/// The output of the [`large`] module.
 fn printed() -> String {
     let sum = (0..1000u32).fold(0, |sum: u32, i| (sum ^ i).wrapping_add(1000 + 1399).wrapping_mul(31));
     let mixed = (sum & 0x0F0F_0F0F | 0x4040_4040).to_le_bytes().map(char::from);
     format!("{}{}{}", &letters()[1000..1004], &letters()[327_684..327_688], String::from_iter(mixed))
 }
 
-/// It in a folder, a file in a complete cache with its bytes, and running it.
+/// The [`large`] module: the command that runs it, and the complete file with its bytes.
 struct Large {
     subject: Subject,
     bytes: Vec<u8>,
@@ -73,7 +73,7 @@ static LARGE: LazyLock<Large> = LazyLock::new(|| {
     Large { subject, bytes: fs::read(find(&caches, "module").unwrap()).unwrap() }
 });
 
-/// Runs it until the module's bytes are in the cache, and returns how many of them are read there.
+/// Runs the command until the module's bytes are read from the cache, and returns their number.
 fn until_read(subject: &Subject, caches: &Path) -> u64 {
     for run in 0..100 {
         let stored = subject.stats(caches);
@@ -86,7 +86,7 @@ fn until_read(subject: &Subject, caches: &Path) -> u64 {
     panic!("the module is not in the cache");
 }
 
-/// Runs it until the file with its bytes is used, and asserts that this is complete.
+/// Runs the command until the file with the module's bytes is used, and asserts that the file is complete.
 fn check_complete(caches: &Path) {
     until_read(&LARGE.subject, caches);
     let files = entries(caches);
@@ -189,7 +189,7 @@ fn a_killed_writer_of_a_large_module_leaves_nothing_that_is_wrong() {
 fn a_large_module_and_a_full_disk() {
     let caches = fresh("cache-large-full");
     let all = LARGE.bytes.len() as u32;
-    // The last ones have the last piece, but not all of the places of bodies, or of the index.
+    // The last limits cut off the places or the index.
     for len in [0, 512, 4096, 40_960, 250_000, all / 2, all - 20_000, all - 4096, all - 512] {
         // One process does not write everything.
         (0..4).for_each(|_| LARGE.subject.check_limited(&caches, len / 512));
@@ -210,7 +210,7 @@ fn a_large_module_and_a_full_file_system() {
         ("size=1500k", "true"),
         ("nr_inodes=4", "true"),
     ] {
-        // What a run without statistics says is none.
+        // A run without statistics, which prints nothing else, comes before each run with them.
         let runs = r#"for run in 1 2 3 4; do "$1" "$3" && "$@" || exit; done"#;
         // Until everything is written, but for the header at most.
         let is_short = format!(r#"[ "$(stat -c %s "$0"/weir/*.module 2> /dev/null)" != {} ]"#, LARGE.bytes.len());
@@ -277,7 +277,7 @@ fn damage_of_a_large_module_changes_no_output() {
         entries(&caches).iter().for_each(|file| damage(file, round, &mut random));
         LARGE.subject.check(&caches, round);
     }
-    // Of damage that nobody has read nothing is known.
+    // Damage in pieces that no process has read is still there.
     entries(&caches).iter().for_each(|file| fs::remove_file(file).unwrap());
     check_complete(&caches);
 }

@@ -292,7 +292,7 @@ fn compile<'m>(
         return attempt;
     }
     if module.body(func).is_none() {
-        // Stored code of it runs.
+        // The function runs in stored code, and its bytes are unreadable.
         attempt.refusals.push(Fallback::new(func, refused_by(None), "the function's body cannot be read".to_owned()));
         return attempt;
     }

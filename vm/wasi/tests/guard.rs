@@ -215,7 +215,7 @@ fn each_folder_of_the_way_keeps_its_name() {
             }
         }
         assert_eq!(state(), before, "{preopened:?}");
-        // What is beside the way is the program's.
+        // Files that are not on the way can be renamed and removed.
         let to = guest.second("other");
         guest.path("path_rename", DIR, "empty", &[&[u64::from(DIR)], &to[..]].concat()).unwrap();
         guest.path("path_remove_directory", DIR, "other", &[]).unwrap();
@@ -264,7 +264,7 @@ fn its_links_and_times_are_out_of_reach() {
     }
     assert_eq!(set(&mut guest, DIR, true, "docs/to-entry"), [Err(ACCES); 2]);
     assert_eq!(times(), before);
-    // Links that lead into it are the program's, as long as they are not followed.
+    // A link outside that leads into it can be read and changed if it is not followed.
     assert_eq!(set(&mut guest, DIR, false, "docs/to-entry"), [Ok(()); 2]);
     assert_eq!(guest.path("path_readlink", DIR, "docs/to-entry", &[9000, 100, 100]), Ok(()));
     let len = guest.word(100) as usize;

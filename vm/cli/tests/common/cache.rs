@@ -133,19 +133,19 @@ impl Subject {
         &self.expected
     }
 
-    /// Runs it with this cache.
+    /// Runs the command with this cache.
     pub fn check(&self, caches: &Path, what: impl Debug) {
         assert_prints(&run(caches, &self.args()), &self.expected, what);
     }
 
-    /// Runs it, and returns the statistics of what was stored.
+    /// Runs the command and returns its `stored` statistics.
     pub fn stats(&self, caches: &Path) -> serde_json::Value {
         let (mut stats, output) = stats(caches, &self.args());
         assert_eq!(output, self.expected, "{stats}");
         stats["stored"].take()
     }
 
-    /// Starts as many processes at once.
+    /// Runs the command in this many processes at once.
     pub fn check_at_once(&self, caches: &Path, count: usize) {
         let processes: Vec<Process> = (0..count).map(|_| begin(caches, &self.args())).collect();
         for process in processes {
@@ -155,7 +155,7 @@ impl Subject {
         assert!(!entries(caches).iter().any(is_new), "{:?}", entries(caches));
     }
 
-    /// In each round `kill` ends a process, after which another one runs. The cache is emptied from time to time.
+    /// In each round `kill` ends a process of the command, and then another one runs to its end. Every tenth round empties the cache.
     pub fn check_killed(&self, caches: &Path, rounds: u32, mut kill: impl FnMut(&mut Process, u32)) {
         for round in 0..rounds {
             let mut process = begin(caches, &self.args());
@@ -168,7 +168,7 @@ impl Subject {
         }
     }
 
-    /// Runs it when no file can have more than so many blocks of 512 bytes.
+    /// Runs the command with files limited to this many blocks of 512 bytes.
     pub fn check_limited(&self, caches: &Path, blocks: u32) {
         // Without the signal, which a full disk does not send.
         let script = format!("trap '' XFSZ; ulimit -f {blocks}; exec \"$0\" \"$@\"");

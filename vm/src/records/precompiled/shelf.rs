@@ -52,8 +52,8 @@ impl Shelf {
         artifact.part(artifact.find(func, grade)?)
     }
 
-    /// Returns whether a thread pays that installs the artifact's code while `data` bytes are written to memories. With little data, only much
-    /// code takes longer than starting a thread and what that costs this one. With 226 functions and 4 MB a start took 0.95 of the time.
+    /// Returns whether a start is faster if another thread installs the artifact's code while this one writes `data` bytes to memories. Starting a
+    /// thread takes time, so that with little data only much code pays. With 226 functions and 4 MB a start took 0.95 of the time.
     pub fn pays_a_thread(&self, data: usize) -> bool {
         const MANY: usize = 512;
         const SOME: usize = 64;
