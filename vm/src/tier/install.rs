@@ -291,13 +291,13 @@ fn compile<'m>(
         attempt.refusals.push(Fallback::new(func, RefusedBy::Budget, reason));
         return attempt;
     }
-    if module.body(func).is_none() {
+    let Some(body) = module.body(func) else {
         // The function runs in stored code, and its bytes are unreadable.
         attempt.refusals.push(Fallback::new(func, refused_by(None), "the function's body cannot be read".to_owned()));
         return attempt;
-    }
+    };
     for (tried, &backend) in back_ends.iter().enumerate() {
-        if backend == Backend::Cranelift && tried > 0 && !module.body(func).is_some_and(policy::is_for_cranelift) {
+        if backend == Backend::Cranelift && tried > 0 && !policy::is_for_cranelift(body) {
             let reason = "another back end refuses the function, and Cranelift would take too long".to_owned();
             attempt.refusals.push(Fallback::new(func, RefusedBy::Cranelift, reason));
             break;
