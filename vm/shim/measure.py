@@ -1,18 +1,24 @@
 #!/usr/bin/env python3
-"""Measures what containers cost with the shim, beside runc with the same programs native and static.
+"""Measures what containers cost with the shim, beside runc with the same programs native and static, and beside a shim on wasmtime.
 
-    vm/shim/measure.py [ROUNDS] [IDLE…]    e.g. 21 1 10 100
+    vm/shim/measure.py [--rounds N] [--first N] [--idle N…] [--peer SHIM]
 
-- The time from `ctr run` to the first byte of output, in ms: median and quartiles of ROUNDS (21 without it), all variants in turn within a round.
+- The time from `ctr run` to the first byte of output, in ms: median and quartiles of ROUNDS (21), all variants in turn within a round.
   QuickJS and CPython are run if `programs/fetch.py qjs-wasi python-wasi` has fetched them.
-- The memory of IDLE containers (100 without it) that sleep: the fall of MemAvailable for each, and the proportional set sizes of shims,
-  zygotes and guests, in KiB.
-
+- The same for the first container of a module, which has no code yet: each round (5) has a module that differs in a custom section.
+- The memory of IDLE containers (100) that sleep: the fall of MemAvailable for each, and the proportional set sizes of shims, zygotes and
+  guests, in KiB. What was compiled for the cache ends first.
 - The proportional set sizes of a pod of ten such containers, which have one shim, if Python's grpc is there.
+
+With a PEER, modules are layers of artifacts, because runwasi's library keeps code of layers only. This needs containerd 1.7 or later.
+The peer is runwasi's library with wasmtime:
+
+    cargo build --release --locked --manifest-path vm/shim/peer/Cargo.toml
 
 It needs root, containerd, ctr, runc and gcc, installs nothing, and removes what it has made.
 """
 
+import argparse
 import os
 import statistics
 import subprocess
@@ -23,13 +29,16 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE / "tests"))
 
+import cases  # noqa: E402
+import layers  # noqa: E402
 import pods  # noqa: E402
-from rig import RUNTIME, Rig, Skip  # noqa: E402
+from rig import RUNTIME, SHIM, Rig, Skip, output, version  # noqa: E402
 
 REAL = HERE.parent.parent / "programs/real"
 RUNC = "io.containerd.runc.v2"
 HELLO = '#include <unistd.h>\nint main(void) { return write(1, "hello from weir\\n", 16) != 16; }\n'
 IDLE = "#include <unistd.h>\nint main(void) { for (;;) pause(); }\n"
+PROGRAMS = {"QuickJS": ("qjs-wasi", ["-e", "console.log(1)"]), "CPython": ("python-wasi", ["-c", "print(1)"])}
 
 
 def native(rig, name, text):
@@ -40,36 +49,110 @@ def native(rig, name, text):
     return program.read_bytes()
 
 
-def first_output(rig, image, runtime):
-    """The time to the first byte, in ms."""
-    begun = time.monotonic()
-    _, process = rig.launch(image, runtime=runtime)
-    byte = process.stdout.read(1)
-    took = 1000 * (time.monotonic() - begun)
-    _, errors = process.communicate()
-    assert byte, errors
-    return took
+def unsigned(number):
+    """The format's encoding of a number."""
+    encoded = bytearray()
+    while number >= 0x80:
+        encoded.append(number & 0x7F | 0x80)
+        number >>= 7
+    return bytes([*encoded, number])
 
 
-def times(rig, rounds):
-    guest = (HERE / "tests/guests/hello.wat").read_bytes()
-    variants = {
-        "hello, Weir": (rig.image("m/hello:1", {"hello.wat": (guest, 0o644)}, ["/hello.wat"]), RUNTIME),
-        "hello, native with runc": (rig.image("m/native:1", {"hello": (native(rig, "hello", HELLO), 0o755)}, ["/hello"]), RUNC),
-    }
-    for name, args in (("qjs-wasi", ["-e", "console.log(1)"]), ("python-wasi", ["-c", "print(1)"])):
-        module = REAL / f"{name}.wasm"
-        if module.exists():
-            image = rig.image(f"m/{name}:1", {"m.wasm": (module.read_bytes(), 0o644)}, ["/m.wasm", *args])
-            print(f"{name}, Weir, first time: {first_output(rig, image, RUNTIME):.0f} ms")
-            variants[f"{name}, Weir"] = (image, RUNTIME)
-    found = {name: [] for name in variants}
-    for _ in range(rounds):
-        for name, (image, runtime) in variants.items():
-            found[name].append(first_output(rig, image, runtime))
-    for name, values in found.items():
-        low, middle, high = statistics.quantiles(values, n=4)
-        print(f"{name}: {middle:.0f} ms to the first output (quartiles {low:.0f} and {high:.0f}, {rounds} rounds)")
+def changed(module, number):
+    """The module with a custom section more."""
+    content = b"\x05round" + str(number).encode()
+    return module + b"\0" + unsigned(len(content)) + content
+
+
+def runtime_of(shim):
+    """The name under which containerd finds a shim: `io.containerd.weir.v1` of `containerd-shim-weir-v1`."""
+    name, number = shim.name.removeprefix("containerd-shim-").rsplit("-", 1)
+    return f"io.containerd.{name}.{number}"
+
+
+def quiet():
+    """Waits until nothing is compiled for the cache."""
+    while output("pgrep -x weir-compile"):
+        time.sleep(0.1)
+
+
+class Variants:
+    """Programs in engines."""
+
+    def __init__(self, rig, peer):
+        self.rig, self.serial = rig, 0
+        self.engines = {"Weir": RUNTIME, **({"wasmtime": runtime_of(peer)} if peer else {})}
+        self.as_layers = peer is not None
+        hello = (HERE / "tests/guests/hello.wat").read_bytes()
+        self.modules = {"hello": (cases.binary(rig, hello), [])}
+        for name, (file, args) in PROGRAMS.items():
+            path = REAL / f"{file}.wasm"
+            if path.exists():
+                self.modules[name] = (path.read_bytes(), args)
+
+    def image(self, module, args):
+        """An image of a module, and the arguments of its containers."""
+        self.serial += 1
+        name = f"m/{self.serial}:1"
+        if self.as_layers:
+            return layers.unpacked(self.rig, name, [module]), ["/m.wasm", *args]
+        return self.rig.image(name, {"m.wasm": (module, 0o644)}, ["/m.wasm", *args]), ["/m.wasm", *args]
+
+    def first_output(self, image, args, runtime):
+        """The time to the first byte, in ms."""
+        begun = time.monotonic()
+        _, process = self.rig.launch(image, *args, runtime=runtime)
+        byte = process.stdout.read(1)
+        took = 1000 * (time.monotonic() - begun)
+        _, errors = process.communicate()
+        assert byte, errors
+        return took
+
+    def first_times(self, rounds):
+        for name, (module, args) in self.modules.items():
+            found = {engine: [] for engine in self.engines}
+            for number in range(rounds):
+                image = self.image(changed(module, number), args)
+                for engine, runtime in self.engines.items():
+                    found[engine].append(self.first_output(*image, runtime))
+                    quiet()
+            for engine, values in found.items():
+                report(f"{name}, {engine}, the first time", values)
+
+    def later_times(self, rounds):
+        program = self.rig.image("m/native:1", {"hello": (native(self.rig, "hello", HELLO), 0o755)}, ["/hello"])
+        variants = {"hello, native with runc": (program, [], RUNC)}
+        for name, (module, args) in self.modules.items():
+            image = self.image(module, args)
+            for engine, runtime in self.engines.items():
+                self.first_output(*image, runtime)
+                quiet()
+                variants[f"{name}, {engine}, from the second time on"] = (*image, runtime)
+        found = {name: [] for name in variants}
+        for _ in range(rounds):
+            for name, variant in variants.items():
+                found[name].append(self.first_output(*variant))
+        for name, values in found.items():
+            report(name, values)
+
+    def memory(self, counts):
+        probe = cases.binary(self.rig, (HERE / "tests/guests/probe.wat").read_bytes())
+        image, args = self.image(probe, ["l"])
+        program = self.rig.image("m/idle-native:1", {"idle": (native(self.rig, "idle", IDLE), 0o755)}, ["/idle"])
+        for runtime in self.engines.values():
+            self.rig.run(image, "/m.wasm", "x", "0", runtime=runtime)
+        quiet()
+        # Not shown: memory of what ran before is still given back.
+        idle(self.rig, image, args, RUNTIME, 3)
+        for count in counts:
+            for engine, runtime in self.engines.items():
+                print(f"{count} idle, {engine}: {idle(self.rig, image, args, runtime, count)}", flush=True)
+            print(f"{count} idle, native with runc: {idle(self.rig, program, [], RUNC, count)}", flush=True)
+
+
+def report(name, values):
+    low, middle, high = statistics.quantiles(values, n=4)
+    print(f"{name}: {middle:.0f} ms to the first output (quartiles {low:.0f} and {high:.0f}, {len(values)} rounds)", flush=True)
 
 
 def available():
@@ -82,7 +165,7 @@ def proportional(pid):
     return next(int(line.split()[1]) for line in text.splitlines() if line.startswith("Pss:"))
 
 
-def idle(rig, image, runtime, count, args=()):
+def idle(rig, image, args, runtime, count):
     """Starts containers that sleep; returns the fall of MemAvailable for each and the mean sizes by role."""
     subprocess.run(["sync"], check=True)
     Path("/proc/sys/vm/drop_caches").write_text("3")
@@ -98,29 +181,16 @@ def idle(rig, image, runtime, count, args=()):
     fall = (before - available()) / count
     tasks = dict(line.split()[:2] for line in rig.ctr("task", "ls").stdout.splitlines()[1:])
     roles = {"guest": [proportional(tasks[name]) for name in names]}
-    for line in subprocess.run(["ps", "-eo", "pid,ppid,comm,args"], capture_output=True, text=True, check=True).stdout.splitlines():
+    for line in output("ps -eo pid,ppid,comm,args").splitlines():
         pid, parent, command, arguments = line.split(None, 3)
         if "containerd-shim-" in arguments and str(rig.root) in arguments and pid not in tasks.values():
             role = "shim" if Path(f"/proc/{parent}/comm").read_text().strip()[:15] != command[:15] else "zygote"
             roles.setdefault(role, []).append(proportional(pid))
     for name in names:
-        rig.ctr("task", "kill", "-s", "KILL", name)
-    for name in names:
-        for _ in range(50):
-            if rig.ctr("task", "rm", name).returncode == 0:
-                break
-        rig.ctr("c", "rm", name)
-    sizes = ", ".join(f"{role} {statistics.mean(values):.0f}" for role, values in sorted(roles.items()))
-    return f"{fall:.0f} KiB of MemAvailable each; PSS in KiB: {sizes}; started at {1000 * took / count:.0f} ms each"
-
-
-def memory(rig, counts):
-    probe = (HERE / "tests/guests/probe.wat").read_bytes()
-    guest = rig.image("m/idle:1", {"probe.wat": (probe, 0o644)}, ["/probe.wat", "l"])
-    program = rig.image("m/idle-native:1", {"idle": (native(rig, "idle", IDLE), 0o755)}, ["/idle"])
-    for count in counts:
-        print(f"{count} idle, Weir: {idle(rig, guest, RUNTIME, count)}", flush=True)
-        print(f"{count} idle, native with runc: {idle(rig, program, RUNC, count)}", flush=True)
+        rig.remove(name)
+    sizes = ", ".join(f"{role} {sum(values) / count:.0f}" for role, values in sorted(roles.items()))
+    total = sum(map(sum, roles.values())) / count
+    return f"{fall:.0f} KiB of MemAvailable each; PSS in KiB for each: {sizes}, together {total:.0f}; started in {1000 * took / count:.0f} ms each"
 
 
 def pod():
@@ -138,8 +208,7 @@ def pod():
             time.sleep(2)
             fall = before - available()
             sizes = {}
-            lines = subprocess.run(["ps", "-eo", "pid,comm,args"], capture_output=True, text=True, check=True).stdout.splitlines()
-            for line in lines:
+            for line in output("ps -eo pid,comm,args").splitlines():
                 pid, command, arguments = line.split(None, 2)
                 if "weir-v1 -namespace k8s.io" in arguments:
                     sizes.setdefault("guests" if command == "weir" else "shim and zygote", []).append(proportional(pid))
@@ -151,12 +220,24 @@ def pod():
 
 
 def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--rounds", type=int, default=21)
+    parser.add_argument("--first", type=int, default=5)
+    parser.add_argument("--idle", type=int, nargs="*", default=[100])
+    parser.add_argument("--peer", type=Path, help="a shim on another engine, e.g. vm/shim/peer/target/release/containerd-shim-wasmtime-v1")
+    options = parser.parse_args()
     if os.geteuid() != 0:
         sys.exit("measure.py: containerd needs root")
-    rounds, *counts = map(int, sys.argv[1:] or [21])
-    with Rig() as rig:
-        times(rig, rounds)
-        memory(rig, counts or [100])
+    if options.peer and version() < (1, 7):
+        sys.exit("measure.py: containerd before 1.7 does not run layers, which a comparison with a peer needs")
+    print(f"containerd {'.'.join(map(str, version()))}, {os.cpu_count()} processors")
+    with Rig(shims=[SHIM, *([options.peer.resolve()] if options.peer else [])]) as rig:
+        variants = Variants(rig, options.peer)
+        if options.first > 1:
+            variants.first_times(options.first)
+        if options.rounds > 1:
+            variants.later_times(options.rounds)
+        variants.memory(options.idle)
     pod()
 
 

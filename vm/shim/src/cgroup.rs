@@ -25,6 +25,63 @@ pub(crate) struct Hierarchy {
     pub root: PathBuf,
 }
 
+/// A control group, as a specification names it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Group {
+    /// Its path in the hierarchy, from `/`.
+    pub path: PathBuf,
+    /// Whether it is a unit of systemd, which makes it.
+    pub of_systemd: bool,
+}
+
+impl Group {
+    /// Reads a path, or systemd's `SLICE:PREFIX:NAME`: the unit `PREFIX-NAME.scope` in a slice.
+    ///
+    /// # Errors
+    /// The path has `..`, or the slice has no name that systemd allows: a message.
+    pub fn of(named: &Path) -> Result<Group, String> {
+        let wrong =
+            || format!("expected the path of a control group, or SLICE:PREFIX:NAME of systemd, found {}", named.display());
+        if let Some([slice, prefix, name]) = Group::parts(named) {
+            let mut path = Group::expand(slice).ok_or_else(wrong)?;
+            if [prefix, name].iter().any(|part| part.is_empty() || part.contains('/')) {
+                return Err(wrong());
+            }
+            path.push(format!("{prefix}-{name}.scope"));
+            return Ok(Group { path, of_systemd: true });
+        }
+        let mut path = PathBuf::from("/");
+        for component in named.components() {
+            match component {
+                Component::Normal(name) => path.push(name),
+                Component::ParentDir | Component::Prefix(_) => return Err(wrong()),
+                Component::RootDir | Component::CurDir => (),
+            }
+        }
+        Ok(Group { path, of_systemd: false })
+    }
+
+    /// The parts of systemd's form.
+    fn parts(named: &Path) -> Option<[&str; 3]> {
+        named.to_str()?.split(':').collect::<Vec<_>>().try_into().ok()
+    }
+
+    /// The path of a slice: `a-b.slice` is `/a.slice/a-b.slice`. An empty name is that of `system.slice`, as in libcontainer.
+    fn expand(slice: &str) -> Option<PathBuf> {
+        let name = if slice.is_empty() { "system" } else { slice.strip_suffix(".slice")? };
+        let mut path = PathBuf::from("/");
+        if name == "-" {
+            return Some(path);
+        }
+        if name.contains('/') || name.split('-').any(str::is_empty) {
+            return None;
+        }
+        let ends = name.match_indices('-').map(|(at, _)| at).chain([name.len()]);
+        ends.for_each(|end| path.push(format!("{}.slice", &name[..end])));
+        Some(path)
+    }
+}
+
 impl Hierarchy {
     /// Finds the hierarchy of a controller in the text of `/proc/self/mountinfo`. One of version 2 has all controllers, and counts if
     /// none of version 1 has this one.
@@ -45,33 +102,49 @@ impl Hierarchy {
     }
 
     /// Returns the directory of a group.
-    ///
-    /// # Errors
-    /// The group's path has `..`.
-    pub fn directory(&self, group: &Path) -> io::Result<PathBuf> {
-        let mut path = self.root.clone();
-        for component in group.components() {
-            match component {
-                Component::Normal(name) => path.push(name),
-                Component::ParentDir | Component::Prefix(_) => {
-                    return Err(io::Error::other(format!("the path of the control group is {}", group.display())));
-                }
-                Component::RootDir | Component::CurDir => (),
-            }
-        }
-        Ok(path)
+    pub fn directory(&self, group: &Group) -> PathBuf {
+        self.root.join(group.path.strip_prefix("/").unwrap_or(&group.path))
     }
 
-    /// Opens the directories of a group, which is made if it is missing, and of all groups above it; the group's own is the first.
+    /// Opens the directories of a group and of all groups above it; the group's own is the first. It is made if it is missing and
+    /// systemd does not make it.
     ///
     /// # Errors
-    /// As [`Hierarchy::directory`], or the system's error.
-    pub fn levels(&self, group: &Path) -> io::Result<Levels> {
-        let path = self.directory(group)?;
-        std::fs::create_dir_all(&path)?;
-        let open = |directory: &Path| Ok(OwnedFd::from(File::open(directory)?));
-        let above = path.ancestors().take_while(|directory| directory.starts_with(&self.root));
-        Ok(Levels { version: self.version, directories: above.map(open).collect::<io::Result<_>>()? })
+    /// The system's error.
+    pub fn levels(&self, group: &Group) -> io::Result<Levels> {
+        let path = self.directory(group);
+        let open = |directory: &Path| io::Result::Ok(OwnedFd::from(File::open(directory)?));
+        let above = path.ancestors().take_while(|directory| directory.starts_with(&self.root)).skip(1);
+        let mut directories = Vec::new();
+        if let (true, Some(slice), Some(scope)) = (group.of_systemd, path.parent(), path.file_name()) {
+            directories.push((open(slice)?, PathBuf::from(scope)));
+        } else {
+            std::fs::create_dir_all(&path)?;
+            if self.version == Version::V2 {
+                self.pass_controllers(&path)?;
+            }
+            directories.push((open(&path)?, PathBuf::from(".")));
+        }
+        for directory in above {
+            directories.push((open(directory)?, PathBuf::from(".")));
+        }
+        Ok(Levels { version: self.version, directories })
+    }
+
+    /// Lets each group above one of version 2 have the root's controllers for its own groups. libcontainer does it only when it makes
+    /// the group.
+    fn pass_controllers(&self, group: &Path) -> io::Result<()> {
+        let controllers = std::fs::read_to_string(self.root.join("cgroup.controllers"))?;
+        let between = group.strip_prefix(&self.root).map_err(io::Error::other)?;
+        let mut above = self.root.clone();
+        for component in between.components() {
+            for controller in controllers.split_whitespace() {
+                // One at a time: a group may be without one that the root has.
+                let _ = std::fs::write(above.join("cgroup.subtree_control"), format!("+{controller}"));
+            }
+            above.push(component);
+        }
+        Ok(())
     }
 }
 
@@ -79,14 +152,15 @@ impl Hierarchy {
 #[derive(Debug)]
 pub(crate) struct Levels {
     version: Version,
-    directories: Vec<OwnedFd>,
+    /// A directory, and the path of the group in it: systemd makes a group when its first process is there.
+    directories: Vec<(OwnedFd, PathBuf)>,
 }
 
 impl Levels {
     /// Opens the files of this name that exist. The root of a hierarchy has no limits in version 2.
     fn files(&self, name: &str) -> Vec<File> {
-        let open = |directory: &OwnedFd| {
-            Some(File::from(openat(directory, name, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty()).ok()?))
+        let open = |(directory, path): &(OwnedFd, PathBuf)| {
+            Some(File::from(openat(directory, path.join(name), OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty()).ok()?))
         };
         self.directories.iter().filter_map(open).collect()
     }
@@ -182,9 +256,11 @@ mod tests {
     struct Tree(PathBuf);
 
     impl Tree {
-        fn new(name: &str, files: &[(&str, &str)]) -> Tree {
+        /// The files of a record of `tests/record.py`.
+        fn recorded(name: &str, record: &str) -> Tree {
             let root = std::env::temp_dir().join(format!("weir-shim-{name}-{}", std::process::id()));
-            for (path, content) in files {
+            for file in record.split("== ").skip(1) {
+                let (path, content) = file.split_once('\n').unwrap();
                 let path = root.join(path);
                 fs::create_dir_all(path.parent().unwrap()).unwrap();
                 fs::write(path, content).unwrap();
@@ -193,7 +269,7 @@ mod tests {
         }
 
         fn levels(&self, version: Version, group: &str) -> Levels {
-            Hierarchy { version, root: self.0.clone() }.levels(Path::new(group)).unwrap()
+            Hierarchy { version, root: self.0.clone() }.levels(&named(group)).unwrap()
         }
     }
 
@@ -226,65 +302,91 @@ mod tests {
         assert_eq!(Hierarchy::find("", "memory"), None);
     }
 
-    /// A pod of Kubernetes on version 2, in the kernel's format and with systemd's names: the pod has the limit, not the container.
+    fn named(group: &str) -> Group {
+        Group::of(Path::new(group)).unwrap()
+    }
+
+    #[test]
+    fn names() {
+        let group = |path: &str, of_systemd| Ok(Group { path: path.into(), of_systemd });
+        let of = |named: &str| Group::of(Path::new(named));
+        assert_eq!(of("/default/a"), group("/default/a", false));
+        assert_eq!(of("default/./a"), group("/default/a", false));
+        assert_eq!(of(":cri:a"), group("/system.slice/cri-a.scope", true));
+        assert_eq!(of("-.slice:cri:a"), group("/cri-a.scope", true));
+        let pod = "/kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod1_2.slice/cri-containerd-a.scope";
+        assert_eq!(of("kubepods-burstable-pod1_2.slice:cri-containerd:a"), group(pod, true));
+        for wrong in ["/../etc", "a:b:c", "a.slice:b/c:d", "a--b.slice:c:d", ".slice:c:d", "a/b.slice:c:d", "a.slice::d"] {
+            assert!(of(wrong).unwrap_err().contains(wrong), "{wrong}");
+        }
+    }
+
+    /// Files of a group that systemd makes are found after it has made it.
+    #[test]
+    fn systemd() {
+        let tree = Tree::recorded("systemd", include_str!("../tests/groups-v2.txt"));
+        let scope = tree.0.join("kubepods.slice/cri-a.scope");
+        fs::create_dir(tree.0.join("kubepods.slice")).unwrap();
+        let levels = tree.levels(Version::V2, "kubepods.slice:cri:a");
+        assert!(!scope.exists());
+        fs::create_dir(&scope).unwrap();
+        fs::write(scope.join("memory.max"), "67108864\n").unwrap();
+        assert_eq!(MemoryLimit::of(&levels).read(), Some(64 << 20));
+    }
+
+    const GROUP: &str = "/kubepods/burstable/pod1/c1";
+
+    /// The groups of a pod as Linux 6.1 has them in version 2: the pod has the limits of processors, the container that of memory.
     #[test]
     fn version_2() {
-        let tree = Tree::new(
-            "v2",
-            &[
-                ("cgroup.controllers", "cpuset cpu io memory hugetlb pids rdma misc\n"),
-                ("kubepods.slice/memory.max", "16603262976\n"),
-                ("kubepods.slice/cpu.max", "max 100000\n"),
-                ("kubepods.slice/kubepods-burstable.slice/memory.max", "max\n"),
-                ("kubepods.slice/kubepods-burstable.slice/cpu.max", "max 100000\n"),
-                ("kubepods.slice/kubepods-burstable.slice/pod1.slice/memory.max", "134217728\n"),
-                ("kubepods.slice/kubepods-burstable.slice/pod1.slice/cpu.max", "150000 100000\n"),
-                ("kubepods.slice/kubepods-burstable.slice/pod1.slice/c1.scope/memory.max", "max\n"),
-                ("kubepods.slice/kubepods-burstable.slice/pod1.slice/c1.scope/cpu.max", "max 100000\n"),
-                (
-                    "kubepods.slice/kubepods-burstable.slice/pod1.slice/c1.scope/memory.stat",
-                    "anon 4096000\nfile 99999999\nkernel 500000\nkernel_stack 65536\nshmem 8192\nfile_mapped 7\n",
-                ),
-            ],
-        );
-        let group = "/kubepods.slice/kubepods-burstable.slice/pod1.slice/c1.scope";
-        let levels = tree.levels(Version::V2, group);
+        let tree = Tree::recorded("v2", include_str!("../tests/groups-v2.txt"));
+        let levels = tree.levels(Version::V2, GROUP);
         let limit = MemoryLimit::of(&levels);
-        assert_eq!(limit.read(), Some(134_217_728), "that of the pod");
+        assert_eq!(limit.read(), Some(64 << 20));
         assert_eq!(ProcessorLimit::of(&levels).read(), Some(1.5));
-        assert_eq!(MemoryUse::of(&levels).read(), Some(4_096_000 + 500_000 + 8192));
-        fs::write(tree.0.join("kubepods.slice/kubepods-burstable.slice/pod1.slice/c1.scope/memory.max"), "67108864\n").unwrap();
-        assert_eq!(limit.read(), Some(67_108_864), "that of the container, which was set later");
-        let above = tree.levels(Version::V2, "/kubepods.slice");
-        assert_eq!(MemoryLimit::of(&above).read(), Some(16_603_262_976));
+        // The fields `anon`, `kernel` and `shmem` of the record.
+        assert_eq!(MemoryUse::of(&levels).read(), Some(60_063_744 + 573_440 + 20_480));
+        let write = |group: &str, value: &str| fs::write(tree.0.join(group).join("memory.max"), value).unwrap();
+        write("kubepods/burstable/pod1/c1", "max\n");
+        assert_eq!(limit.read(), Some(128 << 20), "that of the pod");
+        write("kubepods/burstable/pod1", "33554432\n");
+        assert_eq!(limit.read(), Some(32 << 20), "that of the pod, which was changed");
+        write("kubepods/burstable/pod1", "max\n");
+        assert_eq!(limit.read(), Some(8 << 30), "that of the node's pods");
+        let above = tree.levels(Version::V2, "/kubepods/burstable");
+        assert_eq!(MemoryLimit::of(&above).read(), Some(8 << 30));
         assert_eq!(ProcessorLimit::of(&above).read(), None);
         assert_eq!(MemoryLimit::of(&tree.levels(Version::V2, "/")).read(), None);
     }
 
+    /// A group that the shim makes gets the root's controllers from all groups above it.
+    #[test]
+    fn controllers() {
+        let tree = Tree::recorded("controllers", include_str!("../tests/groups-v2.txt"));
+        let control = |group: &str| fs::read_to_string(tree.0.join(group).join("cgroup.subtree_control")).unwrap_or_default();
+        tree.levels(Version::V2, "/kubepods/besteffort/pod2/c2");
+        // The kernel takes one name at a time; a file keeps the last.
+        for group in ["", "kubepods", "kubepods/besteffort", "kubepods/besteffort/pod2"] {
+            assert_eq!(control(group), "+misc", "{group}");
+        }
+        assert_eq!(control("kubepods/besteffort/pod2/c2"), "");
+    }
+
+    /// The same groups in version 1, as Linux 6.18 has them.
     #[test]
     fn version_1() {
-        let none = "9223372036854771712\n";
-        let tree = Tree::new(
-            "v1",
-            &[
-                ("memory.limit_in_bytes", none),
-                ("cpu.cfs_quota_us", "-1\n"),
-                ("cpu.cfs_period_us", "100000\n"),
-                ("default/memory.limit_in_bytes", "33554432\n"),
-                ("default/cpu.cfs_quota_us", "50000\n"),
-                ("default/cpu.cfs_period_us", "100000\n"),
-                ("default/a/memory.limit_in_bytes", none),
-                ("default/a/memory.stat", "cache 1000\nrss 20480\nrss_huge 0\nshmem 4096\ntotal_rss 20480\n"),
-                ("default/a/cpu.cfs_quota_us", "200000\n"),
-                ("default/a/cpu.cfs_period_us", "100000\n"),
-            ],
-        );
-        let levels = tree.levels(Version::V1, "/default/a");
-        assert_eq!(MemoryLimit::of(&levels).read(), Some(33_554_432));
-        assert_eq!(ProcessorLimit::of(&levels).read(), Some(0.5));
-        assert_eq!(MemoryUse::of(&levels).read(), Some(24_576));
-        assert_eq!(MemoryLimit::of(&tree.levels(Version::V1, "/other")).read(), None);
-        let hierarchy = Hierarchy { version: Version::V1, root: tree.0.clone() };
-        assert!(hierarchy.levels(Path::new("/../etc")).is_err());
+        let tree = Tree::recorded("v1", include_str!("../tests/groups-v1.txt"));
+        let hierarchy = |controller: &str| Hierarchy { version: Version::V1, root: tree.0.join(controller) };
+        let levels = |controller: &str, group: &str| hierarchy(controller).levels(&named(group)).unwrap();
+        let memory = levels("memory", GROUP);
+        let limit = MemoryLimit::of(&memory);
+        assert_eq!(limit.read(), Some(64 << 20));
+        assert_eq!(ProcessorLimit::of(&levels("cpu", GROUP)).read(), Some(1.5));
+        // The fields `rss` and `shmem` of the record.
+        assert_eq!(MemoryUse::of(&memory).read(), Some(60_547_072 + 20_480));
+        fs::write(tree.0.join("memory").join(&GROUP[1..]).join("memory.limit_in_bytes"), "9223372036854771712\n").unwrap();
+        assert_eq!(limit.read(), Some(128 << 20), "that of the pod");
+        assert_eq!(MemoryLimit::of(&levels("memory", "/")).read(), None);
+        assert_eq!(ProcessorLimit::of(&levels("cpu", "/kubepods")).read(), None);
     }
 }

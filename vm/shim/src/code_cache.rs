@@ -1,13 +1,14 @@
-//! Compiled code of modules that are files of images, kept on the node for later containers.
+//! Compiled code of modules, kept on the node for later containers.
 //!
 //! Only the shim can write to the directory of the cache: it belongs to root and has mode 0700. When a container is created, the
-//! module is found in its root, and hashed; an entry of that hash is opened and passed to the guest's process, which reads it after
+//! module is found in its root, and hashed; containerd has the hash of a module that is a layer. An entry of that hash is opened and passed to the guest's process, which reads it after
 //! its root and user have changed. If there is none, a module is compiled after its container has been created, in a process without
 //! privileges whose only output is the new entry: a module that takes control of the compiler can spoil its own entry only.
 
 use crate::entry::Entry;
 use crate::guest;
 use crate::inherited::Inherited;
+use crate::layers::Layer;
 use crate::settings::Settings;
 use nix::sched::{CloneFlags, unshare};
 use nix::sys::resource::{Resource, setrlimit};
@@ -42,12 +43,15 @@ const MAX_SECONDS: u64 = 300;
 /// Modules above this size, in bytes, are not cached: hashing them would delay each start.
 const MAX_MODULE: u64 = 256 << 20;
 
-/// A module in the root of a container.
+/// A module without code.
 #[derive(Clone, Serialize, Deserialize, Debug)]
 pub(crate) struct Wanted {
+    /// The root of a container, or the directory of a layer.
     rootfs: PathBuf,
-    /// Its path in the root.
+    /// Its path there.
     path: PathBuf,
+    /// Whether the file may be replaced by another, in a container's root.
+    may_change: bool,
     /// The name of its entry: a hash of the module, the settings that code depends on, and this program.
     key: String,
     /// The annotations with the settings.
@@ -81,12 +85,31 @@ impl Identity {
 pub(crate) fn find(spec: &Spec, rootfs: &Path) -> Option<(Wanted, Option<Stored>)> {
     let directory = directory()?;
     let path = path_within(spec, rootfs)?;
-    find_at(directory, spec, rootfs, path)
+    let annotations = spec.annotations().clone().unwrap_or_default();
+    let module = open_within(rootfs, &path).ok()?;
+    let identity = Identity::of(&module).ok()?;
+    let key = key(&read(module).ok()?, &Settings::of_annotations(&annotations).ok()?)?;
+    let stored = stored(&directory, &key, identity);
+    Some((Wanted { rootfs: rootfs.into(), path, may_change: true, key, annotations }, stored))
 }
 
-/// [`find`] for a module that is a layer, which has this name in the bundle.
-pub(crate) fn find_layer(spec: &Spec, bundle: &Path, name: &str) -> Option<(Wanted, Option<Stored>)> {
-    find_at(directory()?, spec, bundle, name.into())
+/// [`find`] for a module that is a layer.
+pub(crate) fn find_layer(spec: &Spec, layer: &Layer) -> Option<(Wanted, Option<Stored>)> {
+    let directory = directory()?;
+    let annotations = spec.annotations().clone().unwrap_or_default();
+    let module = File::open(&layer.file).ok()?;
+    if module.metadata().ok()?.len() > MAX_MODULE {
+        return None;
+    }
+    let key = key_of(layer.digest.as_bytes(), &Settings::of_annotations(&annotations).ok()?)?;
+    let stored = stored(&directory, &key, Identity::of(&module).ok()?);
+    let (rootfs, path) = (layer.file.parent()?.into(), layer.file.file_name()?.into());
+    Some((Wanted { rootfs, path, may_change: false, key, annotations }, stored))
+}
+
+/// Opens the entry of a key, for the module of which it was made.
+fn stored(directory: &Path, key: &str, module: Identity) -> Option<Stored> {
+    open_entry(&directory.join(key)).ok().map(|entry| Stored { entry, module })
 }
 
 /// Whether the root has a file that the container's first argument names.
@@ -102,29 +125,28 @@ fn path_within(spec: &Spec, rootfs: &Path) -> Option<PathBuf> {
     Some(directory.join(entry.path))
 }
 
-fn find_at(directory: PathBuf, spec: &Spec, rootfs: &Path, path: PathBuf) -> Option<(Wanted, Option<Stored>)> {
-    let annotations = spec.annotations().clone().unwrap_or_default();
-    let settings = Settings::of_annotations(&annotations).ok()?;
-    let module = open_within(rootfs, &path).ok()?;
-    let identity = Identity::of(&module).ok()?;
-    let key = key(&read(module).ok()?, &settings)?;
-    let stored = open_entry(&directory.join(&key)).ok().map(|entry| Stored { entry, module: identity });
-    Some((Wanted { rootfs: rootfs.into(), path, key, annotations }, stored))
+/// Whether one process compiles at a time by waiting for others, or by leaving a module to them.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Turn {
+    Awaited,
+    Left,
 }
 
-/// Compiles a module for the cache, unless another is being compiled: containers that start meanwhile find no entry, and one of them
-/// tries again. Runs in a zygote of its own, as root, which may go on after the container and the shim have ended.
+/// Compiles a module for the cache. If another is being compiled and the turn is [`Turn::Left`], nothing is done: containers that
+/// start meanwhile find no entry, and one of them tries again. Runs in a zygote of its own, as root, which may go on after the
+/// container and the shim have ended.
 ///
 /// # Errors
 /// The module has changed, or cannot be compiled.
-pub(crate) fn compile(wanted: Wanted) -> Result<(), String> {
+pub(crate) fn compile(wanted: &Wanted, turn: Turn) -> Result<(), String> {
     let failed = |error: io::Error| error.to_string();
     let Some(directory) = directory() else { return Ok(()) };
     let create = |name: &str| File::options().write(true).create(true).truncate(true).mode(0o600).open(directory.join(name));
     let lock = create("lock").map_err(failed)?;
     match lock.try_lock() {
         Ok(()) => (),
-        Err(TryLockError::WouldBlock) => return Ok(()),
+        Err(TryLockError::WouldBlock) if turn == Turn::Left => return Ok(()),
+        Err(TryLockError::WouldBlock) => lock.lock().map_err(failed)?,
         Err(TryLockError::Error(error)) => return Err(failed(error)),
     }
     let entry = directory.join(&wanted.key);
@@ -142,8 +164,8 @@ pub(crate) fn compile(wanted: Wanted) -> Result<(), String> {
         inherited,
         module: WireFd::new(module),
         output: WireFd::new(output),
-        key: wanted.key,
-        annotations: wanted.annotations,
+        key: Some(wanted.key.clone()).filter(|_| wanted.may_change),
+        annotations: wanted.annotations.clone(),
         empty,
     };
     worker.try_run(compile_without_privileges, work).unwrap_or_else(|error| Err(error.to_string()))?;
@@ -158,7 +180,8 @@ struct Work {
     inherited: Inherited,
     module: WireFd<File>,
     output: WireFd<File>,
-    key: String,
+    /// The module's key, if it may have changed.
+    key: Option<String>,
     annotations: HashMap<String, String>,
     empty: PathBuf,
 }
@@ -172,7 +195,7 @@ fn compile_without_privileges(work: Work) -> Result<(), String> {
     let _ = rustix::thread::set_name(c"weir-compile");
     let settings = Settings::of_annotations(&annotations)?;
     let bytes = read(module.into_inner()).map_err(|error| error.to_string())?;
-    if key(&bytes, &settings).as_ref() != Some(&expected) {
+    if expected.is_some() && key(&bytes, &settings) != expected {
         return Err("the module has changed since its container was created".into());
     }
     drop_privileges(&empty).map_err(|error| error.to_string())?;
@@ -267,13 +290,18 @@ fn read(file: File) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// The name of the entry of a module in the binary format. The program's own file stands for its version.
+/// The name of the entry of a module in the binary format.
 fn key(module: &[u8], settings: &Settings) -> Option<String> {
+    if module.starts_with(b"\0asm") { key_of(module, settings) } else { None }
+}
+
+/// The name of the entry of a module, or of the digest of one. The program's own file stands for its version.
+fn key_of(content: &[u8], settings: &Settings) -> Option<String> {
     let settings = settings.of_code()?;
-    let program = std::fs::metadata("/proc/self/exe").ok().filter(|_| module.starts_with(b"\0asm"))?;
+    let program = std::fs::metadata("/proc/self/exe").ok()?;
     let mut hasher = blake3::Hasher::new();
-    hasher.update(module);
+    hasher.update(content);
     let text = format!("{settings} {} {} {}", program.len(), program.mtime(), program.mtime_nsec());
-    hasher.update(&(module.len() as u64).to_le_bytes());
+    hasher.update(&(content.len() as u64).to_le_bytes());
     Some(hasher.update(text.as_bytes()).finalize().to_hex().to_string())
 }

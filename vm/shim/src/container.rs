@@ -1,12 +1,16 @@
 //! Operations on containers, by libcontainer. All of them run in a zygote, because they fork, change the working directory, or change
 //! other state of the process. Errors are messages, since they pass between processes.
 
-use crate::cgroup::Hierarchy;
-use crate::code_cache::{self, Wanted};
+use crate::cgroup::{Group, Hierarchy, Version};
+use crate::code_cache::{self, Stored, Turn, Wanted};
 use crate::executor::{Code, Groups, WeirExecutor};
 use crate::inherited::Inherited;
+use crate::layers::Layer;
+use crate::settings::Settings;
 use crate::streams;
-use libcgroups::common::{AnyCgroupManager, CgroupConfig, CgroupManager, ControllerOpt, create_cgroup_manager};
+use libcgroups::common::{
+    AnyCgroupManager, CgroupConfig, CgroupManager, ControllerOpt, DEFAULT_CGROUP_ROOT, create_cgroup_manager,
+};
 use libcgroups::stats::Stats;
 use libcontainer::container::Container;
 use libcontainer::container::builder::ContainerBuilder;
@@ -27,8 +31,8 @@ use zygote::Zygote;
 pub(crate) struct Creation {
     pub place: Place,
     pub bundle: PathBuf,
-    /// The name in the bundle of the module, if it is no file of the image.
-    pub layer: Option<String>,
+    /// The module, if it is no file of the image.
+    pub layer: Option<Layer>,
     /// Whether a missing file is an error: [`Failure::NoFile`].
     pub needs_file: bool,
     /// What is mounted at the bundle's `rootfs`, outermost first.
@@ -104,7 +108,7 @@ where
 pub(crate) fn compile(wanted: Wanted) {
     // No other thread waits for this one, so that the shim can end before it.
     std::thread::spawn(move || {
-        let done = Zygote::global().spawn().try_run(code_cache::compile, wanted);
+        let done = Zygote::global().spawn().try_run(|wanted: Wanted| code_cache::compile(&wanted, Turn::Left), wanted);
         if let Err(message) = done.unwrap_or_else(|error| Err(error.to_string())) {
             log::error!("no code is cached: {message}");
         }
@@ -166,13 +170,15 @@ pub(crate) fn processes(place: &Place) -> Result<Vec<i32>, String> {
     in_zygote(all, place)
 }
 
-/// Returns what a container uses.
+/// Returns what a container uses, and the version of control groups that says it.
 ///
 /// # Errors
 /// The control group cannot be read.
-pub(crate) fn statistics(place: &Place) -> Result<Stats, String> {
+pub(crate) fn statistics(place: &Place) -> Result<(Stats, Version), String> {
     // It forks nothing and only reads files.
-    groups(place)?.stats().map_err(chain)
+    let groups = groups(place)?;
+    let version = if matches!(groups, AnyCgroupManager::V1(_)) { Version::V1 } else { Version::V2 };
+    Ok((groups.stats().map_err(chain)?, version))
 }
 
 fn load(place: &Place) -> Result<Container, String> {
@@ -183,7 +189,7 @@ fn groups(place: &Place) -> Result<AnyCgroupManager, String> {
     let container = load(place)?;
     let config = CgroupConfig {
         cgroup_path: container.spec().map_err(chain)?.cgroup_path,
-        systemd_cgroup: false,
+        systemd_cgroup: container.systemd(),
         container_name: place.id.clone(),
     };
     create_cgroup_manager(config).map_err(chain)
@@ -227,20 +233,25 @@ fn build(creation: Creation) -> Result<Created, Failure> {
 /// Creates a container whose root is mounted. The guest's reason to refuse it is written to `refusal`.
 fn build_mounted(creation: &Creation, spec: &Spec, refusal: &mut String) -> Result<Created, String> {
     let Creation { place, bundle, .. } = creation;
-    check(spec)?;
+    let group = group_of(spec, &place.id)?;
+    check(spec, &group)?;
     let open = |stream: std::io::Result<std::fs::File>| stream.map_err(chain);
+    let compiles_first = Settings::of(spec).is_ok_and(|settings| settings.compile_first);
+    if compiles_first
+        && let Some((wanted, None)) = code_of(creation, spec)
+        && let Err(message) = code_cache::compile(&wanted, Turn::Awaited)
+    {
+        // A module that is refused has a better message from the guest's process.
+        log::error!("container {}: no code is cached: {message}", place.id);
+    }
     let (mut refusals, writer) = std::io::pipe().map_err(chain)?;
     // Before anything else is opened that the guest needs.
     let inherited = Inherited::list(&[&writer]).map_err(chain)?;
-    let (wanted, stored) = match &creation.layer {
-        Some(layer) => code_cache::find_layer(spec, bundle, layer),
-        None => code_cache::find(spec, &bundle.join(ROOTFS)),
-    }
-    .unzip();
-    let lacking = wanted.filter(|_| !matches!(stored, Some(Some(_))));
-    let layer = creation.layer.as_ref().map(|layer| std::fs::File::open(bundle.join(layer))).transpose().map_err(chain)?;
+    let (wanted, stored) = code_of(creation, spec).unzip();
+    let lacking = wanted.filter(|_| !compiles_first && !matches!(stored, Some(Some(_))));
+    let layer = creation.layer.as_ref().map(|layer| std::fs::File::open(&layer.file)).transpose().map_err(chain)?;
     let code = Code { layer, stored: stored.flatten() };
-    let executor = WeirExecutor::new(inherited, groups_of(spec, &place.id), code, writer);
+    let executor = WeirExecutor::new(inherited, groups_of(&group), code, writer);
     std::fs::create_dir_all(&place.root).map_err(chain)?;
     let built = ContainerBuilder::new(place.id.clone(), SyscallType::Linux)
         .with_executor(executor)
@@ -253,7 +264,7 @@ fn build_mounted(creation: &Creation, spec: &Spec, refusal: &mut String) -> Resu
         .map_err(chain)?
         .as_init(bundle)
         .as_sibling(true)
-        .with_systemd(false)
+        .with_systemd(group.of_systemd)
         .build();
     if built.is_err() {
         // What the guest wrote is there, since it did that before it reported an error. It may be alive if the error is another's, so
@@ -264,18 +275,40 @@ fn build_mounted(creation: &Creation, spec: &Spec, refusal: &mut String) -> Resu
         *refusal = String::from_utf8_lossy(&bytes).into_owned();
     }
     let pid = built.map_err(chain)?.pid().ok_or("the container has no process")?;
+    if group.of_systemd {
+        restrict_devices(spec, &group)?;
+    }
     Ok((pid.as_raw(), lacking))
 }
 
-/// Refuses what libcontainer cannot do: control groups of systemd without a part of it that is not built, and supplementary groups
-/// without `/proc`, in which it looks whether they may be set.
-fn check(spec: &Spec) -> Result<(), String> {
-    let path = spec.linux().as_ref().and_then(|linux| linux.cgroups_path().as_ref());
-    if let Some(path) = path.filter(|path| path.to_string_lossy().split(':').count() == 3) {
-        let expected = "expected the path of a control group, found one of systemd";
+/// Has the kernel allow a container those devices only that its specification allows. libcontainer does it for groups that are not
+/// systemd's.
+fn restrict_devices(spec: &Spec, group: &Group) -> Result<(), String> {
+    let allowed = spec.linux().as_ref().and_then(|linux| linux.resources().as_ref()?.devices().clone());
+    let mut resources = LinuxResources::default();
+    resources.set_devices(allowed);
+    let options = ControllerOpt { resources: &resources, freezer_state: None, oom_score_adj: None, disable_oom_killer: false };
+    let manager = libcgroups::v2::manager::Manager::new(DEFAULT_CGROUP_ROOT.into(), group.path.clone()).map_err(chain)?;
+    manager.apply(&options).map_err(chain)
+}
+
+/// Looks for the code of the module, which is a layer or a file of the root that has been mounted.
+fn code_of(creation: &Creation, spec: &Spec) -> Option<(Wanted, Option<Stored>)> {
+    match &creation.layer {
+        Some(layer) => code_cache::find_layer(spec, layer),
+        None => code_cache::find(spec, &creation.bundle.join(ROOTFS)),
+    }
+}
+
+/// Refuses what libcontainer cannot do: control groups of systemd in version 1 or without systemd, and supplementary groups without
+/// `/proc`, in which it looks whether they may be set.
+fn check(spec: &Spec, group: &Group) -> Result<(), String> {
+    let is_v2 = || hierarchies().iter().flatten().all(|hierarchy| hierarchy.version == Version::V2);
+    if group.of_systemd && !(libcgroups::systemd::booted() && is_v2()) {
         return Err(format!(
-            "{expected}: {}: set SystemdCgroup to false, and the kubelet's cgroupDriver to cgroupfs",
-            path.display()
+            "the control group {} is one of systemd, which needs a running systemd and version 2 of control groups: otherwise set \
+             the kubelet's cgroupDriver to cgroupfs",
+            group.path.display()
         ));
     }
     let user = spec.process().as_ref().map(|process| process.user());
@@ -288,17 +321,16 @@ fn check(spec: &Spec) -> Result<(), String> {
 const CONTROLLERS: [&str; 2] = ["memory", "cpu"];
 
 /// Opens the control groups that the container will be in. What cannot be opened limits nothing but in the kernel.
-fn groups_of(spec: &Spec, id: &str) -> Groups {
-    let path = group_path(spec, id);
-    let [memory, processors] = hierarchies().map(|hierarchy| hierarchy?.levels(&path).ok());
+fn groups_of(group: &Group) -> Groups {
+    let [memory, processors] = hierarchies().map(|hierarchy| hierarchy?.levels(group).ok());
     Groups { memory, processors }
 }
 
 /// Removes the groups that [`groups_of`] has made, with the processes in them: those of a creation that has failed.
 fn remove_groups(spec: &Spec, id: &str) {
-    let path = group_path(spec, id);
+    let Ok(group) = group_of(spec, id) else { return };
     for hierarchy in hierarchies().into_iter().flatten() {
-        let Ok(group) = hierarchy.directory(&path) else { continue };
+        let group = hierarchy.directory(&group);
         for _ in 0..REMOVALS {
             let processes = std::fs::read_to_string(group.join("cgroup.procs")).unwrap_or_default();
             for process in processes.lines().filter_map(|line| line.parse().ok()) {
@@ -317,9 +349,12 @@ const REMOVALS: usize = 100;
 /// The time between two tries.
 const REMOVAL: Duration = Duration::from_millis(5);
 
-fn group_path(spec: &Spec, id: &str) -> PathBuf {
-    let path = spec.linux().as_ref().and_then(|linux| linux.cgroups_path().clone());
-    libcontainer::utils::get_cgroup_path(&path, id)
+fn group_of(spec: &Spec, id: &str) -> Result<Group, String> {
+    match spec.linux().as_ref().and_then(|linux| linux.cgroups_path().as_ref()) {
+        Some(path) => Group::of(path),
+        // libcontainer's name for it, which is one of systemd's only if that was asked for.
+        None => Ok(Group { path: Path::new("/").join(libcontainer::utils::get_cgroup_path(&None, id)), of_systemd: false }),
+    }
 }
 
 fn hierarchies() -> [Option<Hierarchy>; 2] {

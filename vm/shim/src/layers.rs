@@ -1,9 +1,10 @@
 //! Modules that are layers of OCI artifacts, from containerd's content store.
 
-use containerd_client::services::v1::{GetContainerRequest, GetImageRequest, ReadContentRequest};
+use containerd_client::services::v1::{GetContainerRequest, GetImageRequest, PluginsRequest, ReadContentRequest};
 use containerd_client::tonic::Request;
 use containerd_client::{Client, with_namespace};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
+use std::path::{Path, PathBuf};
 
 /// The media types of layers that are modules.
 const MODULES: [&str; 3] = [
@@ -17,6 +18,17 @@ const WASM: &str = "wasm";
 const MAX_DOCUMENT: u64 = 4 << 20;
 /// The bytes of a module, at most: the format has sizes of 32 bits.
 const MAX_MODULE: u64 = u32::MAX as u64;
+
+/// The kind of containerd's plugin that keeps content.
+const CONTENT: &str = "type==io.containerd.content.v1";
+
+/// A module that is a layer, in a file that only root can change.
+#[derive(Clone, Serialize, Deserialize, Debug)]
+pub(crate) struct Layer {
+    pub file: PathBuf,
+    /// containerd's name of the content, e.g. `sha256:…`, against which it has checked it.
+    pub digest: String,
+}
 
 /// A manifest, or an index of manifests.
 #[derive(Deserialize)]
@@ -43,11 +55,12 @@ struct Platform {
     architecture: String,
 }
 
-/// Returns the module of a container whose image is an artifact. `None` if it is another image.
+/// Returns the module of a container whose image is an artifact. `None` if it is another image. If containerd's content is not in files
+/// of this machine, the module is written to `copy`.
 ///
 /// # Errors
-/// containerd cannot be asked, or the artifact does not have exactly one module: a message.
-pub(crate) async fn module(address: &str, namespace: &str, id: &str) -> Result<Option<Vec<u8>>, String> {
+/// containerd cannot be asked, the artifact does not have exactly one module, or that cannot be written: a message.
+pub(crate) async fn find(address: &str, namespace: &str, id: &str, copy: PathBuf) -> Result<Option<Layer>, String> {
     let client = Client::from_path(address).await.map_err(|error| format!("{address}: {error}"))?;
     let store = Store { client, namespace };
     let Some(mut manifest) = store.manifest_of(id).await? else { return Ok(None) };
@@ -61,10 +74,17 @@ pub(crate) async fn module(address: &str, namespace: &str, id: &str) -> Result<O
         return Ok(None);
     }
     let modules: Vec<&Descriptor> = manifest.layers.iter().filter(|layer| MODULES.contains(&layer.media_type.as_str())).collect();
-    match modules.as_slice() {
-        [module] => store.content(&module.digest, MAX_MODULE).await.map(Some),
-        _ => Err(format!("expected an artifact with one layer that is a module, found {}", modules.len())),
+    let [module] = modules.as_slice() else {
+        return Err(format!("expected an artifact with one layer that is a module, found {}", modules.len()));
+    };
+    let digest = module.digest.clone();
+    if let Some(file) = store.file(&digest).await {
+        return Ok(Some(Layer { file, digest }));
     }
+    let content = store.content(&digest, MAX_MODULE).await?;
+    let layer = Layer { file: copy.clone(), digest };
+    let written = tokio::task::spawn_blocking(move || std::fs::write(copy, content)).await.map_err(|error| error.to_string())?;
+    written.map(|()| Some(layer)).map_err(|error| error.to_string())
 }
 
 /// containerd's content store.
@@ -87,6 +107,20 @@ impl Store<'_> {
             Some(target) => self.document(&target.digest).await.map(Some),
             None => Ok(None),
         }
+    }
+
+    /// The file of content, if containerd keeps content in a directory, as it does by default.
+    async fn file(&self, digest: &str) -> Option<PathBuf> {
+        let namespace = self.namespace;
+        let (algorithm, hash) = digest.split_once(':')?;
+        if ![algorithm, hash].iter().all(|part| part.bytes().all(|byte| byte.is_ascii_alphanumeric())) {
+            return None;
+        }
+        let request = with_namespace!(PluginsRequest { filters: vec![CONTENT.into()] }, namespace);
+        let found = self.client.introspection().plugins(request).await.ok()?.into_inner();
+        let root = found.plugins.iter().find_map(|plugin| plugin.exports.get("root"))?;
+        let path = Path::new(root).join("blobs").join(algorithm).join(hash);
+        path.is_file().then_some(path)
     }
 
     async fn document(&self, digest: &str) -> Result<Document, String> {

@@ -1,7 +1,8 @@
 //! containerd's requests.
 
 use crate::container::{self, Creation, Failure, Mounted, Place};
-use crate::{layers, metrics, streams};
+use crate::layers::{self, Layer};
+use crate::{metrics, streams};
 use async_trait::async_trait;
 use containerd_shim::api::{
     CheckpointTaskRequest, CloseIORequest, ConnectRequest, ConnectResponse, CreateTaskRequest, CreateTaskResponse, DeleteRequest,
@@ -33,8 +34,8 @@ use tokio::sync::watch;
 const POD: &str = "io.kubernetes.cri.sandbox-id";
 /// The status of a container whose end nobody saw: that of SIGKILL.
 const KILLED: u32 = 137;
-/// The name in a bundle of a module that is a layer. containerd removes the bundle, to which only root has access.
-const LAYER: &str = "module";
+/// The name in a bundle of the copy of a module that is a layer. containerd removes the bundle, to which only root has access.
+const COPY: &str = "module";
 /// Why there is no other process in a container.
 const NO_EXEC: &str = "exec is not supported: a WebAssembly container holds one module and no other program";
 const NO_TERMINAL: &str = "terminals are not supported: a WebAssembly module has none in WASI preview 1";
@@ -225,18 +226,12 @@ impl Service {
         Ok(pid)
     }
 
-    /// Writes the module of an image that is an artifact to the bundle, and returns its name there.
-    async fn layer(&self, id: &str, bundle: &Path) -> TtrpcResult<Option<String>> {
-        let module = layers::module(&self.address, &self.namespace, id).await;
-        let module = module.map_err(|message| {
+    /// Finds the module of an image that is an artifact.
+    async fn layer(&self, id: &str, bundle: &Path) -> TtrpcResult<Option<Layer>> {
+        layers::find(&self.address, &self.namespace, id, bundle.join(COPY)).await.map_err(|message| {
             log::error!("container {id}: its image cannot be read: {message}");
             failure(Code::FAILED_PRECONDITION, message)
-        })?;
-        let Some(module) = module else { return Ok(None) };
-        let path = bundle.join(LAYER);
-        let written = blocking(move || std::fs::write(path, module)).await?;
-        written.map_err(|error| failure(Code::UNKNOWN, error.to_string()))?;
-        Ok(Some(LAYER.into()))
+        })
     }
 
     async fn create_event(&self, id: &str, pid: i32) {
@@ -393,8 +388,8 @@ impl Task for Service {
 
     async fn stats(&self, _: &TtrpcContext, request: StatsRequest) -> TtrpcResult<StatsResponse> {
         let entry = self.entry(&request.id)?;
-        let stats = self.operate(&entry, container::statistics).await?;
-        let any = util::convert_to_any(Box::new(metrics::of(&stats)));
+        let (stats, version) = self.operate(&entry, container::statistics).await?;
+        let any = util::convert_to_any(Box::new(metrics::of(&stats, version)));
         let stats = any.map_err(|error| failure(Code::INTERNAL, error.to_string()))?;
         Ok(StatsResponse { stats: MessageField::some(stats), ..StatsResponse::default() })
     }

@@ -1,4 +1,4 @@
-//! What annotations of the container choose: fuel, time, tier, determinism.
+//! What annotations of the container choose: fuel, time, tier, determinism, and when code is compiled.
 
 use oci_spec::runtime::Spec;
 use std::time::Duration;
@@ -7,7 +7,7 @@ use weir::Tier;
 /// The common beginning of the annotations that this shim knows.
 const PREFIX: &str = "dev.weir.";
 /// What an unknown one should have been.
-const KNOWN: &str = "one of dev.weir.fuel, dev.weir.timeout, dev.weir.tier and dev.weir.deterministic";
+const KNOWN: &str = "one of dev.weir.fuel, dev.weir.timeout, dev.weir.tier, dev.weir.deterministic and dev.weir.compile";
 
 /// The settings of a container.
 #[derive(Clone, PartialEq, Debug, Default)]
@@ -20,12 +20,14 @@ pub(crate) struct Settings {
     pub tier: Tier,
     /// `dev.weir.deterministic`: whether clocks, random numbers and NaNs are the same in each run.
     pub deterministic: bool,
+    /// `dev.weir.compile`: whether all code is compiled before the container is created (`first`), or after that (`later`).
+    pub compile_first: bool,
 }
 
 impl Settings {
     /// What code depends on, as a text. `None` if no code is compiled that can be kept.
     pub fn of_code(&self) -> Option<String> {
-        let Settings { fuel, timeout, tier, deterministic } = self;
+        let Settings { fuel, timeout, tier, deterministic, compile_first: _ } = self;
         let kept = *tier != Tier::Interpreter && !deterministic;
         kept.then(|| format!("{tier:?} fuel {} timeout {}", fuel.is_some(), timeout.is_some()))
     }
@@ -71,6 +73,13 @@ impl Settings {
                 }
             }
             "deterministic" => self.deterministic = value.parse().map_err(|_| "true or false")?,
+            "compile" => {
+                self.compile_first = match value {
+                    "first" => true,
+                    "later" => false,
+                    _ => return Err("first or later"),
+                }
+            }
             _ => return Err(KNOWN),
         }
         Ok(())
@@ -96,6 +105,7 @@ mod tests {
             ("dev.weir.timeout", "1.5"),
             ("dev.weir.tier", "interpreter"),
             ("dev.weir.deterministic", "true"),
+            ("dev.weir.compile", "first"),
             ("io.kubernetes.cri.sandbox-id", "pod"),
         ];
         let expected = Settings {
@@ -103,6 +113,7 @@ mod tests {
             timeout: Some(Duration::from_millis(1500)),
             tier: Tier::Interpreter,
             deterministic: true,
+            compile_first: true,
         };
         assert_eq!(settings(&all).unwrap(), expected);
         assert_eq!(settings(&[]).unwrap(), Settings::default());
@@ -118,6 +129,7 @@ mod tests {
             ("dev.weir.timeout", "1e300"),
             ("dev.weir.tier", "fast"),
             ("dev.weir.deterministic", "yes"),
+            ("dev.weir.compile", "now"),
             ("dev.weir.feul", "1"),
         ] {
             let message = settings(&[(name, value)]).unwrap_err();

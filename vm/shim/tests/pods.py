@@ -121,7 +121,8 @@ def pod(_rig, _images):
         probe = message_of(lambda: cri.call("ExecSync", {1: guest, 2: ["/probe.wat"], 3: 5}))
         assert "exec is not supported" in probe, probe
         cri.call("UpdateContainerResources", {1: guest, 2: {4: 128 * MIB}})
-        assert output("cat /sys/fs/cgroup/memory/k8s.io/*/memory.limit_in_bytes").split().count(str(128 * MIB)) == 1
+        limits = output("cat /sys/fs/cgroup/memory/k8s.io/*/memory.limit_in_bytes /sys/fs/cgroup/k8s.io/*/memory.max")
+        assert limits.split().count(str(128 * MIB)) == 1, limits
         begun = time.time()
         cri.stop(guest)
         took = time.time() - begun

@@ -1,5 +1,6 @@
 """A containerd of its own, with the shim in its path, in a temporary directory."""
 
+import json
 import os
 import shutil
 import subprocess
@@ -21,12 +22,22 @@ disabled_plugins = [{disabled}]
   address = "{root}/containerd.sock"
 [ttrpc]
   address = "{root}/containerd.sock.ttrpc"
+# Version 2 of containerd unpacks images with these only.
+[[plugins."io.containerd.transfer.v1.local".unpack_config]]
+  platform = "linux/amd64"
+  snapshotter = "native"
 {more}
 """
 
 
 class Skip(Exception):
     """A case cannot run here; says why."""
+
+
+def version():
+    """The version of containerd, as two numbers."""
+    found = output("containerd --version").split()[2].lstrip("v").split(".")
+    return tuple(map(int, found[:2]))
 
 
 def output(command):
@@ -38,9 +49,17 @@ def leftovers():
     mark = f"c{os.getpid()}-"
     found = [f"process {line}" for line in output("ps -eo pid,args").splitlines() if mark in line and "check.py" not in line]
     found += [f"mount {line}" for line in Path("/proc/self/mountinfo").read_text().splitlines() if mark in line]
-    found += [f"group {path}" for path in output(f"find /sys/fs/cgroup -type d -name '{mark}*'").splitlines()]
+    found += [f"group {path}" for path in output(f"find /sys/fs/cgroup -type d -name '*{mark}*'").splitlines()]
     found += [f"state {path}" for path in output(f"find /run/containerd/weir -name '{mark}*'").splitlines()]
     return "; ".join(found)
+
+
+def group(name, controller="memory", namespace="default"):
+    """The control group of a container, which is in a group of its namespace; in version 2 all controllers have the same."""
+    for path in (Path("/sys/fs/cgroup") / controller / namespace / name, Path("/sys/fs/cgroup") / namespace / name):
+        if path.exists():
+            return path
+    raise AssertionError(f"{name} has no control group")
 
 
 def shared_folders():
@@ -55,10 +74,11 @@ def shared_folders():
 class Rig:
     """Starts containerd; used with `with`, it ends it and removes everything."""
 
-    def __init__(self, cri=False, more=""):
+    def __init__(self, cri=False, more="", shims=(SHIM,)):
         self.root = Path(tempfile.mkdtemp(prefix="weir-shim-"))
         (self.root / "bin").mkdir()
-        os.symlink(SHIM, self.root / "bin" / SHIM.name)
+        for shim in shims:
+            os.symlink(shim, self.root / "bin" / shim.name)
         disabled = "" if cri else '"io.containerd.grpc.v1.cri"'
         (self.root / "config.toml").write_text(CONFIG.format(root=self.root, disabled=disabled, more=more.replace("{root}", str(self.root))))
         self.log = open(self.root / "containerd.log", "ab")
@@ -89,13 +109,17 @@ class Rig:
     def clear(self):
         """Removes the containers that a case has left."""
         for name in self.containers():
-            self.ctr("task", "kill", "-s", "KILL", name)
-            for _ in range(50):
-                done = self.ctr("task", "rm", "-f", name)
-                if done.returncode == 0 or "not found" in done.stderr:
-                    break
-                time.sleep(0.1)
-            self.ctr("c", "rm", name)
+            self.remove(name)
+
+    def remove(self, name):
+        """Ends a container and removes it."""
+        self.ctr("task", "kill", "-s", "KILL", name)
+        for _ in range(100):
+            done = self.ctr("task", "rm", "-f", name)
+            if done.returncode == 0 or "not found" in done.stderr:
+                break
+            time.sleep(0.05)
+        self.ctr("c", "rm", name)
 
     def __exit__(self, *_):
         self.clear()
@@ -131,6 +155,28 @@ class Rig:
         done = self.ctr("images", "import", "--snapshotter", "native", path)
         assert done.returncode == 0, done.stderr
         return name
+
+    def specification(self, image, *args):
+        """The name of a container of an image, which does not exist, and the specification that `ctr` makes for it."""
+        name = self.name()
+        made = self.ctr("c", "create", "--snapshotter", "native", "--runtime", RUNTIME, image, name, *args)
+        assert made.returncode == 0, made.stderr
+        spec = json.loads(self.ctr("c", "info", "--spec", name).stdout)
+        self.ctr("c", "rm", name)
+        return name, spec
+
+    def specified(self, name, spec):
+        """Runs a container with a specification that `ctr` has not made."""
+        path = self.root / f"{name}.json"
+        path.write_text(json.dumps(spec))
+        return self.ctr("run", "--rm", "--runtime", RUNTIME, "--config", path, name)
+
+    def rootfs(self):
+        """A new root with the probe, outside of containerd's images."""
+        root = self.root / f"root-{self.name()}"
+        root.mkdir()
+        (root / "probe.wat").write_bytes((HERE / "guests/probe.wat").read_bytes())
+        return root
 
     def text(self):
         """containerd's log, in which the shims' logs are."""

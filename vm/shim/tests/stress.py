@@ -6,8 +6,8 @@ import subprocess
 import time
 from pathlib import Path
 
-from cases import MIB, ran
-from rig import Skip, leftovers, output
+from cases import COMPILED, MIB, annotated, binary, entries, ran
+from rig import RUNTIME, Skip, leftovers, output
 
 CASES = []
 
@@ -19,19 +19,9 @@ def case(function):
 
 def detached(rig, image, *args, flags=()):
     name = rig.name()
-    done = rig.ctr("run", "-d", "--null-io", "--snapshotter", "native", "--runtime", "io.containerd.weir.v1", *flags, image, name, *args)
+    done = rig.ctr("run", "-d", "--null-io", "--snapshotter", "native", "--runtime", RUNTIME, *flags, image, name, *args)
     assert done.returncode == 0, done.stderr
     return name
-
-
-def remove(rig, name):
-    rig.ctr("task", "kill", "-s", "KILL", name)
-    for _ in range(100):
-        done = rig.ctr("task", "rm", "-f", name)
-        if done.returncode == 0 or "not found" in done.stderr:
-            break
-        time.sleep(0.05)
-    return rig.ctr("c", "rm", name)
 
 
 def shim_of(name):
@@ -91,7 +81,7 @@ def shim_is_killed(rig, images):
             break
         time.sleep(0.05)
     assert not Path(f"/proc/{guest}").exists(), "the guest still runs"
-    remove(rig, name)
+    rig.remove(name)
     nothing_left()
 
 
@@ -107,7 +97,7 @@ def containerd_restarts(rig, images):
     for name in names:
         assert rig.ctr("task", "kill", name).returncode == 0
         rig.await_status(name, "STOPPED")
-        remove(rig, name)
+        rig.remove(name)
     nothing_left()
 
 
@@ -120,7 +110,7 @@ def containerd_is_killed(rig, images):
     rig.daemon.wait()
     rig.start()
     assert rig.pid(name) == guest
-    remove(rig, name)
+    rig.remove(name)
     nothing_left()
 
 
@@ -148,6 +138,32 @@ def full_disk(rig, images):
     nothing_left()
     ran(rig.run(images.probe, "/probe.wat", "x", "3"), 3)
     return done.stderr.strip()[-120:]
+
+
+@case
+def full_cache(rig, images):
+    """The disk of the node's code is full: containers run without it, and no unfinished entry is used."""
+    cache = rig.root / "cache"
+    cache.mkdir(mode=0o700, exist_ok=True)
+    assert subprocess.run(["mount", "-t", "tmpfs", "-o", "size=16k,mode=0700", "tmpfs", cache], check=False).returncode == 0
+    try:
+        program = binary(rig, COMPILED.replace(b"63", b"111"))
+        image = rig.image("test/full:1", {"m.wasm": (program, 0o644)}, ["/m.wasm"])
+        with open(cache / "full", "wb") as full:
+            try:
+                full.write(b"x" * MIB)
+                full.flush()
+            except OSError:
+                pass
+        for flags in ([], annotated(compile="first")) * 2:
+            done = rig.run(image, flags=flags)
+            assert 0 < done.returncode < 112 and not done.stderr, (done.returncode, done.stderr)
+        assert not {path.name for path in entries(rig)} - {"full"}
+    finally:
+        # A process that compiles may have it open.
+        subprocess.run(["umount", "-l", cache], check=False)
+    assert "No space left on device" in rig.text(), "the shim's log has the reason"
+    nothing_left()
 
 
 @case
