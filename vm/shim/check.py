@@ -3,7 +3,9 @@
 
     vm/shim/check.py [NAME…]    all cases, or those whose names contain one of these
 
-It needs root, and the commands `containerd` (1.6 or later), `ctr` and `runc`; the case of a pod also `crictl` and `gcc`. It installs
+It needs root, and the commands `containerd` (1.6 or later), `ctr` and `runc`; some cases also wabt's `wat2wasm` or `wasm-tools`, `gcc`,
+`script`, Python's grpc (Debian: python3-grpcio, for /usr/bin/python3), and in TEST_MODULES the path of src/modules of the package
+containerd-shim-wasm-test-modules, with rustc's target wasm32-wasip1. A case that lacks something is skipped and says what. It installs
 nothing. What it makes is in a temporary directory and in control groups, and is removed at the end. The shim is the release build:
 
     cargo build --release --locked --manifest-path vm/shim/Cargo.toml
@@ -39,6 +41,8 @@ def main():
     wanted = sys.argv[1:]
     chosen = [case for module in (cases, layers, stress, pods) for case in module.CASES if not wanted or any(w in case.__name__ for w in wanted)]
     failed = skipped = 0
+    version = "2" if Path("/sys/fs/cgroup/cgroup.controllers").exists() else "1"
+    print(f"containerd {'.'.join(map(str, rig.version()))}, version {version} of control groups", flush=True)
     with rig.Rig() as shared:
         images = cases.Images(shared)
         for case in chosen:

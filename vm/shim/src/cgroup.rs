@@ -94,7 +94,9 @@ impl Hierarchy {
                 (Some("cgroup"), Some(options)) if options.split(',').any(|option| option == controller) => {
                     return Some(Hierarchy { version: Version::V1, root: root.into() });
                 }
-                (Some("cgroup2"), _) => unified = Some(Hierarchy { version: Version::V2, root: root.into() }),
+                (Some("cgroup2"), _) => {
+                    unified.get_or_insert(Hierarchy { version: Version::V2, root: root.into() });
+                }
                 _ => (),
             }
         }
@@ -187,20 +189,32 @@ impl MemoryLimit {
 
 /// What a group's memory is used for.
 #[derive(Debug)]
-pub(crate) struct MemoryUse(Option<File>);
+pub(crate) struct MemoryUse {
+    statistics: Option<File>,
+    /// The file of version 1 with the kernel's own memory.
+    kernel: Option<File>,
+}
 
 impl MemoryUse {
-    /// Opens the file of the group itself.
+    /// Opens the files of the group itself.
     pub fn of(levels: &Levels) -> MemoryUse {
-        MemoryUse(levels.files("memory.stat").into_iter().next())
+        let own = |name| levels.files(name).into_iter().next();
+        MemoryUse { statistics: own("memory.stat"), kernel: own("memory.kmem.usage_in_bytes") }
     }
 
     /// Reads the bytes that the kernel cannot take back: what is mapped and in no file, and the kernel's own.
     pub fn read(&self) -> Option<u64> {
-        let text = text(self.0.as_ref()?)?;
-        let fields = text.lines().filter_map(|line| line.split_once(' '));
-        let counted = fields.filter(|(name, _)| matches!(*name, "rss" | "anon" | "shmem" | "kernel"));
-        Some(counted.filter_map(|(_, bytes)| bytes.parse::<u64>().ok()).sum())
+        let statistics = text(self.statistics.as_ref()?)?;
+        let field = |wanted: &str| {
+            let mut fields = statistics.lines().filter_map(|line| line.split_once(' '));
+            fields.find(|(name, _)| *name == wanted).and_then(|(_, bytes)| bytes.parse::<u64>().ok())
+        };
+        let sum = |names: &[&str]| names.iter().filter_map(|name| field(name)).sum::<u64>();
+        // `kernel` exists from Linux 5.18 on; before that its larger parts do.
+        let kernel = self.kernel.as_ref().and_then(|file| text(file)?.trim().parse().ok());
+        let kernel =
+            kernel.or_else(|| field("kernel")).unwrap_or_else(|| sum(&["kernel_stack", "pagetables", "slab_unreclaimable"]));
+        Some(sum(&["rss", "anon", "shmem"]).saturating_add(kernel))
     }
 }
 
@@ -382,8 +396,8 @@ mod tests {
         let limit = MemoryLimit::of(&memory);
         assert_eq!(limit.read(), Some(64 << 20));
         assert_eq!(ProcessorLimit::of(&levels("cpu", GROUP)).read(), Some(1.5));
-        // The fields `rss` and `shmem` of the record.
-        assert_eq!(MemoryUse::of(&memory).read(), Some(60_547_072 + 20_480));
+        // The fields `rss` and `shmem` of the record, and the kernel's memory.
+        assert_eq!(MemoryUse::of(&memory).read(), Some(60_399_616 + 20_480 + 532_480));
         fs::write(tree.0.join("memory").join(&GROUP[1..]).join("memory.limit_in_bytes"), "9223372036854771712\n").unwrap();
         assert_eq!(limit.read(), Some(128 << 20), "that of the pod");
         assert_eq!(MemoryLimit::of(&levels("memory", "/")).read(), None);

@@ -14,7 +14,8 @@ use nix::sched::{CloneFlags, unshare};
 use nix::sys::resource::{Resource, setrlimit};
 use nix::unistd::{Gid, Uid, setgroups, setresgid, setresuid};
 use oci_spec::runtime::Spec;
-use rustix::fs::{Mode, OFlags, ResolveFlags, open, openat2};
+use rustix::fs::{AtFlags, CWD, Mode, OFlags, ResolveFlags, linkat, open, openat2};
+use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 use std::fs::{DirBuilder, File, TryLockError};
@@ -22,7 +23,7 @@ use std::io::{self, Read, Write};
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
-use std::time::SystemTime;
+use std::time::{Duration, Instant, SystemTime};
 use weir::Module;
 use zygote::{WireFd, Zygote};
 
@@ -32,8 +33,8 @@ const DIRECTORY: &str = "/var/cache/weir-shim";
 const VARIABLE: &str = "WEIR_SHIM_CACHE";
 /// The directory that is the root of the process that compiles.
 const EMPTY: &str = "empty";
-/// The file that becomes an entry when it is complete.
-const UNFINISHED: &str = "unfinished";
+/// The file that a process locks while it compiles.
+const LOCK: &str = "lock";
 /// The bytes of all entries after which the least recently used are removed.
 const MAX_BYTES: u64 = 1 << 30;
 /// The user and group of the process that compiles: `nobody`, who owns no files.
@@ -42,6 +43,13 @@ const NOBODY: u32 = 65534;
 const MAX_SECONDS: u64 = 300;
 /// Modules above this size, in bytes, are not cached: hashing them would delay each start.
 const MAX_MODULE: u64 = 256 << 20;
+/// Bytes of memory that the process that compiles may have, beside [`DATA_PER_BYTE`] for each byte of the module.
+const MAX_DATA: u64 = 1 << 30;
+const DATA_PER_BYTE: u64 = 64;
+/// The time that a creation waits for the compilations of others.
+const PATIENCE: Duration = Duration::from_secs(30);
+/// The time between two tries to lock.
+const RETRY: Duration = Duration::from_millis(20);
 
 /// A module without code.
 #[derive(Clone, Serialize, Deserialize, Debug)]
@@ -52,10 +60,19 @@ pub(crate) struct Wanted {
     path: PathBuf,
     /// Whether the file may be replaced by another, in a container's root.
     may_change: bool,
-    /// The name of its entry: a hash of the module, the settings that code depends on, and this program.
+    /// The name of its entry: a hash of the module, or of its digest, the settings that code depends on, and this program.
     key: String,
+    /// Whether there is an entry that a guest has refused.
+    replaces: bool,
     /// The annotations with the settings.
     annotations: HashMap<String, String>,
+}
+
+impl Wanted {
+    /// Whether its entry is replaced, which a guest has refused.
+    pub fn replacing(self, replaces: bool) -> Wanted {
+        Wanted { replaces, ..self }
+    }
 }
 
 /// What a guest gets: an entry, and the file that it was made of.
@@ -90,7 +107,7 @@ pub(crate) fn find(spec: &Spec, rootfs: &Path) -> Option<(Wanted, Option<Stored>
     let identity = Identity::of(&module).ok()?;
     let key = key(&read(module).ok()?, &Settings::of_annotations(&annotations).ok()?)?;
     let stored = stored(&directory, &key, identity);
-    Some((Wanted { rootfs: rootfs.into(), path, may_change: true, key, annotations }, stored))
+    Some((Wanted { rootfs: rootfs.into(), path, may_change: true, key, replaces: false, annotations }, stored))
 }
 
 /// [`find`] for a module that is a layer.
@@ -101,10 +118,15 @@ pub(crate) fn find_layer(spec: &Spec, layer: &Layer) -> Option<(Wanted, Option<S
     if module.metadata().ok()?.len() > MAX_MODULE {
         return None;
     }
-    let key = key_of(layer.digest.as_bytes(), &Settings::of_annotations(&annotations).ok()?)?;
-    let stored = stored(&directory, &key, Identity::of(&module).ok()?);
+    let settings = Settings::of_annotations(&annotations).ok()?;
+    let identity = Identity::of(&module).ok()?;
+    let key = match &layer.digest {
+        Some(digest) => key_of(digest.as_bytes(), &settings)?,
+        None => key(&read(module).ok()?, &settings)?,
+    };
+    let stored = stored(&directory, &key, identity);
     let (rootfs, path) = (layer.file.parent()?.into(), layer.file.file_name()?.into());
-    Some((Wanted { rootfs, path, may_change: false, key, annotations }, stored))
+    Some((Wanted { rootfs, path, may_change: layer.digest.is_none(), key, replaces: false, annotations }, stored))
 }
 
 /// Opens the entry of a key, for the module of which it was made.
@@ -141,24 +163,32 @@ pub(crate) enum Turn {
 pub(crate) fn compile(wanted: &Wanted, turn: Turn) -> Result<(), String> {
     let failed = |error: io::Error| error.to_string();
     let Some(directory) = directory() else { return Ok(()) };
-    let create = |name: &str| File::options().write(true).create(true).truncate(true).mode(0o600).open(directory.join(name));
-    let lock = create("lock").map_err(failed)?;
-    match lock.try_lock() {
-        Ok(()) => (),
-        Err(TryLockError::WouldBlock) if turn == Turn::Left => return Ok(()),
-        Err(TryLockError::WouldBlock) => lock.lock().map_err(failed)?,
-        Err(TryLockError::Error(error)) => return Err(failed(error)),
+    // It only keeps the load low: an entry does not depend on it.
+    let lock = File::options().write(true).create(true).truncate(true).mode(0o600).open(directory.join(LOCK)).map_err(failed)?;
+    let begun = Instant::now();
+    loop {
+        match lock.try_lock() {
+            Ok(()) => break,
+            Err(TryLockError::WouldBlock) if turn == Turn::Left => return Ok(()),
+            Err(TryLockError::WouldBlock) if begun.elapsed() < PATIENCE => std::thread::sleep(RETRY),
+            Err(TryLockError::WouldBlock) => return Err(format!("other modules were compiled for {} s", PATIENCE.as_secs())),
+            Err(TryLockError::Error(error)) => return Err(failed(error)),
+        }
     }
     let entry = directory.join(&wanted.key);
-    if entry.exists() {
+    if entry.exists() && !wanted.replaces {
         return Ok(());
     }
     let module = open_within(&wanted.rootfs, &wanted.path).map_err(failed)?;
-    // One process compiles at a time, so a file of this name is of one that was ended.
-    let output = create(UNFINISHED).map_err(failed)?;
+    // A file of its own without a name: nobody else can write to it, and nothing is left if this process ends.
+    let flags = OFlags::TMPFILE | OFlags::WRONLY | OFlags::CLOEXEC;
+    let output = File::from(open(&directory, flags, Mode::RUSR | Mode::WUSR).map_err(|error| failed(error.into()))?);
+    let published = output.try_clone().map_err(failed)?;
     let inherited = Inherited::list(&[]).map_err(failed)?;
     let empty = directory.join(EMPTY);
     DirBuilder::new().recursive(true).create(&empty).map_err(failed)?;
+    // The next child is the first process of a namespace: it sees no other process, and what it forks ends with it.
+    unshare(CloneFlags::CLONE_NEWPID).map_err(|error| failed(error.into()))?;
     let worker = Zygote::new();
     let work = Work {
         inherited,
@@ -167,9 +197,19 @@ pub(crate) fn compile(wanted: &Wanted, turn: Turn) -> Result<(), String> {
         key: Some(wanted.key.clone()).filter(|_| wanted.may_change),
         annotations: wanted.annotations.clone(),
         empty,
+        is_awaited: turn == Turn::Awaited,
     };
     worker.try_run(compile_without_privileges, work).unwrap_or_else(|error| Err(error.to_string()))?;
-    std::fs::rename(directory.join(UNFINISHED), &entry).map_err(failed)?;
+    drop(worker);
+    published.sync_all().map_err(failed)?;
+    if wanted.replaces {
+        let _ = std::fs::remove_file(&entry);
+    }
+    let unnamed = format!("/proc/self/fd/{}", published.as_raw_fd());
+    match linkat(CWD, unnamed, CWD, &entry, AtFlags::SYMLINK_FOLLOW) {
+        Ok(()) | Err(Errno::EXIST) => (),
+        Err(error) => return Err(failed(error.into())),
+    }
     prune(&directory);
     Ok(())
 }
@@ -184,11 +224,13 @@ struct Work {
     key: Option<String>,
     annotations: HashMap<String, String>,
     empty: PathBuf,
+    /// Whether a creation waits for it.
+    is_awaited: bool,
 }
 
 /// Compiles a module into a file that is open, as nobody.
 fn compile_without_privileges(work: Work) -> Result<(), String> {
-    let Work { inherited, module, output, key: expected, annotations, empty } = work;
+    let Work { inherited, module, output, key: expected, annotations, empty, is_awaited } = work;
     // SAFETY: this process was forked from the one that made the list, and got those files later that it uses.
     unsafe { inherited.close() };
     // Otherwise tools show the shim's name.
@@ -198,21 +240,29 @@ fn compile_without_privileges(work: Work) -> Result<(), String> {
     if expected.is_some() && key(&bytes, &settings) != expected {
         return Err("the module has changed since its container was created".into());
     }
-    drop_privileges(&empty).map_err(|error| error.to_string())?;
+    if !is_awaited {
+        // Containers have precedence.
+        let _ = rustix::process::nice(19);
+    }
+    drop_privileges(&empty, bytes.len() as u64).map_err(|error| error.to_string())?;
     let engine = guest::engine(&settings, None)?;
     let stored = Module::new(&engine, bytes).and_then(|module| module.serialize());
     let stored = stored.map_err(|error| crate::message::of(&error))?;
     output.into_inner().write_all(&stored).map_err(|error| error.to_string())
 }
 
-/// Leaves the process no file but those that are open, no network and no privileges. `empty` is a directory without content.
-fn drop_privileges(empty: &Path) -> io::Result<()> {
+/// Leaves the process no file but those that are open, no network, no privileges, and what a module of this size needs at most. `empty`
+/// is a directory without content.
+fn drop_privileges(empty: &Path, module_bytes: u64) -> io::Result<()> {
+    // If memory is scarce, it goes before all containers.
+    std::fs::write("/proc/self/oom_score_adj", "1000")?;
+    let data = module_bytes.saturating_mul(DATA_PER_BYTE).saturating_add(MAX_DATA);
+    setrlimit(Resource::RLIMIT_DATA, data, data)?;
+    setrlimit(Resource::RLIMIT_FSIZE, MAX_BYTES, MAX_BYTES)?;
     setrlimit(Resource::RLIMIT_CPU, MAX_SECONDS, MAX_SECONDS)?;
     unshare(CloneFlags::CLONE_NEWNET | CloneFlags::CLONE_NEWIPC)?;
     std::os::unix::fs::chroot(empty)?;
     std::env::set_current_dir("/")?;
-    // Containers have precedence.
-    let _ = rustix::process::nice(19);
     setgroups(&[])?;
     let (user, group) = (Uid::from_raw(NOBODY), Gid::from_raw(NOBODY));
     setresgid(group, group, group)?;
@@ -227,7 +277,8 @@ fn directory() -> Option<PathBuf> {
         Some(path) => PathBuf::from(path),
         None => DIRECTORY.into(),
     };
-    let made = DirBuilder::new().mode(0o700).recursive(true).create(&path);
+    let above = path.parent().map_or(Ok(()), std::fs::create_dir_all);
+    let made = above.and_then(|()| DirBuilder::new().mode(0o700).recursive(true).create(&path));
     let data = std::fs::symlink_metadata(&path).ok();
     let is_private = data.is_some_and(|data| data.is_dir() && data.uid() == 0 && data.mode() & 0o777 == 0o700);
     if made.is_err() || !is_private {
@@ -252,7 +303,7 @@ fn open_entry(path: &Path) -> io::Result<File> {
 fn prune(directory: &Path) {
     let Ok(files) = std::fs::read_dir(directory) else { return };
     let used = |file: io::Result<std::fs::DirEntry>| {
-        let file = file.ok()?;
+        let file = file.ok().filter(|file| file.file_name().to_str().is_some_and(is_key))?;
         let data = file.metadata().ok()?;
         Some((data.modified().ok()?, data.len(), file.path()))
     };
@@ -288,6 +339,11 @@ fn read(file: File) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     file.take(MAX_MODULE).read_to_end(&mut bytes)?;
     Ok(bytes)
+}
+
+/// Whether a file of the directory has the name of an entry.
+fn is_key(name: &str) -> bool {
+    name.len() == 2 * blake3::OUT_LEN && name.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 
 /// The name of the entry of a module in the binary format.

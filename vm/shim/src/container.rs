@@ -3,7 +3,7 @@
 
 use crate::cgroup::{Group, Hierarchy, Version};
 use crate::code_cache::{self, Stored, Turn, Wanted};
-use crate::executor::{Code, Groups, WeirExecutor};
+use crate::executor::{CODE_REFUSED, Code, Groups, WeirExecutor};
 use crate::inherited::Inherited;
 use crate::layers::Layer;
 use crate::settings::Settings;
@@ -17,7 +17,7 @@ use libcontainer::container::builder::ContainerBuilder;
 use libcontainer::syscall::syscall::SyscallType;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
-use oci_spec::runtime::{LinuxResources, Spec};
+use oci_spec::runtime::{LinuxDeviceCgroup, LinuxResources, Spec};
 use rustix::fs::OFlags;
 use serde::{Deserialize, Serialize};
 use std::error::Error;
@@ -76,7 +76,7 @@ pub(crate) type Created = (i32, Option<Wanted>);
 pub(crate) enum Failure {
     /// Its module or its settings cannot run.
     Refused(String),
-    /// The image has no file that the first argument names, and no layer was given.
+    /// The image has no file that the first argument names, and no layer was given. The root is still mounted.
     NoFile,
     /// Something else failed.
     Failed(String),
@@ -93,6 +93,17 @@ pub(crate) fn create(creation: &Creation) -> Result<Created, Failure> {
     // In a zygote of its own: the creation leaves marks on its process, and others need not wait.
     let zygote = Zygote::global().spawn();
     zygote.try_run(build, creation).unwrap_or_else(|error| Err(Failure::Failed(error.to_string())))
+}
+
+/// Unmounts the root of a container after [`Failure::NoFile`]. Blocks.
+pub(crate) fn abandon(bundle: &Path) {
+    let unmounted = |bundle: PathBuf| {
+        unmount(&bundle.join(ROOTFS));
+        Ok(())
+    };
+    if let Err(message) = in_zygote(unmounted, &bundle.to_path_buf()) {
+        log::error!("{}: its root is still mounted: {message}", bundle.display());
+    }
 }
 
 /// Runs an operation in the zygote. Blocks.
@@ -147,18 +158,24 @@ pub(crate) fn delete(place: &Place, bundle: &Path) -> Result<(), String> {
     in_zygote(remove, &(place.clone(), bundle.to_path_buf()))
 }
 
-/// Changes the limits of a container's control groups. `resources` has the specification's format.
+/// Changes the limits of a container's control groups. `resources` has the specification's format. The devices are those of the
+/// container's specification if it has none: libcontainer takes none for its defaults.
 ///
 /// # Errors
 /// The format is another, or the kernel refuses a limit.
-pub(crate) fn update(place: &Place, resources: Vec<u8>) -> Result<(), String> {
-    let apply = |(place, resources): (Place, Vec<u8>)| {
-        let resources: LinuxResources = serde_json::from_slice(&resources).map_err(chain)?;
+pub(crate) fn update(place: &Place, bundle: &Path, resources: Vec<u8>) -> Result<(), String> {
+    let apply = |(place, bundle, resources): (Place, PathBuf, Vec<u8>)| {
+        let mut resources: LinuxResources = serde_json::from_slice(&resources).map_err(chain)?;
+        if resources.devices().is_none() {
+            resources.set_devices(devices_of(&Spec::load(bundle.join("config.json")).map_err(chain)?));
+        }
         let options =
             ControllerOpt { resources: &resources, freezer_state: None, oom_score_adj: None, disable_oom_killer: false };
         groups(&place)?.apply(&options).map_err(chain)
     };
-    in_zygote(apply, &(place.clone(), resources))
+    // In a zygote of its own: in version 2, libcontainer leaves descriptors open.
+    let done = Zygote::global().spawn().try_run(apply, &(place.clone(), bundle.to_path_buf(), resources));
+    done.unwrap_or_else(|error| Err(error.to_string()))
 }
 
 /// Returns the numbers of a container's processes.
@@ -215,17 +232,21 @@ fn build(creation: Creation) -> Result<Created, Failure> {
     let spec = Spec::load(creation.bundle.join("config.json")).map_err(chain).map_err(Failure::Failed)?;
     let rootfs = creation.bundle.join(ROOTFS);
     let mut refusal = String::new();
+    let state = creation.place.directory();
+    let has_state = state.exists();
+    let groups = missing_groups(&spec, &creation.place.id);
     let mounted = mount(&creation.mounts, &rootfs);
     if mounted.is_ok() && creation.needs_file && !code_cache::has_file(&spec, &rootfs) {
-        unmount(&rootfs);
         return Err(Failure::NoFile);
     }
     let built = mounted.and_then(|()| build_mounted(&creation, &spec, &mut refusal));
     if built.is_err() {
         unmount(&rootfs);
-        // libcontainer removes these after some errors only.
-        let _ = std::fs::remove_dir_all(creation.place.directory());
-        remove_groups(&spec, &creation.place.id);
+        // libcontainer removes these after some errors only. What was there before is another container's.
+        if !has_state {
+            let _ = std::fs::remove_dir_all(state);
+        }
+        groups.iter().for_each(|group| remove_group(group));
     }
     built.map_err(|error| if refusal.is_empty() { Failure::Failed(error) } else { Failure::Refused(refusal) })
 }
@@ -237,18 +258,19 @@ fn build_mounted(creation: &Creation, spec: &Spec, refusal: &mut String) -> Resu
     check(spec, &group)?;
     let open = |stream: std::io::Result<std::fs::File>| stream.map_err(chain);
     let compiles_first = Settings::of(spec).is_ok_and(|settings| settings.compile_first);
-    if compiles_first
-        && let Some((wanted, None)) = code_of(creation, spec)
-        && let Err(message) = code_cache::compile(&wanted, Turn::Awaited)
-    {
-        // A module that is refused has a better message from the guest's process.
-        log::error!("container {}: no code is cached: {message}", place.id);
+    if compiles_first && let Some((wanted, None)) = code_of(creation, spec) {
+        // In a process of its own, since it changes the process.
+        let done = Zygote::new().try_run(|wanted: Wanted| code_cache::compile(&wanted, Turn::Awaited), wanted);
+        if let Err(message) = done.unwrap_or_else(|error| Err(error.to_string())) {
+            // A module that is refused has a better message from the guest's process.
+            log::error!("container {}: no code is cached: {message}", place.id);
+        }
     }
     let (mut refusals, writer) = std::io::pipe().map_err(chain)?;
     // Before anything else is opened that the guest needs.
     let inherited = Inherited::list(&[&writer]).map_err(chain)?;
     let (wanted, stored) = code_of(creation, spec).unzip();
-    let lacking = wanted.filter(|_| !compiles_first && !matches!(stored, Some(Some(_))));
+    let has_code = matches!(stored, Some(Some(_)));
     let layer = creation.layer.as_ref().map(|layer| std::fs::File::open(&layer.file)).transpose().map_err(chain)?;
     let code = Code { layer, stored: stored.flatten() };
     let executor = WeirExecutor::new(inherited, groups_of(&group), code, writer);
@@ -266,30 +288,36 @@ fn build_mounted(creation: &Creation, spec: &Spec, refusal: &mut String) -> Resu
         .as_sibling(true)
         .with_systemd(group.of_systemd)
         .build();
+    // What the guest wrote is there, since it did that before it reported that it is ready, or an error. It may be alive, so the end of
+    // the pipe is not waited for.
+    rustix::fs::fcntl_setfl(&refusals, OFlags::NONBLOCK).map_err(chain)?;
+    let mut bytes = Vec::new();
+    let _ = refusals.read_to_end(&mut bytes);
     if built.is_err() {
-        // What the guest wrote is there, since it did that before it reported an error. It may be alive if the error is another's, so
-        // the end of the pipe is not waited for.
-        rustix::fs::fcntl_setfl(&refusals, OFlags::NONBLOCK).map_err(chain)?;
-        let mut bytes = Vec::new();
-        let _ = refusals.read_to_end(&mut bytes);
         *refusal = String::from_utf8_lossy(&bytes).into_owned();
     }
     let pid = built.map_err(chain)?.pid().ok_or("the container has no process")?;
     if group.of_systemd {
         restrict_devices(spec, &group)?;
     }
+    let replaces = has_code && bytes == CODE_REFUSED;
+    let lacking = wanted.filter(|_| replaces || !(has_code || compiles_first)).map(|wanted| wanted.replacing(replaces));
     Ok((pid.as_raw(), lacking))
 }
 
 /// Has the kernel allow a container those devices only that its specification allows. libcontainer does it for groups that are not
 /// systemd's.
 fn restrict_devices(spec: &Spec, group: &Group) -> Result<(), String> {
-    let allowed = spec.linux().as_ref().and_then(|linux| linux.resources().as_ref()?.devices().clone());
     let mut resources = LinuxResources::default();
-    resources.set_devices(allowed);
+    resources.set_devices(devices_of(spec));
     let options = ControllerOpt { resources: &resources, freezer_state: None, oom_score_adj: None, disable_oom_killer: false };
     let manager = libcgroups::v2::manager::Manager::new(DEFAULT_CGROUP_ROOT.into(), group.path.clone()).map_err(chain)?;
     manager.apply(&options).map_err(chain)
+}
+
+/// The rules for a container's devices.
+fn devices_of(spec: &Spec) -> Option<Vec<LinuxDeviceCgroup>> {
+    spec.linux().as_ref().and_then(|linux| linux.resources().as_ref()?.devices().clone())
 }
 
 /// Looks for the code of the module, which is a layer or a file of the root that has been mounted.
@@ -322,25 +350,32 @@ const CONTROLLERS: [&str; 2] = ["memory", "cpu"];
 
 /// Opens the control groups that the container will be in. What cannot be opened limits nothing but in the kernel.
 fn groups_of(group: &Group) -> Groups {
-    let [memory, processors] = hierarchies().map(|hierarchy| hierarchy?.levels(group).ok());
+    let open = |hierarchy: Hierarchy| {
+        let levels = hierarchy.levels(group);
+        levels.inspect_err(|error| log::error!("{}: its limits cannot be read: {error}", group.path.display())).ok()
+    };
+    let [memory, processors] = hierarchies().map(|hierarchy| hierarchy.and_then(open));
     Groups { memory, processors }
 }
 
-/// Removes the groups that [`groups_of`] has made, with the processes in them: those of a creation that has failed.
-fn remove_groups(spec: &Spec, id: &str) {
-    let Ok(group) = group_of(spec, id) else { return };
-    for hierarchy in hierarchies().into_iter().flatten() {
-        let group = hierarchy.directory(&group);
-        for _ in 0..REMOVALS {
-            let processes = std::fs::read_to_string(group.join("cgroup.procs")).unwrap_or_default();
-            for process in processes.lines().filter_map(|line| line.parse().ok()) {
-                let _ = kill(Pid::from_raw(process), Signal::SIGKILL);
-            }
-            if std::fs::remove_dir(&group).is_ok() || !group.exists() {
-                break;
-            }
-            std::thread::sleep(REMOVAL);
+/// The directories of the container's groups that do not exist.
+fn missing_groups(spec: &Spec, id: &str) -> Vec<PathBuf> {
+    let Ok(group) = group_of(spec, id) else { return Vec::new() };
+    let directories = hierarchies().into_iter().flatten().map(|hierarchy| hierarchy.directory(&group));
+    directories.filter(|directory| !directory.exists()).collect()
+}
+
+/// Removes a group that a creation has made which failed, with the processes in it.
+fn remove_group(group: &Path) {
+    for _ in 0..REMOVALS {
+        let processes = std::fs::read_to_string(group.join("cgroup.procs")).unwrap_or_default();
+        for process in processes.lines().filter_map(|line| line.parse().ok()) {
+            let _ = kill(Pid::from_raw(process), Signal::SIGKILL);
         }
+        if std::fs::remove_dir(group).is_ok() || !group.exists() {
+            break;
+        }
+        std::thread::sleep(REMOVAL);
     }
 }
 

@@ -39,6 +39,8 @@ pub(crate) struct Groups {
 
 /// The bytes of a message that the shim gets: the pipe has room for them, so that nobody waits.
 const MAX_REFUSAL: usize = 16 << 10;
+/// What the shim gets if a module was loaded, but not from the node's code for it.
+pub(crate) const CODE_REFUSED: &[u8] = b"code refused";
 
 /// What was opened for the guest outside of its root.
 #[derive(Debug, Default)]
@@ -83,7 +85,12 @@ impl Executor for WeirExecutor {
         let loaded = self.load(spec);
         let refusal = self.0.borrow_mut().refusal.take();
         match loaded {
-            Ok(Some(guest)) => self.0.borrow_mut().guest = Some(guest),
+            Ok(Some((guest, ending))) => {
+                if guest.refused_code {
+                    let _ = refusal.map(|mut refusal| refusal.write_all(CODE_REFUSED));
+                }
+                self.0.borrow_mut().guest = Some((guest, ending));
+            }
             Ok(None) => (),
             Err(message) => {
                 // The container's own standard error may be closed.

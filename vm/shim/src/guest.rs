@@ -52,6 +52,8 @@ pub(crate) struct Guest {
     host: Host,
     function: String,
     settings: Settings,
+    /// Whether the node has code for the module that could not be used.
+    pub refused_code: bool,
 }
 
 impl Guest {
@@ -67,7 +69,7 @@ impl Guest {
         let mut budget = Budget::new(limits.memory, limits.used, memory.and_then(|bytes| u64::try_from(bytes).ok()));
         let engine = engine(&settings, limits.processors.as_ref())?;
         let path = entry.path.display();
-        let module = source.module(&engine).map_err(|error| message::of(&error))?;
+        let (module, refused_code) = source.module(&engine).map_err(|error| message::of(&error))?;
         let mut linker = Linker::new(&engine);
         let linked = weir_wasi::p1::add_to_linker_sync(&mut linker, |host: &mut Host| &mut host.wasi);
         let instance = linked.and_then(|()| linker.instantiate_pre(&module));
@@ -75,7 +77,15 @@ impl Guest {
         check_function(&module, &entry.function).map_err(|message| format!("{path}: {message}"))?;
         budget.module_is_loaded(code_bytes(&module));
         budget.check(initial_memory(&module)).map_err(|refused| format!("{path}: {refused}"))?;
-        Ok(Guest { engine, module, instance, host: Host { wasi, budget }, function: entry.function.clone(), settings })
+        Ok(Guest {
+            engine,
+            module,
+            instance,
+            host: Host { wasi, budget },
+            function: entry.function.clone(),
+            settings,
+            refused_code,
+        })
     }
 
     /// Runs the module on a new thread, which ends the process with the guest's status.
@@ -89,7 +99,7 @@ impl Guest {
 
     /// Runs the module, and reports an error on standard error. Returns the exit status of the process.
     fn run(self) -> i32 {
-        let Guest { engine, module, instance, host, function, settings } = self;
+        let Guest { engine, module, instance, host, function, settings, refused_code: _ } = self;
         let mut store = Store::new(&engine, host);
         store.limiter(|host| &mut host.budget);
         if let Some(timeout) = settings.timeout {
@@ -149,26 +159,29 @@ pub(crate) struct Source {
 }
 
 impl Source {
-    /// Loads the module, or the code that the shim has stored for this file.
-    fn module(self, engine: &Engine) -> weir::Result<Module> {
+    /// Loads the module, or the code that the shim has stored for this file. The second value says that such code could not be used.
+    fn module(self, engine: &Engine) -> weir::Result<(Module, bool)> {
         let Source { entry, layer, stored } = self;
+        let mut refused = false;
         let file = || layer.as_ref().map_or_else(|| File::open(&entry.path), File::try_clone);
         if let Some(Stored { entry, module }) = stored
             && file().and_then(|file| Identity::of(&file)).is_ok_and(|identity| identity == module)
         {
             // SAFETY: the shim opened it in its cache, to which nobody else can write: it is of `serialize`, by the same program.
             if let Ok(module) = unsafe { Module::deserialize_open_file(engine, entry) } {
-                return Ok(module);
+                return Ok((module, false));
             }
+            refused = true;
         }
-        match layer {
+        let module = match layer {
             Some(mut layer) => {
                 let mut bytes = Vec::new();
                 layer.read_to_end(&mut bytes)?;
                 Module::new(engine, bytes)
             }
             None => Module::from_file(engine, &entry.path),
-        }
+        };
+        Ok((module?, refused))
     }
 }
 

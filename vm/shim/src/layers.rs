@@ -1,6 +1,6 @@
 //! Modules that are layers of OCI artifacts, from containerd's content store.
 
-use containerd_client::services::v1::{GetContainerRequest, GetImageRequest, PluginsRequest, ReadContentRequest};
+use containerd_client::services::v1::{GetContainerRequest, GetImageRequest, InfoRequest, PluginsRequest, ReadContentRequest};
 use containerd_client::tonic::Request;
 use containerd_client::{Client, with_namespace};
 use serde::{Deserialize, Serialize};
@@ -26,8 +26,8 @@ const CONTENT: &str = "type==io.containerd.content.v1";
 #[derive(Clone, Serialize, Deserialize, Debug)]
 pub(crate) struct Layer {
     pub file: PathBuf,
-    /// containerd's name of the content, e.g. `sha256:…`, against which it has checked it.
-    pub digest: String,
+    /// containerd's name of the content, e.g. `sha256:…`, if the file is containerd's own, which it has checked against that.
+    pub digest: Option<String>,
 }
 
 /// A manifest, or an index of manifests.
@@ -79,10 +79,10 @@ pub(crate) async fn find(address: &str, namespace: &str, id: &str, copy: PathBuf
     };
     let digest = module.digest.clone();
     if let Some(file) = store.file(&digest).await {
-        return Ok(Some(Layer { file, digest }));
+        return Ok(Some(Layer { file, digest: Some(digest) }));
     }
     let content = store.content(&digest, MAX_MODULE).await?;
-    let layer = Layer { file: copy.clone(), digest };
+    let layer = Layer { file: copy.clone(), digest: None };
     let written = tokio::task::spawn_blocking(move || std::fs::write(copy, content)).await.map_err(|error| error.to_string())?;
     written.map(|()| Some(layer)).map_err(|error| error.to_string())
 }
@@ -109,13 +109,15 @@ impl Store<'_> {
         }
     }
 
-    /// The file of content, if containerd keeps content in a directory, as it does by default.
+    /// The file of content that this namespace has, if containerd keeps content in a directory, as it does by default.
     async fn file(&self, digest: &str) -> Option<PathBuf> {
         let namespace = self.namespace;
         let (algorithm, hash) = digest.split_once(':')?;
         if ![algorithm, hash].iter().all(|part| part.bytes().all(|byte| byte.is_ascii_alphanumeric())) {
             return None;
         }
+        let request = with_namespace!(InfoRequest { digest: digest.into() }, namespace);
+        self.client.content().info(request).await.ok()?;
         let request = with_namespace!(PluginsRequest { filters: vec![CONTENT.into()] }, namespace);
         let found = self.client.introspection().plugins(request).await.ok()?.into_inner();
         let root = found.plugins.iter().find_map(|plugin| plugin.exports.get("root"))?;

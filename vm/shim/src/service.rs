@@ -1,6 +1,6 @@
 //! containerd's requests.
 
-use crate::container::{self, Creation, Failure, Mounted, Place};
+use crate::container::{self, Created, Creation, Failure, Mounted, Place};
 use crate::layers::{self, Layer};
 use crate::{metrics, streams};
 use async_trait::async_trait;
@@ -126,6 +126,38 @@ struct Exited {
     at: Timestamp,
 }
 
+/// A container of which containerd does not know. If containerd has given up waiting for it, it is removed.
+struct Unclaimed {
+    created: Created,
+    creation: Creation,
+    is_claimed: bool,
+}
+
+impl Unclaimed {
+    /// Creates a container. Blocks.
+    fn create(creation: Creation) -> Result<Unclaimed, Failure> {
+        container::create(&creation).map(|created| Unclaimed { created, creation, is_claimed: false })
+    }
+
+    fn claim(mut self) -> (Created, Creation) {
+        self.is_claimed = true;
+        (self.created.clone(), self.creation.clone())
+    }
+}
+
+impl Drop for Unclaimed {
+    fn drop(&mut self) {
+        if self.is_claimed {
+            return;
+        }
+        let Creation { place, bundle, .. } = &self.creation;
+        log::error!("container {}: its creation took longer than containerd waits", place.id);
+        if let Err(message) = container::delete(place, bundle) {
+            log::error!("container {}: {message}", place.id);
+        }
+    }
+}
+
 impl Entry {
     fn exit(&self) -> Option<Exited> {
         self.exited.borrow().clone()
@@ -184,32 +216,16 @@ impl Service {
         // Before the process exists: its end is then not missed.
         let ends = monitor_subscribe(Topic::Pid).await.map_err(|error| failure(Code::INTERNAL, error.to_string()))?;
         let subscription = ends.id;
-        let (mut created, mut creation) = blocking(move || (container::create(&creation), creation)).await?;
-        if matches!(created, Err(Failure::NoFile)) {
-            creation.needs_file = false;
-            creation.layer = self.layer(&request.id, &creation.bundle).await?;
-            (created, creation) = blocking(move || (container::create(&creation), creation)).await?;
-        }
-        let pid = match created {
-            Ok((pid, wanted)) => {
-                wanted.into_iter().for_each(container::compile);
-                pid
-            }
-            Err(reason) => {
+        let created = match self.created(creation).await {
+            Ok(created) => created,
+            Err(error) => {
                 let _ = monitor_unsubscribe(subscription).await;
-                return Err(match reason {
-                    Failure::Refused(message) => {
-                        log::error!("container {} is refused: {message}", request.id);
-                        failure(Code::INVALID_ARGUMENT, message)
-                    }
-                    Failure::NoFile => failure(Code::NOT_FOUND, "the image has no module"),
-                    Failure::Failed(message) => {
-                        log::error!("container {} cannot be created: {message}", request.id);
-                        failure(Code::UNKNOWN, message)
-                    }
-                });
+                return Err(error);
             }
         };
+        // Nothing is awaited until the container is in the list, since containerd may give up whenever something is.
+        let ((pid, wanted), creation) = created.claim();
+        wanted.into_iter().for_each(container::compile);
         let (exited, receiver) = watch::channel(None);
         let entry = Entry {
             place: creation.place,
@@ -224,6 +240,37 @@ impl Service {
         lock(&self.containers).insert(request.id, entry.clone());
         tokio::spawn(watch_end(ends, pid, exited));
         Ok(pid)
+    }
+
+    /// Creates a container with a file of its image, or else with its layer.
+    async fn created(&self, mut creation: Creation) -> TtrpcResult<Unclaimed> {
+        let id = creation.place.id.clone();
+        let with_file = creation.clone();
+        let mut created = blocking(move || Unclaimed::create(with_file)).await?;
+        if matches!(created, Err(Failure::NoFile)) {
+            // The root is mounted already.
+            creation.needs_file = false;
+            creation.mounts.clear();
+            match self.layer(&id, &creation.bundle).await {
+                Ok(layer) => creation.layer = layer,
+                Err(error) => {
+                    blocking(move || container::abandon(&creation.bundle)).await?;
+                    return Err(error);
+                }
+            }
+            created = blocking(move || Unclaimed::create(creation)).await?;
+        }
+        created.map_err(|reason| match reason {
+            Failure::Refused(message) => {
+                log::error!("container {id} is refused: {message}");
+                failure(Code::INVALID_ARGUMENT, message)
+            }
+            Failure::NoFile => failure(Code::NOT_FOUND, "the image has no module"),
+            Failure::Failed(message) => {
+                log::error!("container {id} cannot be created: {message}");
+                failure(Code::UNKNOWN, message)
+            }
+        })
     }
 
     /// Finds the module of an image that is an artifact.
@@ -344,7 +391,11 @@ impl Task for Service {
         // A frozen process cannot end.
         let paused = *lock(&entry.stage) == Stage::Paused;
         if signal == Signal::SIGKILL && paused {
-            self.operate(&entry, container::resume).await?;
+            // In version 2 of control groups it ends without.
+            let resumed = self.operate(&entry, container::resume).await;
+            if entry.exit().is_none() {
+                resumed?;
+            }
         }
         Ok(Empty::default())
     }
@@ -375,7 +426,8 @@ impl Task for Service {
         let entry = self.entry(&request.id)?;
         let resources = request.resources.into_option().map(|any| any.value);
         let resources = resources.ok_or_else(|| failure(Code::INVALID_ARGUMENT, "the request has no resources"))?;
-        self.operate(&entry, move |place| container::update(place, resources)).await?;
+        let bundle = entry.bundle.clone();
+        self.operate(&entry, move |place| container::update(place, &bundle, resources)).await?;
         Ok(Empty::default())
     }
 

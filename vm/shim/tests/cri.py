@@ -56,11 +56,11 @@ def fields(data):
     return found
 
 
-def containerd(socket, method, request):
+def containerd(socket, method, request, seconds=60):
     """Calls containerd's own interface, in the namespace `default`."""
     with grpc.insecure_channel(f"unix://{socket}") as channel:
         call = channel.unary_unary(f"/containerd.services.{method}", lambda data: data, lambda data: data)
-        return fields(call(message(request), timeout=60, metadata=[("containerd-namespace", "default")]))
+        return fields(call(message(request), timeout=seconds, metadata=[("containerd-namespace", "default")]))
 
 
 class Cri:

@@ -7,10 +7,11 @@ most cases are created by containerd's own interface, as a newer `ctr` does it: 
 import hashlib
 import json
 import os
+import time
 
 import images
-from cases import COMPILED, HERE, annotated, await_entry, binary, entries, ran
-from rig import RUNTIME, Skip, version
+from cases import COMPILED, HERE, annotated, await_entry, binary, entries, long_to_compile, ran
+from rig import RUNTIME, Rig, Skip, nothing_left, version
 
 CASES = []
 
@@ -122,11 +123,13 @@ def layers(rig, images_of_cases):
     except ImportError as error:
         raise Skip(f"Python's grpc is missing (Debian: python3-grpcio): {error}") from error
     _, specification = rig.specification(images_of_cases.user, "x")
-    for path in entries(rig):
-        path.unlink()
     probe = binary(rig, (HERE / "guests/probe.wat").read_bytes())
     hello = binary(rig, (HERE / "guests/hello.wat").read_bytes())
-    kinds = ("application/wasm", "application/vnd.wasm.content.layer.v1+wasm")
+    kinds = (
+        "application/wasm",
+        "application/vnd.wasm.content.layer.v1+wasm",
+        "application/vnd.bytecodealliance.wasm.component.layer.v0+wasm",
+    )
     for number, kind in enumerate(kinds):
         image = imported(rig, f"test/layer{number}:1", [hello], kind)
         assert run(rig, specification, image, ["hello"]) == (7, "hello from weir\n", "")
@@ -138,14 +141,16 @@ def layers(rig, images_of_cases):
     status, _, err = run(rig, specification, image, ["probe", "s"], {"dev.weir.fuel": "100000"})
     assert status == 134 and "all fuel consumed" in err, (status, err)
     compiled = imported(rig, "test/compiled-layer:1", [binary(rig, COMPILED)])
-    before = len(entries(rig))
+    rig.quiet()
+    for path in entries(rig):
+        path.unlink()
     status = run(rig, specification, compiled, ["m"])[0]
-    found = await_entry(rig, before + 1)
-    for path in found:
-        os.utime(path, (1, 1))
+    await_entry(rig)
+    rig.quiet()
+    used = entries(rig)
+    os.utime(used[0], (1, 1))
     assert run(rig, specification, compiled, ["m"])[0] == status
-    used = [path for path in entries(rig) if path.stat().st_mtime > 1]
-    assert len(used) == 1, "the code of the layer was not used"
+    assert len(used) == 1 and used[0].stat().st_mtime > 1, "the code of the layer was not used"
     refused = {
         "two modules": (imported(rig, "test/two:1", [hello, probe]), "one layer that is a module, found 2"),
         "no module": (imported(rig, "test/none:1", [b"{}"], "application/json"), "one layer that is a module, found 0"),
@@ -174,6 +179,7 @@ def layers_with_ctr(rig, _images):
     ran(rig.run(hello, "m#other"), 0, "", "hello from weir\n")
     ran(rig.run(probe, "m", "a", "two words"), 0, "m\na\ntwo words\n")
     ran(rig.run(probe, "m", "t"), 134, "", "weir: trap: integer divide by zero")
+    rig.quiet()
     for path in entries(rig):
         path.unlink()
     status = rig.run(compiled, "m", flags=annotated(compile="first")).returncode
@@ -182,6 +188,57 @@ def layers_with_ctr(rig, _images):
     ran(rig.run(compiled, "m"), status)
     assert entry.stat().st_mtime > 1, "the code of the layer was not used"
     return f"containerd {'.'.join(map(str, version()))}"
+
+
+@case
+def content_elsewhere(rig, _images):
+    """If containerd's content is in no files of its own, the module is copied to the bundle, and its code is cached: here it is another's."""
+    if version() < (1, 7):
+        raise Skip("containerd before 1.7 does not unpack artifacts")
+    remote = f'[proxy_plugins.remote]\n  type = "content"\n  address = "{rig.root}/containerd.sock"\n'
+    with Rig(more=remote, without=["io.containerd.content.v1.content"]) as other:
+        # The names of this one's containers are others.
+        other.serial = 1000
+        probe = unpacked(other, "test/elsewhere:1", [binary(rig, (HERE / "guests/probe.wat").read_bytes())])
+        name, process = other.launch(probe, "m", "l")
+        other.await_status(name)
+        [copy] = other.root.glob(f"state/*/default/{name}/module")
+        other.ctr("task", "kill", name)
+        process.communicate(timeout=10)
+        assert process.returncode == 143 and not copy.exists(), process.returncode
+        await_entry(other)
+        other.quiet()
+        [entry] = entries(other)
+        os.utime(entry, (1, 1))
+        ran(other.run(probe, "m", "x", "7"), 7)
+        assert entry.stat().st_mtime > 1, "the code of the copy was not used"
+
+
+@case
+def impatient(rig, images):
+    """A creation that containerd does not wait for leaves nothing: by containerd's interface, with a deadline."""
+    try:
+        import cri
+        import grpc
+    except ImportError as error:
+        raise Skip(f"Python's grpc is missing (Debian: python3-grpcio): {error}") from error
+    (folder := rig.rootfs()).joinpath("m.wasm").write_bytes(binary(rig, long_to_compile(2000)))
+    name, spec = rig.specification(images.probe, "/m.wasm")
+    spec["root"]["path"], spec["process"]["cwd"] = "rootfs", "/"
+    spec["annotations"] = {"dev.weir.compile": "first"}
+    any_spec = {1: "types.containerd.io/opencontainers/runtime-spec/1/Spec", 2: json.dumps(spec)}
+    call = lambda method, request, seconds=60: cri.containerd(rig.root / "containerd.sock", method, request, seconds)
+    call("containers.v1.Containers/Create", {1: {1: name, 4: {1: RUNTIME}, 5: any_spec}})
+    begun = time.time()
+    try:
+        call("tasks.v1.Tasks/Create", {1: name, 3: {1: "bind", 2: str(folder), 4: ["rbind", "rw"]}}, 1)
+        raise AssertionError("it was created in time")
+    except grpc.RpcError as error:
+        message = error.details()
+    waited = time.time() - begun
+    nothing_left(60)
+    call("containers.v1.Containers/Delete", {1: name})
+    return f"after {waited:.1f} s: {message}"
 
 
 @case

@@ -1,9 +1,12 @@
 """A containerd of its own, with the shim in its path, in a temporary directory."""
 
+import fcntl
 import json
 import os
 import shutil
+import signal
 import subprocess
+import sys
 import tempfile
 import time
 from pathlib import Path
@@ -62,6 +65,16 @@ def group(name, controller="memory", namespace="default"):
     raise AssertionError(f"{name} has no control group")
 
 
+def nothing_left(seconds=5):
+    """Waits until nothing of any container is left, or fails."""
+    for _ in range(int(seconds / 0.1)):
+        left = leftovers()
+        if not left:
+            return
+        time.sleep(0.1)
+    raise AssertionError(left[:500])
+
+
 def shared_folders():
     """The folders in which containers of any containerd have theirs, innermost first."""
     state = Path("/run/containerd")
@@ -74,12 +87,12 @@ def shared_folders():
 class Rig:
     """Starts containerd; used with `with`, it ends it and removes everything."""
 
-    def __init__(self, cri=False, more="", shims=(SHIM,)):
+    def __init__(self, cri=False, more="", shims=(SHIM,), without=()):
         self.root = Path(tempfile.mkdtemp(prefix="weir-shim-"))
         (self.root / "bin").mkdir()
         for shim in shims:
             os.symlink(shim, self.root / "bin" / shim.name)
-        disabled = "" if cri else '"io.containerd.grpc.v1.cri"'
+        disabled = ", ".join(f'"{plugin}"' for plugin in [*without, *([] if cri else ["io.containerd.grpc.v1.cri"])])
         (self.root / "config.toml").write_text(CONFIG.format(root=self.root, disabled=disabled, more=more.replace("{root}", str(self.root))))
         self.log = open(self.root / "containerd.log", "ab")
         self.daemon = None
@@ -88,7 +101,13 @@ class Rig:
         self.namespace = "default"
 
     def __enter__(self):
-        self.start()
+        # So that everything is removed then, too.
+        signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
+        try:
+            self.start()
+        except BaseException:
+            self.__exit__()
+            raise
         return self
 
     def start(self):
@@ -177,6 +196,15 @@ class Rig:
         root.mkdir()
         (root / "probe.wat").write_bytes((HERE / "guests/probe.wat").read_bytes())
         return root
+
+    def quiet(self):
+        """Waits until nothing is compiled for the cache."""
+        # Until a container's compilation has begun.
+        time.sleep(0.2)
+        lock = self.root / "cache/lock"
+        if lock.exists():
+            with open(lock, "rb") as file:
+                fcntl.flock(file, fcntl.LOCK_EX)
 
     def text(self):
         """containerd's log, in which the shims' logs are."""
