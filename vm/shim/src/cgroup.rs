@@ -262,16 +262,16 @@ fn text(file: &File) -> Option<String> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
     use std::fs;
 
     /// A tree of files, removed at the end.
-    struct Tree(PathBuf);
+    pub(crate) struct Tree(pub PathBuf);
 
     impl Tree {
         /// The files of a record of `tests/record.py`.
-        fn recorded(name: &str, record: &str) -> Tree {
+        pub fn recorded(name: &str, record: &str) -> Tree {
             let root = std::env::temp_dir().join(format!("weir-shim-{name}-{}", std::process::id()));
             for file in record.split("== ").skip(1) {
                 let (path, content) = file.split_once('\n').unwrap();

@@ -7,7 +7,7 @@ use crate::executor::{CODE_REFUSED, Code, Groups, WeirExecutor};
 use crate::inherited::Inherited;
 use crate::layers::Layer;
 use crate::settings::Settings;
-use crate::streams;
+use crate::{metrics, streams};
 use libcgroups::common::{
     AnyCgroupManager, CgroupConfig, CgroupManager, ControllerOpt, DEFAULT_CGROUP_ROOT, create_cgroup_manager,
 };
@@ -187,15 +187,20 @@ pub(crate) fn processes(place: &Place) -> Result<Vec<i32>, String> {
     in_zygote(all, place)
 }
 
-/// Returns what a container uses, and the version of control groups that says it.
+/// Returns what a container uses.
 ///
 /// # Errors
 /// The control group cannot be read.
-pub(crate) fn statistics(place: &Place) -> Result<(Stats, Version), String> {
+pub(crate) fn statistics(place: &Place) -> Result<Stats, String> {
     // It forks nothing and only reads files.
     let groups = groups(place)?;
-    let version = if matches!(groups, AnyCgroupManager::V1(_)) { Version::V1 } else { Version::V2 };
-    Ok((groups.stats().map_err(chain)?, version))
+    if matches!(groups, AnyCgroupManager::V1(_)) {
+        return groups.stats().map_err(chain);
+    }
+    let container = load(place)?;
+    let path = container.spec().map_err(chain)?.cgroup_path;
+    let group = if container.systemd() { Group::of(&path)?.path } else { path };
+    Ok(metrics::read(&Path::new(DEFAULT_CGROUP_ROOT).join(group.strip_prefix("/").unwrap_or(&group))))
 }
 
 fn load(place: &Place) -> Result<Container, String> {

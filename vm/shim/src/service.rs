@@ -1,8 +1,7 @@
 //! containerd's requests.
 
 use crate::container::{self, Created, Creation, Failure, Mounted, Place};
-use crate::layers::{self, Layer};
-use crate::{metrics, streams};
+use crate::{layers, metrics, streams};
 use async_trait::async_trait;
 use containerd_shim::api::{
     CheckpointTaskRequest, CloseIORequest, ConnectRequest, ConnectResponse, CreateTaskRequest, CreateTaskResponse, DeleteRequest,
@@ -25,7 +24,7 @@ use nix::unistd::Pid;
 use oci_spec::runtime::Spec;
 use std::collections::HashMap;
 use std::fs::File;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 use tokio::sync::watch;
@@ -251,11 +250,17 @@ impl Service {
             // The root is mounted already.
             creation.needs_file = false;
             creation.mounts.clear();
-            match self.layer(&id, &creation.bundle).await {
+            match layers::find(&self.address, &self.namespace, &id, creation.bundle.join(COPY)).await {
                 Ok(layer) => creation.layer = layer,
-                Err(error) => {
-                    blocking(move || container::abandon(&creation.bundle)).await?;
-                    return Err(error);
+                Err(message) => {
+                    log::error!("container {id} is refused: {message}");
+                    let text = message.clone();
+                    let abandon = move || {
+                        streams::report(&creation.stderr, &text);
+                        container::abandon(&creation.bundle);
+                    };
+                    blocking(abandon).await?;
+                    return Err(failure(Code::FAILED_PRECONDITION, message));
                 }
             }
             created = blocking(move || Unclaimed::create(creation)).await?;
@@ -270,14 +275,6 @@ impl Service {
                 log::error!("container {id} cannot be created: {message}");
                 failure(Code::UNKNOWN, message)
             }
-        })
-    }
-
-    /// Finds the module of an image that is an artifact.
-    async fn layer(&self, id: &str, bundle: &Path) -> TtrpcResult<Option<Layer>> {
-        layers::find(&self.address, &self.namespace, id, bundle.join(COPY)).await.map_err(|message| {
-            log::error!("container {id}: its image cannot be read: {message}");
-            failure(Code::FAILED_PRECONDITION, message)
         })
     }
 
@@ -440,8 +437,8 @@ impl Task for Service {
 
     async fn stats(&self, _: &TtrpcContext, request: StatsRequest) -> TtrpcResult<StatsResponse> {
         let entry = self.entry(&request.id)?;
-        let (stats, version) = self.operate(&entry, container::statistics).await?;
-        let any = util::convert_to_any(Box::new(metrics::of(&stats, version)));
+        let stats = self.operate(&entry, container::statistics).await?;
+        let any = util::convert_to_any(Box::new(metrics::of(&stats)));
         let stats = any.map_err(|error| failure(Code::INTERNAL, error.to_string()))?;
         Ok(StatsResponse { stats: MessageField::some(stats), ..StatsResponse::default() })
     }

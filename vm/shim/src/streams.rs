@@ -1,7 +1,7 @@
 //! The standard streams of a container: FIFOs that containerd has made, or nothing.
 
 use std::fs::{File, OpenOptions};
-use std::io;
+use std::io::{self, Write};
 use std::os::unix::fs::FileTypeExt;
 use std::path::Path;
 
@@ -46,4 +46,9 @@ pub(crate) fn input(path: &str) -> io::Result<File> {
 /// The path is no FIFO, or the system's error.
 pub(crate) fn output(path: &str) -> io::Result<File> {
     OpenOptions::new().read(true).write(true).open(fifo(path)?.unwrap_or(Path::new(NOTHING)))
+}
+
+/// Writes why there is no guest to what would be its standard error, if that is open.
+pub(crate) fn report(path: &str, message: &str) {
+    let _ = output(path).and_then(|mut errors| writeln!(errors, "weir: {message}"));
 }

@@ -21,7 +21,7 @@ ROOT = Path("/sys/fs/cgroup")
 FILES = {
     "memory": ("memory.limit_in_bytes", "memory.kmem.usage_in_bytes", "memory.stat"),
     "cpu": ("cpu.cfs_quota_us", "cpu.cfs_period_us"),
-    "": ("cgroup.controllers", "cgroup.subtree_control", "memory.max", "memory.current", "memory.stat", "cpu.max"),
+    "": ("cgroup.controllers", "cgroup.subtree_control", "memory.max", "memory.current", "memory.stat", "cpu.max", "cpu.stat", "pids.current"),
 }
 
 
