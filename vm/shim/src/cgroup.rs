@@ -161,33 +161,49 @@ pub(crate) struct Levels {
 impl Levels {
     /// Opens the files of this name that exist. The root of a hierarchy has no limits in version 2.
     fn files(&self, name: &str) -> Vec<File> {
-        let open = |(directory, path): &(OwnedFd, PathBuf)| {
-            Some(File::from(openat(directory, path.join(name), OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty()).ok()?))
-        };
-        self.directories.iter().filter_map(open).collect()
+        self.directories.iter().filter_map(|level| open(level, name)).collect()
     }
 }
 
-/// The limit of memory of a group and those above it.
+/// Opens a file of a level, if it exists.
+fn open((directory, path): &(OwnedFd, PathBuf), name: &str) -> Option<File> {
+    Some(File::from(openat(directory, path.join(name), OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty()).ok()?))
+}
+
+/// The limits of memory of a group and those above it.
 #[derive(Debug)]
-pub(crate) struct MemoryLimit(Vec<File>);
+pub(crate) struct MemoryLimit {
+    own: MemoryUse,
+    /// The file of each limit, and what is used of it.
+    levels: Vec<(File, MemoryUse)>,
+}
 
 impl MemoryLimit {
     /// Opens the files.
     pub fn of(levels: &Levels) -> MemoryLimit {
-        MemoryLimit(levels.files(match levels.version {
+        let name = match levels.version {
             Version::V1 => "memory.limit_in_bytes",
             Version::V2 => "memory.max",
-        }))
+        };
+        let limits = levels.directories.iter().filter_map(|level| Some((open(level, name)?, MemoryUse::of_level(level))));
+        MemoryLimit { own: MemoryUse::of(levels), levels: limits.collect() }
     }
 
-    /// Reads the smallest limit, in bytes. None is `max` in version 2, and in version 1 a number that no machine has.
+    /// Reads the smallest limit, in bytes, less what other groups use of it: the containers of a pod share that of the pod. None is
+    /// `max` in version 2, and in version 1 a number that no machine has.
     pub fn read(&self) -> Option<u64> {
-        self.0.iter().filter_map(|file| text(file)?.trim().parse().ok()).min().filter(|limit| *limit < 1 << 60)
+        let own = self.own.read().unwrap_or_default();
+        let left = |(level, (limit, used)): (usize, &(File, MemoryUse))| {
+            let limit = text(limit)?.trim().parse().ok().filter(|limit: &u64| *limit < 1 << 60)?;
+            // The first one is its own, which others do not use.
+            let others = if level == 0 { 0 } else { used.read().unwrap_or_default().saturating_sub(own) };
+            Some(limit.saturating_sub(others))
+        };
+        self.levels.iter().enumerate().filter_map(left).min()
     }
 }
 
-/// What a group's memory is used for.
+/// What the memory of a group, with those below it, is used for.
 #[derive(Debug)]
 pub(crate) struct MemoryUse {
     statistics: Option<File>,
@@ -198,8 +214,11 @@ pub(crate) struct MemoryUse {
 impl MemoryUse {
     /// Opens the files of the group itself.
     pub fn of(levels: &Levels) -> MemoryUse {
-        let own = |name| levels.files(name).into_iter().next();
-        MemoryUse { statistics: own("memory.stat"), kernel: own("memory.kmem.usage_in_bytes") }
+        MemoryUse::of_level(&levels.directories[0])
+    }
+
+    fn of_level(level: &(OwnedFd, PathBuf)) -> MemoryUse {
+        MemoryUse { statistics: open(level, "memory.stat"), kernel: open(level, "memory.kmem.usage_in_bytes") }
     }
 
     /// Reads the bytes that the kernel cannot take back: what is mapped and in no file, and the kernel's own.
@@ -210,11 +229,14 @@ impl MemoryUse {
             fields.find(|(name, _)| *name == wanted).and_then(|(_, bytes)| bytes.parse::<u64>().ok())
         };
         let sum = |names: &[&str]| names.iter().filter_map(|name| field(name)).sum::<u64>();
+        if let Some(file) = &self.kernel {
+            let kernel = text(file).and_then(|text| text.trim().parse::<u64>().ok()).unwrap_or_default();
+            return Some(sum(&["total_rss", "total_shmem"]).saturating_add(kernel));
+        }
         // `kernel` exists from Linux 5.18 on; before that its larger parts do.
-        let kernel = self.kernel.as_ref().and_then(|file| text(file)?.trim().parse().ok());
-        let kernel =
-            kernel.or_else(|| field("kernel")).unwrap_or_else(|| sum(&["kernel_stack", "pagetables", "slab_unreclaimable"]));
-        Some(sum(&["rss", "anon", "shmem"]).saturating_add(kernel))
+        let kernel = field("kernel").map(|kernel| kernel.saturating_sub(sum(&["slab_reclaimable"])));
+        let kernel = kernel.unwrap_or_else(|| sum(&["kernel_stack", "pagetables", "slab_unreclaimable"]));
+        Some(sum(&["anon", "shmem"]).saturating_add(kernel))
     }
 }
 
@@ -358,17 +380,23 @@ pub(crate) mod tests {
         let limit = MemoryLimit::of(&levels);
         assert_eq!(limit.read(), Some(64 << 20));
         assert_eq!(ProcessorLimit::of(&levels).read(), Some(1.5));
-        // The fields `anon`, `kernel` and `shmem` of the record.
-        assert_eq!(MemoryUse::of(&levels).read(), Some(60_063_744 + 573_440 + 20_480));
+        // The fields `anon`, `kernel` without `slab_reclaimable`, and `shmem` of the record.
+        assert_eq!(MemoryUse::of(&levels).read(), Some(60_071_936 + 573_440 - 86_904 + 20_480));
         let write = |group: &str, value: &str| fs::write(tree.0.join(group).join("memory.max"), value).unwrap();
         write("kubepods/burstable/pod1/c1", "max\n");
-        assert_eq!(limit.read(), Some(128 << 20), "that of the pod");
+        // Each group of the record has 8 KiB more of the kernel than the one below it.
+        assert_eq!(limit.read(), Some((128 << 20) - 8192), "that of the pod");
         write("kubepods/burstable/pod1", "33554432\n");
-        assert_eq!(limit.read(), Some(32 << 20), "that of the pod, which was changed");
+        assert_eq!(limit.read(), Some((32 << 20) - 8192), "that of the pod, which was changed");
         write("kubepods/burstable/pod1", "max\n");
-        assert_eq!(limit.read(), Some(8 << 30), "that of the node's pods");
+        assert_eq!(limit.read(), Some((8 << 30) - 3 * 8192), "that of the node's pods");
+        write("kubepods/burstable/pod1", "134217728\n");
+        let pod = tree.0.join("kubepods/burstable/pod1/memory.stat");
+        let used = fs::read_to_string(&pod).unwrap().replace("anon 60071936\n", "anon 80071936\n");
+        fs::write(pod, used).unwrap();
+        assert_eq!(limit.read(), Some((128 << 20) - 8192 - 20_000_000), "of which another container uses some");
         let above = tree.levels(Version::V2, "/kubepods/burstable");
-        assert_eq!(MemoryLimit::of(&above).read(), Some(8 << 30));
+        assert_eq!(MemoryLimit::of(&above).read(), Some((8 << 30) - 8192));
         assert_eq!(ProcessorLimit::of(&above).read(), None);
         assert_eq!(MemoryLimit::of(&tree.levels(Version::V2, "/")).read(), None);
     }
@@ -396,10 +424,11 @@ pub(crate) mod tests {
         let limit = MemoryLimit::of(&memory);
         assert_eq!(limit.read(), Some(64 << 20));
         assert_eq!(ProcessorLimit::of(&levels("cpu", GROUP)).read(), Some(1.5));
-        // The fields `rss` and `shmem` of the record, and the kernel's memory.
+        // The fields `total_rss` and `total_shmem` of the record, and the kernel's memory.
         assert_eq!(MemoryUse::of(&memory).read(), Some(60_399_616 + 20_480 + 532_480));
         fs::write(tree.0.join("memory").join(&GROUP[1..]).join("memory.limit_in_bytes"), "9223372036854771712\n").unwrap();
-        assert_eq!(limit.read(), Some(128 << 20), "that of the pod");
+        // The pod has some more in the record.
+        assert_eq!(limit.read(), Some((128 << 20) - 208_896), "that of the pod");
         assert_eq!(MemoryLimit::of(&levels("memory", "/")).read(), None);
         assert_eq!(ProcessorLimit::of(&levels("cpu", "/kubepods")).read(), None);
     }

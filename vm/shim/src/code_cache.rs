@@ -14,8 +14,7 @@ use nix::sched::{CloneFlags, unshare};
 use nix::sys::resource::{Resource, setrlimit};
 use nix::unistd::{Gid, Uid, setgroups, setresgid, setresuid};
 use oci_spec::runtime::Spec;
-use rustix::fs::{AtFlags, CWD, Mode, OFlags, ResolveFlags, linkat, open, openat2};
-use rustix::io::Errno;
+use rustix::fs::{Mode, OFlags, ResolveFlags, open, openat2};
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 use std::fs::{DirBuilder, File, TryLockError};
@@ -180,10 +179,22 @@ pub(crate) fn compile(wanted: &Wanted, turn: Turn) -> Result<(), String> {
         return Ok(());
     }
     let module = open_within(&wanted.rootfs, &wanted.path).map_err(failed)?;
-    // A file of its own without a name: nobody else can write to it, and nothing is left if this process ends.
-    let flags = OFlags::TMPFILE | OFlags::WRONLY | OFlags::CLOEXEC;
-    let output = File::from(open(&directory, flags, Mode::RUSR | Mode::WUSR).map_err(|error| failed(error.into()))?);
-    let published = output.try_clone().map_err(failed)?;
+    // A new file of its own: what an earlier process has open is another.
+    let unfinished = directory.join(format!("new-{}", wanted.key));
+    let _ = std::fs::remove_file(&unfinished);
+    let output = File::options().write(true).create_new(true).mode(0o600).open(&unfinished).map_err(failed)?;
+    let done = compile_into(wanted, turn, module, &output, &directory);
+    let done = done.and_then(|()| output.sync_all().and_then(|()| std::fs::rename(&unfinished, &entry)).map_err(failed));
+    if done.is_err() {
+        let _ = std::fs::remove_file(&unfinished);
+    }
+    prune(&directory);
+    done
+}
+
+/// Compiles a module into a file, in a process without privileges.
+fn compile_into(wanted: &Wanted, turn: Turn, module: File, output: &File, directory: &Path) -> Result<(), String> {
+    let failed = |error: io::Error| error.to_string();
     let inherited = Inherited::list(&[]).map_err(failed)?;
     let empty = directory.join(EMPTY);
     DirBuilder::new().recursive(true).create(&empty).map_err(failed)?;
@@ -193,25 +204,13 @@ pub(crate) fn compile(wanted: &Wanted, turn: Turn) -> Result<(), String> {
     let work = Work {
         inherited,
         module: WireFd::new(module),
-        output: WireFd::new(output),
+        output: WireFd::new(output.try_clone().map_err(failed)?),
         key: Some(wanted.key.clone()).filter(|_| wanted.may_change),
         annotations: wanted.annotations.clone(),
         empty,
         is_awaited: turn == Turn::Awaited,
     };
-    worker.try_run(compile_without_privileges, work).unwrap_or_else(|error| Err(error.to_string()))?;
-    drop(worker);
-    published.sync_all().map_err(failed)?;
-    if wanted.replaces {
-        let _ = std::fs::remove_file(&entry);
-    }
-    let unnamed = format!("/proc/self/fd/{}", published.as_raw_fd());
-    match linkat(CWD, unnamed, CWD, &entry, AtFlags::SYMLINK_FOLLOW) {
-        Ok(()) | Err(Errno::EXIST) => (),
-        Err(error) => return Err(failed(error.into())),
-    }
-    prune(&directory);
-    Ok(())
+    worker.try_run(compile_without_privileges, work).unwrap_or_else(|error| Err(error.to_string()))
 }
 
 /// What the process without privileges gets.

@@ -205,7 +205,7 @@ def signals(rig, images):
         took[f"TERM computing in {tier}"] = ends(rig, images.probe, "s", "SIGTERM", 143, annotated(tier=tier))
     for signal, status in (("SIGTERM", 143), ("SIGINT", 130)):
         # With a tenth of a processor, so that it takes long.
-        flags = [*annotated(tier="native"), "--cpu-quota", "1000", "--cpu-period", "10000"]
+        flags = [*annotated(tier="native"), "--cpu-quota", "1000" if SOON == 100 else "10000", "--cpu-period", "10000"]
         took[f"{signal[3:]} compiling"] = ends(rig, images.long, "compiling", signal, status, flags, "/long.wat")
     slowest = max(took, key=took.get)
     assert took[slowest] < SOON, f"{slowest}: {took[slowest]:.0f} ms with the request"
@@ -323,32 +323,65 @@ def processor_time(name):
 @case
 def changed_limits(rig, images):
     """The limit is read again at each growth: after it is raised, by a request too, the guest gets more; those of groups above count."""
-    name, process = launch_with_input(rig, images.probe, "m", ["--memory-limit", str(32 * MIB)])
+    pod = rig.name()
+    name, process = launch_with_input(rig, images.probe, "m", ["--cgroup", f"/default/{pod}/a", "--memory-limit", str(32 * MIB)])
     first = int(process.stdout.readline())
-    write_limit(group(name), 64 * MIB)
+    own, above = group(f"{pod}/a"), group(pod)
+    write_limit(own, 64 * MIB)
     process.stdin.write("x")
     process.stdin.flush()
     second = int(process.stdout.readline())
-    write_limit(group(name), 256 * MIB)
-    above = group(name).parent
+    write_limit(own, 256 * MIB)
     write_limit(above, 96 * MIB)
-    try:
-        process.stdin.write("x")
-        process.stdin.flush()
-        third = int(process.stdout.readline())
-    finally:
-        write_limit(above, None)
+    process.stdin.write("x")
+    process.stdin.flush()
+    third = int(process.stdout.readline())
+    write_limit(above, None)
     requested = update(rig, name, 300 * MIB)
     process.stdin.write("x")
     process.stdin.flush()
     fourth = int(process.stdout.readline())
     rig.ctr("task", "kill", name)
     process.wait(10)
+    remove_group(pod)
     seen = [pages * PAGE // MIB for pages in (first, second, third, fourth)]
-    assert 20 <= seen[0] <= 31 and 30 <= seen[1] <= 33 and 30 <= seen[2] <= 33, seen
+    assert 20 <= seen[0] <= 31 and 30 <= seen[1] <= 33 and 28 <= seen[2] <= 33, seen
     # The file says 256 MiB already.
-    assert 198 <= seen[3] <= 206 if requested else 155 <= seen[3] <= 162, seen
+    assert 198 <= seen[3] <= 208 if requested else 155 <= seen[3] <= 164, seen
     return f"{seen} MiB more, at 32, 64, 96 and {300 if requested else 256} MiB"
+
+
+def remove_group(name):
+    """Removes a control group that the containers of a case have had above theirs, when those are gone."""
+    for folder in (Path("/sys/fs/cgroup/default") / name, *Path("/sys/fs/cgroup").glob(f"*/default/{name}")):
+        for _ in range(50):
+            if not folder.exists():
+                break
+            try:
+                folder.rmdir()
+            except OSError:
+                time.sleep(0.1)
+
+
+@case
+def shared_limits(rig, images):
+    """Containers of a pod share its limit: a guest gets what others leave, and is not killed."""
+    pod = rig.name()
+    flags = lambda name: ["--cgroup", f"/default/{pod}/{name}"]
+    other, first = launch_with_input(rig, images.probe, "m", [*flags("a"), "--memory-limit", str(64 * MIB)])
+    pages = [int(first.stdout.readline())]
+    write_limit(group(pod), 128 * MIB)
+    name, second = launch_with_input(rig, images.probe, "m", flags("b"))
+    pages.append(int(second.stdout.readline()))
+    status = rig.status(name)
+    for process, killed in ((first, other), (second, name)):
+        rig.ctr("task", "kill", killed)
+        process.communicate(timeout=10)
+    remove_group(pod)
+    seen = [count * PAGE // MIB for count in pages]
+    assert status == "RUNNING" and 50 <= seen[0] <= 60 and 40 <= seen[1] <= 66, (status, seen)
+    nothing_left()
+    return f"{seen} of 128 MiB"
 
 
 def update(rig, name, limit):
@@ -602,7 +635,7 @@ def binary(rig, text):
 
 def entries(rig):
     folder = rig.root / "cache"
-    return [path for path in folder.iterdir() if path.name not in ("lock", "empty")] if folder.exists() else []
+    return [path for path in folder.iterdir() if len(path.name) == 64] if folder.exists() else []
 
 
 def await_entry(rig, count=1):
