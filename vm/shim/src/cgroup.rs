@@ -174,8 +174,8 @@ fn open((directory, path): &(OwnedFd, PathBuf), name: &str) -> Option<File> {
 #[derive(Debug)]
 pub(crate) struct MemoryLimit {
     own: MemoryUse,
-    /// The file of each limit, and what is used of it.
-    levels: Vec<(File, MemoryUse)>,
+    /// The file of each limit, and what is used of it, but for the group's own, which others do not use.
+    levels: Vec<(File, Option<MemoryUse>)>,
 }
 
 impl MemoryLimit {
@@ -185,21 +185,22 @@ impl MemoryLimit {
             Version::V1 => "memory.limit_in_bytes",
             Version::V2 => "memory.max",
         };
-        let limits = levels.directories.iter().filter_map(|level| Some((open(level, name)?, MemoryUse::of_level(level))));
+        let used = |index: usize, level| (index > 0).then(|| MemoryUse::of_level(level));
+        let levels_with_limit = levels.directories.iter().enumerate();
+        let limits = levels_with_limit.filter_map(|(index, level)| Some((open(level, name)?, used(index, level))));
         MemoryLimit { own: MemoryUse::of(levels), levels: limits.collect() }
     }
 
     /// Reads the smallest limit, in bytes, less what other groups use of it: the containers of a pod share that of the pod. None is
     /// `max` in version 2, and in version 1 a number that no machine has.
     pub fn read(&self) -> Option<u64> {
-        let own = self.own.read().unwrap_or_default();
-        let left = |(level, (limit, used)): (usize, &(File, MemoryUse))| {
+        let own = self.own.read();
+        let others = |used: &MemoryUse| Some(used.read()?.saturating_sub(own?));
+        let left = |(limit, used): &(File, Option<MemoryUse>)| {
             let limit = text(limit)?.trim().parse().ok().filter(|limit: &u64| *limit < 1 << 60)?;
-            // The first one is its own, which others do not use.
-            let others = if level == 0 { 0 } else { used.read().unwrap_or_default().saturating_sub(own) };
-            Some(limit.saturating_sub(others))
+            Some(limit.saturating_sub(used.as_ref().and_then(others).unwrap_or_default()))
         };
-        self.levels.iter().enumerate().filter_map(left).min()
+        self.levels.iter().filter_map(left).min()
     }
 }
 

@@ -32,6 +32,8 @@ const DIRECTORY: &str = "/var/cache/weir-shim";
 const VARIABLE: &str = "WEIR_SHIM_CACHE";
 /// The directory that is the root of the process that compiles.
 const EMPTY: &str = "empty";
+/// The beginning of the name of a file that becomes an entry when it is complete.
+const UNFINISHED: &str = "new-";
 /// The file that a process locks while it compiles.
 const LOCK: &str = "lock";
 /// The bytes of all entries after which the least recently used are removed.
@@ -180,8 +182,8 @@ pub(crate) fn compile(wanted: &Wanted, turn: Turn) -> Result<(), String> {
     }
     let module = open_within(&wanted.rootfs, &wanted.path).map_err(failed)?;
     // A new file of its own: what an earlier process has open is another.
-    let unfinished = directory.join(format!("new-{}", wanted.key));
-    let _ = std::fs::remove_file(&unfinished);
+    remove_unfinished(&directory);
+    let unfinished = directory.join(format!("{UNFINISHED}{}", wanted.key));
     let output = File::options().write(true).create_new(true).mode(0o600).open(&unfinished).map_err(failed)?;
     let done = compile_into(wanted, turn, module, &output, &directory);
     let done = done.and_then(|()| output.sync_all().and_then(|()| std::fs::rename(&unfinished, &entry)).map_err(failed));
@@ -296,6 +298,14 @@ fn open_entry(path: &Path) -> io::Result<File> {
     }
     file.set_modified(SystemTime::now())?;
     Ok(file)
+}
+
+/// Removes what processes have left that were ended while they compiled.
+fn remove_unfinished(directory: &Path) {
+    let files = std::fs::read_dir(directory).into_iter().flatten().flatten();
+    for file in files.filter(|file| file.file_name().to_string_lossy().starts_with(UNFINISHED)) {
+        let _ = std::fs::remove_file(file.path());
+    }
 }
 
 /// Removes the entries that were not used for the longest time, until the others are small enough.

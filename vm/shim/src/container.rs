@@ -33,8 +33,6 @@ pub(crate) struct Creation {
     pub bundle: PathBuf,
     /// The module, if it is no file of the image.
     pub layer: Option<Layer>,
-    /// Whether a missing file is an error: [`Failure::NoFile`].
-    pub needs_file: bool,
     /// What is mounted at the bundle's `rootfs`, outermost first.
     pub mounts: Vec<Mounted>,
     pub stdin: String,
@@ -76,8 +74,6 @@ pub(crate) type Created = (i32, Option<Wanted>);
 pub(crate) enum Failure {
     /// Its module or its settings cannot run.
     Refused(String),
-    /// The image has no file that the first argument names, and no layer was given. The root is still mounted.
-    NoFile,
     /// Something else failed.
     Failed(String),
 }
@@ -85,7 +81,7 @@ pub(crate) enum Failure {
 /// The name of a bundle's root.
 const ROOTFS: &str = "rootfs";
 
-/// Creates a container, whose first process waits to be started. Blocks.
+/// Creates a container whose root is mounted; its first process waits to be started. Blocks.
 ///
 /// # Errors
 /// The container cannot be created, or its module is refused. Nothing of it remains.
@@ -95,7 +91,24 @@ pub(crate) fn create(creation: &Creation) -> Result<Created, Failure> {
     zygote.try_run(build, creation).unwrap_or_else(|error| Err(Failure::Failed(error.to_string())))
 }
 
-/// Unmounts the root of a container after [`Failure::NoFile`]. Blocks.
+/// Mounts the root of a container, and returns whether it has the file that the first argument names. Blocks.
+///
+/// # Errors
+/// The root cannot be mounted.
+pub(crate) fn mount_root(creation: &Creation) -> Result<bool, String> {
+    let mounted = |creation: Creation| {
+        let spec = Spec::load(creation.bundle.join("config.json")).map_err(chain)?;
+        let rootfs = creation.bundle.join(ROOTFS);
+        let mounted = mount(&creation.mounts, &rootfs);
+        if mounted.is_err() {
+            unmount(&rootfs);
+        }
+        mounted.map(|()| code_cache::has_file(&spec, &rootfs))
+    };
+    in_zygote(mounted, creation)
+}
+
+/// Unmounts the root of a container that will not be created. Blocks.
 pub(crate) fn abandon(bundle: &Path) {
     let unmounted = |bundle: PathBuf| {
         unmount(&bundle.join(ROOTFS));
@@ -240,11 +253,7 @@ fn build(creation: Creation) -> Result<Created, Failure> {
     let state = creation.place.directory();
     let has_state = state.exists();
     let groups = missing_groups(&spec, &creation.place.id);
-    let mounted = mount(&creation.mounts, &rootfs);
-    if mounted.is_ok() && creation.needs_file && !code_cache::has_file(&spec, &rootfs) {
-        return Err(Failure::NoFile);
-    }
-    let built = mounted.and_then(|()| build_mounted(&creation, &spec, &mut refusal));
+    let built = build_mounted(&creation, &spec, &mut refusal);
     if built.is_err() {
         unmount(&rootfs);
         // libcontainer removes these after some errors only. What was there before is another container's.

@@ -30,7 +30,7 @@ struct State {
     guest: Option<(Guest, Ending)>,
 }
 
-/// The container's control groups. They are closed when the module has been loaded.
+/// The container's control groups. They are closed before the module is read.
 #[derive(Debug, Default)]
 pub(crate) struct Groups {
     pub memory: Option<Levels>,
@@ -75,6 +75,8 @@ impl WeirExecutor {
             used: groups.memory.as_ref().map(MemoryUse::of),
             processors: groups.processors.as_ref().map(ProcessorLimit::of),
         };
+        // Directories outside of the root would lead out of it.
+        drop(groups);
         let source = Source { entry, layer, stored };
         Ok(Some((Guest::load(spec, source, limits)?, ending)))
     }

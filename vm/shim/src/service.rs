@@ -26,7 +26,7 @@ use std::collections::HashMap;
 use std::fs::File;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use tokio::sync::watch;
 
 /// The annotation of Kubernetes with the pod's identifier: containers of a pod share a shim.
@@ -35,6 +35,8 @@ const POD: &str = "io.kubernetes.cri.sandbox-id";
 const KILLED: u32 = 137;
 /// The name in a bundle of the copy of a module that is a layer. containerd removes the bundle, to which only root has access.
 const COPY: &str = "module";
+/// The time in which a process ends that was killed.
+const END: Duration = Duration::from_secs(1);
 /// Why there is no other process in a container.
 const NO_EXEC: &str = "exec is not supported: a WebAssembly container holds one module and no other program";
 const NO_TERMINAL: &str = "terminals are not supported: a WebAssembly module has none in WASI preview 1";
@@ -205,7 +207,6 @@ impl Service {
             place: Place::new(&self.namespace, &request.id),
             bundle: request.bundle.into(),
             layer: None,
-            needs_file: true,
             mounts: mounts.collect(),
             stdin: request.stdin,
             stdout: request.stdout,
@@ -244,12 +245,12 @@ impl Service {
     /// Creates a container with a file of its image, or else with its layer.
     async fn created(&self, mut creation: Creation) -> TtrpcResult<Unclaimed> {
         let id = creation.place.id.clone();
-        let with_file = creation.clone();
-        let mut created = blocking(move || Unclaimed::create(with_file)).await?;
-        if matches!(created, Err(Failure::NoFile)) {
-            // The root is mounted already.
-            creation.needs_file = false;
-            creation.mounts.clear();
+        let fails = |message: String| {
+            log::error!("container {id} cannot be created: {message}");
+            failure(Code::UNKNOWN, message)
+        };
+        let mounting = creation.clone();
+        if !blocking(move || container::mount_root(&mounting)).await?.map_err(fails)? {
             match layers::find(&self.address, &self.namespace, &id, creation.bundle.join(COPY)).await {
                 Ok(layer) => creation.layer = layer,
                 Err(message) => {
@@ -263,18 +264,14 @@ impl Service {
                     return Err(failure(Code::FAILED_PRECONDITION, message));
                 }
             }
-            created = blocking(move || Unclaimed::create(creation)).await?;
         }
+        let created = blocking(move || Unclaimed::create(creation)).await?;
         created.map_err(|reason| match reason {
             Failure::Refused(message) => {
                 log::error!("container {id} is refused: {message}");
                 failure(Code::INVALID_ARGUMENT, message)
             }
-            Failure::NoFile => failure(Code::NOT_FOUND, "the image has no module"),
-            Failure::Failed(message) => {
-                log::error!("container {id} cannot be created: {message}");
-                failure(Code::UNKNOWN, message)
-            }
+            Failure::Failed(message) => fails(message),
         })
     }
 
@@ -390,7 +387,7 @@ impl Task for Service {
         if signal == Signal::SIGKILL && paused {
             // In version 2 of control groups it ends without.
             let resumed = self.operate(&entry, container::resume).await;
-            if entry.exit().is_none() {
+            if resumed.is_err() && tokio::time::timeout(END, entry.wait()).await.is_err() {
                 resumed?;
             }
         }
