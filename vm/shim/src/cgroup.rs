@@ -174,7 +174,7 @@ fn open((directory, path): &(OwnedFd, PathBuf), name: &str) -> Option<File> {
 #[derive(Debug)]
 pub(crate) struct MemoryLimit {
     own: MemoryUse,
-    /// The file of each limit, and what is used of it, but for the group's own, which others do not use.
+    /// The file of each level's limit, and what is used of it. The group's own level needs no second part: no other group uses it.
     levels: Vec<(File, Option<MemoryUse>)>,
 }
 
@@ -185,10 +185,8 @@ impl MemoryLimit {
             Version::V1 => "memory.limit_in_bytes",
             Version::V2 => "memory.max",
         };
-        let used = |index: usize, level| (index > 0).then(|| MemoryUse::of_level(level));
-        let levels_with_limit = levels.directories.iter().enumerate();
-        let limits = levels_with_limit.filter_map(|(index, level)| Some((open(level, name)?, used(index, level))));
-        MemoryLimit { own: MemoryUse::of(levels), levels: limits.collect() }
+        let limit = |(index, level)| Some((open(level, name)?, (index > 0).then(|| MemoryUse::of_level(level))));
+        MemoryLimit { own: MemoryUse::of(levels), levels: levels.directories.iter().enumerate().filter_map(limit).collect() }
     }
 
     /// Reads the smallest limit, in bytes, less what other groups use of it: the containers of a pod share that of the pod. None is

@@ -360,7 +360,8 @@ fn key(module: &[u8], settings: &Settings) -> Option<String> {
     if module.starts_with(b"\0asm") { key_of(module, settings) } else { None }
 }
 
-/// The name of the entry of a module, or of the digest of one. The program's own file stands for its version.
+/// Returns the file name of an entry, made of a module's bytes or its digest, the settings and the shim's version, for which size and
+/// time of its program stand.
 fn key_of(content: &[u8], settings: &Settings) -> Option<String> {
     let settings = settings.of_code()?;
     let program = std::fs::metadata("/proc/self/exe").ok()?;

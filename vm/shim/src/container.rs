@@ -206,14 +206,14 @@ pub(crate) fn processes(place: &Place) -> Result<Vec<i32>, String> {
 /// The control group cannot be read.
 pub(crate) fn statistics(place: &Place) -> Result<Stats, String> {
     // It forks nothing and only reads files.
-    let groups = groups(place)?;
-    if matches!(groups, AnyCgroupManager::V1(_)) {
-        return groups.stats().map_err(chain);
-    }
+    let [memory, _] = hierarchies();
+    let Some(unified) = memory.filter(|hierarchy| hierarchy.version == Version::V2) else {
+        return groups(place)?.stats().map_err(chain);
+    };
     let container = load(place)?;
     let path = container.spec().map_err(chain)?.cgroup_path;
     let group = if container.systemd() { Group::of(&path)?.path } else { path };
-    Ok(metrics::read(&Path::new(DEFAULT_CGROUP_ROOT).join(group.strip_prefix("/").unwrap_or(&group))))
+    Ok(metrics::read(&unified.root.join(group.strip_prefix("/").unwrap_or(&group))))
 }
 
 fn load(place: &Place) -> Result<Container, String> {
@@ -256,7 +256,7 @@ fn build(creation: Creation) -> Result<Created, Failure> {
     let built = build_mounted(&creation, &spec, &mut refusal);
     if built.is_err() {
         unmount(&rootfs);
-        // libcontainer removes these after some errors only. What was there before is another container's.
+        // libcontainer removes them after some errors only. State that existed before belongs to another container.
         if !has_state {
             let _ = std::fs::remove_dir_all(state);
         }

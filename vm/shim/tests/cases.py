@@ -638,6 +638,13 @@ def entries(rig):
     return [path for path in folder.iterdir() if len(path.name) == 64] if folder.exists() else []
 
 
+def forget(rig):
+    """Empties the cache."""
+    rig.quiet()
+    for path in entries(rig):
+        path.unlink()
+
+
 def await_entry(rig, count=1):
     for _ in range(200):
         found = entries(rig)
@@ -651,9 +658,7 @@ def await_entry(rig, count=1):
 def compiled_code(rig, images):
     """Code of modules that are files goes through a cache that only the shim can write to, and damage or forgery changes no result."""
     program = binary(rig, COMPILED)
-    rig.quiet()
-    for path in entries(rig):
-        path.unlink()
+    forget(rig)
     image = rig.image("test/compiled:1", {"m.wasm": (program, 0o644)}, ["/m.wasm"], user="1000:1000")
     status = rig.run(image).returncode
     assert 0 < status < 64, status
@@ -704,9 +709,7 @@ def compiled_first(rig, images):
     """An annotation has all code compiled before the container is created; without it, that ends after a short container."""
     program = binary(rig, long_to_compile())
     image = rig.image("test/first:1", {"m.wasm": (program, 0o644), "bad.wasm": (program[:-9], 0o644)}, ["/m.wasm"])
-    rig.quiet()
-    for path in entries(rig):
-        path.unlink()
+    forget(rig)
     begun = time.time()
     ran(rig.run(image))
     assert not entries(rig), "the container ended after the compilation"

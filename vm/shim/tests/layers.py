@@ -10,7 +10,7 @@ import os
 import time
 
 import images
-from cases import COMPILED, HERE, annotated, await_entry, binary, entries, long_to_compile, ran
+from cases import COMPILED, HERE, annotated, await_entry, binary, entries, forget, long_to_compile, ran
 from rig import RUNTIME, Rig, Skip, nothing_left, version
 
 CASES = []
@@ -45,10 +45,10 @@ def artifact(name, layers, kind="application/wasm", architecture="wasm"):
     return images.layer(files)
 
 
-def imported(rig, name, *args, **more):
+def imported(rig, name, *args, flags=("--no-unpack",), **more):
     path = rig.root / "artifact.tar"
     path.write_bytes(artifact(name, *args, **more))
-    done = rig.ctr("images", "import", "--no-unpack", "--all-platforms", path)
+    done = rig.ctr("images", "import", *flags, "--all-platforms", path)
     assert done.returncode == 0, done.stderr
     return name
 
@@ -57,11 +57,7 @@ def unpacked(rig, name, *args, **more):
     """Imports an artifact so that `ctr run` can make a container of it, which containerd can from version 1.7 on."""
     if version() < (1, 7):
         raise Skip("containerd before 1.7 does not unpack artifacts")
-    path = rig.root / "artifact.tar"
-    path.write_bytes(artifact(name, *args, **more))
-    done = rig.ctr("images", "import", "--local", "--all-platforms", "--snapshotter", "native", path)
-    assert done.returncode == 0, done.stderr
-    return name
+    return imported(rig, name, *args, flags=("--local", "--snapshotter", "native"), **more)
 
 
 class Failed(Exception):
@@ -144,9 +140,7 @@ def layers(rig, images_of_cases):
     status, _, err = run(rig, specification, image, ["probe", "s"], {"dev.weir.fuel": "100000"})
     assert status == 134 and "all fuel consumed" in err, (status, err)
     compiled = imported(rig, "test/compiled-layer:1", [binary(rig, COMPILED)])
-    rig.quiet()
-    for path in entries(rig):
-        path.unlink()
+    forget(rig)
     status = run(rig, specification, compiled, ["m"])[0]
     await_entry(rig)
     rig.quiet()
@@ -183,9 +177,7 @@ def layers_with_ctr(rig, _images):
     ran(rig.run(hello, "m#other"), 0, "", "hello from weir\n")
     ran(rig.run(probe, "m", "a", "two words"), 0, "m\na\ntwo words\n")
     ran(rig.run(probe, "m", "t"), 134, "", "weir: trap: integer divide by zero")
-    rig.quiet()
-    for path in entries(rig):
-        path.unlink()
+    forget(rig)
     status = rig.run(compiled, "m", flags=annotated(compile="first")).returncode
     [entry] = entries(rig)
     os.utime(entry, (1, 1))

@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import time
+from contextlib import contextmanager
 from pathlib import Path
 
 from cases import COMPILED, MIB, annotated, binary, ran
@@ -104,6 +105,27 @@ def containerd_is_killed(rig, images):
     nothing_left()
 
 
+@contextmanager
+def small_disk(folder, options):
+    """Mounts a small file system at a folder."""
+    assert subprocess.run(["mount", "-t", "tmpfs", "-o", options, "tmpfs", folder], check=False).returncode == 0
+    try:
+        yield
+    finally:
+        # A process may still have a file of it open.
+        subprocess.run(["umount", "-l", folder], check=False)
+
+
+def fill(folder):
+    """Writes until a small file system is full."""
+    with open(folder / "full", "wb") as full:
+        try:
+            full.write(b"x" * MIB)
+            full.flush()
+        except OSError:
+            pass
+
+
 @case
 def full_disk(rig, images):
     """The disk of the container's state is full: creation fails with a message, and nothing is left."""
@@ -111,20 +133,12 @@ def full_disk(rig, images):
     state.mkdir(parents=True, exist_ok=True)
     if any(state.iterdir()):
         raise Skip(f"{state} is in use")
-    assert subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", state], check=False).returncode == 0
-    try:
-        with open(state / "full", "wb") as full:
-            try:
-                full.write(b"x" * MIB)
-                full.flush()
-            except OSError:
-                pass
+    with small_disk(state, "size=64k"):
+        fill(state)
         done = rig.run(images.probe, "/probe.wat", "a")
         assert done.returncode == 1 and "o space left on device" in done.stderr, done.stderr
         left = [path.name for path in state.iterdir()]
         assert left == ["full"], left
-    finally:
-        subprocess.run(["umount", state], check=False)
     nothing_left()
     ran(rig.run(images.probe, "/probe.wat", "x", "3"), 3)
     return done.stderr.strip()[-120:]
@@ -136,21 +150,17 @@ def full_disk_of_containerd(rig, images):
     state = rig.root / "state"
     assert rig.run(images.probe, "/probe.wat", "x", "3").returncode == 3
     rig.stop()
-    assert subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", state], check=False).returncode == 0
     try:
-        rig.start()
-        with open(state / "full", "wb") as full:
+        with small_disk(state, "size=64k"):
+            rig.start()
             try:
-                full.write(b"x" * MIB)
-                full.flush()
-            except OSError:
-                pass
-        done = rig.run(images.probe, "/probe.wat", "a")
-        assert done.returncode == 1 and "o space left on device" in done.stderr, done.stderr
-        nothing_left()
+                fill(state)
+                done = rig.run(images.probe, "/probe.wat", "a")
+                assert done.returncode == 1 and "o space left on device" in done.stderr, done.stderr
+                nothing_left()
+            finally:
+                rig.stop()
     finally:
-        rig.stop()
-        subprocess.run(["umount", "-l", state], check=False)
         rig.start()
     ran(rig.run(images.probe, "/probe.wat", "x", "3"), 3)
     return done.stderr.strip()[-120:]
@@ -161,16 +171,10 @@ def full_cache(rig, images):
     """The disk of the node's code is full: containers run without it, and no unfinished entry is used."""
     cache = rig.root / "cache"
     cache.mkdir(mode=0o700, exist_ok=True)
-    assert subprocess.run(["mount", "-t", "tmpfs", "-o", "size=16k,mode=0700", "tmpfs", cache], check=False).returncode == 0
-    try:
+    with small_disk(cache, "size=16k,mode=0700"):
         program = binary(rig, COMPILED.replace(b"63", b"111"))
         image = rig.image("test/full:1", {"m.wasm": (program, 0o644)}, ["/m.wasm"])
-        with open(cache / "full", "wb") as full:
-            try:
-                full.write(b"x" * MIB)
-                full.flush()
-            except OSError:
-                pass
+        fill(cache)
         logged = len(rig.text())
         for flags in ([], annotated(compile="first")) * 2:
             done = rig.run(image, flags=flags)
@@ -178,9 +182,6 @@ def full_cache(rig, images):
         rig.quiet()
         assert {path.name for path in cache.iterdir()} <= {"full", "lock", "empty"}, list(cache.iterdir())
         assert "no code is cached: No space left on device" in rig.text()[logged:], "the shim's log has the reason"
-    finally:
-        # A process that compiles may have it open.
-        subprocess.run(["umount", "-l", cache], check=False)
     nothing_left()
 
 
