@@ -38,7 +38,7 @@ pub(crate) struct Budget {
 pub(crate) struct Refused {
     /// What the guest would have had.
     pub wanted: u64,
-    /// The container's limit.
+    /// The container's limit, less what others use of one that they share.
     pub limit: u64,
     /// What of it is not for the guest.
     pub reserved: u64,
@@ -47,7 +47,7 @@ pub(crate) struct Refused {
 impl std::fmt::Display for Refused {
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let Refused { wanted, limit, reserved } = self;
-        write!(out, "{wanted} bytes of memory are needed, but the container's limit is {limit}, of which Weir needs {reserved}")
+        write!(out, "{wanted} bytes of memory are needed, but the container may have {limit}, of which Weir needs {reserved}")
     }
 }
 

@@ -103,6 +103,19 @@ impl Hierarchy {
         unified
     }
 
+    /// Finds the path of this process's group in the text of `/proc/self/cgroup`.
+    fn group_of_this_process(&self, groups: &str, controller: &str) -> Option<PathBuf> {
+        groups.lines().find_map(|line| {
+            let (_, of) = line.split_once(':')?;
+            let (controllers, path) = of.split_once(':')?;
+            let is_it = match self.version {
+                Version::V1 => controllers.split(',').any(|found| found == controller),
+                Version::V2 => controllers.is_empty(),
+            };
+            is_it.then(|| path.into())
+        })
+    }
+
     /// Returns the directory of a group.
     pub fn directory(&self, group: &Group) -> PathBuf {
         self.root.join(group.path.strip_prefix("/").unwrap_or(&group.path))
@@ -149,6 +162,23 @@ impl Hierarchy {
         Ok(())
     }
 }
+
+/// Moves this process to the control group that it is in, which changes nothing but prepares the kernel for the move of a container's
+/// process: the first move after some time waits for a grace period of RCU, 4 to 16 ms on a machine with two processors, and those soon
+/// after it do not. Blocks for that time.
+pub(crate) fn prepare_move() {
+    let moved = || -> Option<()> {
+        let read = |file| std::fs::read_to_string(file).ok();
+        let hierarchy = Hierarchy::find(&read("/proc/self/mountinfo")?, ANY)?;
+        let group = Group { path: hierarchy.group_of_this_process(&read("/proc/self/cgroup")?, ANY)?, of_systemd: false };
+        std::fs::write(hierarchy.directory(&group).join("cgroup.procs"), std::process::id().to_string()).ok()
+    };
+    // Without it, the container's move waits.
+    let _ = moved();
+}
+
+/// A controller: what is prepared is the same for all of them.
+const ANY: &str = "memory";
 
 /// The open directories of a group and of those above it.
 #[derive(Debug)]
@@ -335,6 +365,14 @@ pub(crate) mod tests {
         assert_eq!(found(V1, "pids"), v2("/sys/fs/cgroup/unified"));
         assert_eq!(found(V2, "memory"), v2("/sys/fs/cgroup"));
         assert_eq!(Hierarchy::find("", "memory"), None);
+        let groups = "9:name=systemd:/init.scope\n4:cpu,memory:/system.slice/a:b\n0::/unified\n";
+        let own = |mounts, groups: &str| found(mounts, "memory").group_of_this_process(groups, "memory");
+        assert_eq!(own(V1, groups), Some("/system.slice/a:b".into()));
+        assert_eq!(own(V2, groups), Some("/unified".into()));
+        assert_eq!(own(V1, "4:cpu:/\n"), None);
+        let own = std::fs::read_to_string("/proc/self/cgroup").unwrap();
+        prepare_move();
+        assert_eq!(std::fs::read_to_string("/proc/self/cgroup").unwrap(), own, "the process was moved elsewhere");
     }
 
     fn named(group: &str) -> Group {

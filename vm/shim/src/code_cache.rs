@@ -1,9 +1,10 @@
 //! Compiled code of modules, kept on the node for later containers.
 //!
 //! Only the shim can write to the directory of the cache: it belongs to root and has mode 0700. When a container is created, the
-//! module is found in its root, and hashed; containerd has the hash of a module that is a layer. An entry of that hash is opened and passed to the guest's process, which reads it after
-//! its root and user have changed. If there is none, a module is compiled after its container has been created, in a process without
-//! privileges whose only output is the new entry: a module that takes control of the compiler can spoil its own entry only.
+//! module is found in its root, and hashed; containerd has the hash of a module that is a layer. An entry of that hash is opened and
+//! passed to the guest's process, which reads it after its root and user have changed. If there is none, a module is compiled after its
+//! container has been created, in a process without privileges whose only output is the new entry: a module that takes control of the
+//! compiler can spoil its own entry only.
 
 use crate::entry::Entry;
 use crate::guest;
@@ -34,6 +35,8 @@ const VARIABLE: &str = "WEIR_SHIM_CACHE";
 const EMPTY: &str = "empty";
 /// The beginning of the name of a file that becomes an entry when it is complete.
 const UNFINISHED: &str = "new-";
+/// The beginning of the name of an empty file that says that a module could not be compiled.
+const FAILED: &str = "failed-";
 /// The file that a process locks while it compiles.
 const LOCK: &str = "lock";
 /// The bytes of all entries after which the least recently used are removed.
@@ -47,6 +50,8 @@ const MAX_MODULE: u64 = 256 << 20;
 /// Bytes of memory that the process that compiles may have, beside [`DATA_PER_BYTE`] for each byte of the module.
 const MAX_DATA: u64 = 1 << 30;
 const DATA_PER_BYTE: u64 = 64;
+/// The time after which a module is tried again that could not be compiled.
+const FORGIVEN: Duration = Duration::from_secs(3600);
 /// The time that a creation waits for the compilations of others.
 const PATIENCE: Duration = Duration::from_secs(30);
 /// The time between two tries to lock.
@@ -107,8 +112,8 @@ pub(crate) fn find(spec: &Spec, rootfs: &Path) -> Option<(Wanted, Option<Stored>
     let module = open_within(rootfs, &path).ok()?;
     let identity = Identity::of(&module).ok()?;
     let key = key(&read(module).ok()?, &Settings::of_annotations(&annotations).ok()?)?;
-    let stored = stored(&directory, &key, identity);
-    Some((Wanted { rootfs: rootfs.into(), path, may_change: true, key, replaces: false, annotations }, stored))
+    let wanted = Wanted { rootfs: rootfs.into(), path, may_change: true, key, replaces: false, annotations };
+    found(&directory, wanted, identity)
 }
 
 /// [`find`] for a module that is a layer.
@@ -125,14 +130,30 @@ pub(crate) fn find_layer(spec: &Spec, layer: &Layer) -> Option<(Wanted, Option<S
         Some(digest) => key_of(digest.as_bytes(), &settings)?,
         None => key(&read(module).ok()?, &settings)?,
     };
-    let stored = stored(&directory, &key, identity);
     let (rootfs, path) = (layer.file.parent()?.into(), layer.file.file_name()?.into());
-    Some((Wanted { rootfs, path, may_change: layer.digest.is_none(), key, replaces: false, annotations }, stored))
+    let wanted = Wanted { rootfs, path, may_change: layer.digest.is_none(), key, replaces: false, annotations };
+    found(&directory, wanted, identity)
 }
 
-/// Opens the entry of a key, for the module of which it was made.
-fn stored(directory: &Path, key: &str, module: Identity) -> Option<Stored> {
-    open_entry(&directory.join(key)).ok().map(|entry| Stored { entry, module })
+/// Opens the entry of a module.
+fn found(directory: &Path, wanted: Wanted, module: Identity) -> Option<(Wanted, Option<Stored>)> {
+    match open_entry(&directory.join(&wanted.key)) {
+        Ok(entry) => Some((wanted, Some(Stored { entry, module }))),
+        Err(_) if failed_lately(directory, &wanted.key) => None,
+        Err(_) => Some((wanted, None)),
+    }
+}
+
+/// The file that says that a module could not be compiled.
+fn failure(directory: &Path, key: &str) -> PathBuf {
+    directory.join(format!("{FAILED}{key}"))
+}
+
+/// Whether a module could not be compiled, a short time ago.
+fn failed_lately(directory: &Path, key: &str) -> bool {
+    let age = std::fs::metadata(failure(directory, key)).and_then(|data| data.modified()).map(|failed| failed.elapsed());
+    // A time to come is not long ago.
+    age.is_ok_and(|age| age.unwrap_or_default() < FORGIVEN)
 }
 
 /// Whether the root has a file that the container's first argument names.
@@ -177,7 +198,7 @@ pub(crate) fn compile(wanted: &Wanted, turn: Turn) -> Result<(), String> {
         }
     }
     let entry = directory.join(&wanted.key);
-    if entry.exists() && !wanted.replaces {
+    if (entry.exists() && !wanted.replaces) || failed_lately(&directory, &wanted.key) {
         return Ok(());
     }
     let module = open_within(&wanted.rootfs, &wanted.path).map_err(failed)?;
@@ -185,18 +206,34 @@ pub(crate) fn compile(wanted: &Wanted, turn: Turn) -> Result<(), String> {
     remove_unfinished(&directory);
     let unfinished = directory.join(format!("{UNFINISHED}{}", wanted.key));
     let output = File::options().write(true).create_new(true).mode(0o600).open(&unfinished).map_err(failed)?;
+    let failed = |error| NotCompiled::Other(failed(error));
     let done = compile_into(wanted, turn, module, &output, &directory);
     let done = done.and_then(|()| output.sync_all().and_then(|()| std::fs::rename(&unfinished, &entry)).map_err(failed));
     if done.is_err() {
         let _ = std::fs::remove_file(&unfinished);
     }
     prune(&directory);
-    done
+    done.map_err(|reason| match reason {
+        NotCompiled::Module(message) => {
+            let _ = File::options().write(true).create_new(true).mode(0o600).open(failure(&directory, &wanted.key));
+            message
+        }
+        NotCompiled::Other(message) => message,
+    })
+}
+
+/// Why a module was not compiled. The text is a message.
+#[derive(Serialize, Deserialize)]
+enum NotCompiled {
+    /// It is not valid, or needs more than it may have: it would fail again.
+    Module(String),
+    /// Another reason, which may have gone next time.
+    Other(String),
 }
 
 /// Compiles a module into a file, in a process without privileges.
-fn compile_into(wanted: &Wanted, turn: Turn, module: File, output: &File, directory: &Path) -> Result<(), String> {
-    let failed = |error: io::Error| error.to_string();
+fn compile_into(wanted: &Wanted, turn: Turn, module: File, output: &File, directory: &Path) -> Result<(), NotCompiled> {
+    let failed = |error: io::Error| NotCompiled::Other(error.to_string());
     let inherited = Inherited::list(&[]).map_err(failed)?;
     let empty = directory.join(EMPTY);
     DirBuilder::new().recursive(true).create(&empty).map_err(failed)?;
@@ -212,7 +249,8 @@ fn compile_into(wanted: &Wanted, turn: Turn, module: File, output: &File, direct
         empty,
         is_awaited: turn == Turn::Awaited,
     };
-    worker.try_run(compile_without_privileges, work).unwrap_or_else(|error| Err(error.to_string()))
+    // A process that ends without a result was killed for what it used.
+    worker.try_run(compile_without_privileges, work).unwrap_or_else(|error| Err(NotCompiled::Module(error.to_string())))
 }
 
 /// What the process without privileges gets.
@@ -230,26 +268,27 @@ struct Work {
 }
 
 /// Compiles a module into a file that is open, as nobody.
-fn compile_without_privileges(work: Work) -> Result<(), String> {
+fn compile_without_privileges(work: Work) -> Result<(), NotCompiled> {
+    let failed = |error: io::Error| NotCompiled::Other(error.to_string());
     let Work { inherited, module, output, key: expected, annotations, empty, is_awaited } = work;
     // SAFETY: this process was forked from the one that made the list, and got those files later that it uses.
     unsafe { inherited.close() };
     // Otherwise tools show the shim's name.
     let _ = rustix::thread::set_name(c"weir-compile");
-    let settings = Settings::of_annotations(&annotations)?;
-    let bytes = read(module.into_inner()).map_err(|error| error.to_string())?;
+    let settings = Settings::of_annotations(&annotations).map_err(NotCompiled::Other)?;
+    let bytes = read(module.into_inner()).map_err(failed)?;
     if expected.is_some() && key(&bytes, &settings) != expected {
-        return Err("the module has changed since its container was created".into());
+        return Err(NotCompiled::Other("the module has changed since its container was created".into()));
     }
     if !is_awaited {
         // Containers have precedence.
         let _ = rustix::process::nice(19);
     }
-    drop_privileges(&empty, bytes.len() as u64).map_err(|error| error.to_string())?;
-    let engine = guest::engine(&settings, None)?;
+    drop_privileges(&empty, bytes.len() as u64).map_err(failed)?;
+    let engine = guest::engine(&settings, None).map_err(NotCompiled::Other)?;
     let stored = Module::new(&engine, bytes).and_then(|module| module.serialize());
-    let stored = stored.map_err(|error| crate::message::of(&error))?;
-    output.into_inner().write_all(&stored).map_err(|error| error.to_string())
+    let stored = stored.map_err(|error| NotCompiled::Module(crate::message::of(&error)))?;
+    output.into_inner().write_all(&stored).map_err(failed)
 }
 
 /// Leaves the process no file but those that are open, no network, no privileges, and what a module of this size needs at most. `empty`
@@ -300,11 +339,14 @@ fn open_entry(path: &Path) -> io::Result<File> {
     Ok(file)
 }
 
-/// Removes what processes have left that were ended while they compiled.
+/// Removes what processes have left that were ended while they compiled, and what says that modules failed long ago.
 fn remove_unfinished(directory: &Path) {
-    let files = std::fs::read_dir(directory).into_iter().flatten().flatten();
-    for file in files.filter(|file| file.file_name().to_string_lossy().starts_with(UNFINISHED)) {
-        let _ = std::fs::remove_file(file.path());
+    for file in std::fs::read_dir(directory).into_iter().flatten().flatten() {
+        let name = file.file_name();
+        let name = name.to_string_lossy();
+        if name.starts_with(UNFINISHED) || name.strip_prefix(FAILED).is_some_and(|key| !failed_lately(directory, key)) {
+            let _ = std::fs::remove_file(file.path());
+        }
     }
 }
 

@@ -311,8 +311,12 @@ fn build_mounted(creation: &Creation, spec: &Spec, refusal: &mut String) -> Resu
         *refusal = String::from_utf8_lossy(&bytes).into_owned();
     }
     let pid = built.map_err(chain)?.pid().ok_or("the container has no process")?;
-    if group.of_systemd {
-        restrict_devices(spec, &group)?;
+    if group.of_systemd
+        && let Err(message) = restrict_devices(spec, &group)
+    {
+        // Its process waits to be started.
+        let _ = load(place).and_then(|mut container| container.delete(true).map_err(chain));
+        return Err(message);
     }
     let replaces = has_code && bytes == CODE_REFUSED;
     let lacking = wanted.filter(|_| replaces || !(has_code || compiles_first)).map(|wanted| wanted.replacing(replaces));

@@ -168,10 +168,11 @@ impl Source {
             && file().and_then(|file| Identity::of(&file)).is_ok_and(|identity| identity == module)
         {
             // SAFETY: the shim opened it in its cache, to which nobody else can write: it is of `serialize`, by the same program.
-            if let Ok(module) = unsafe { Module::deserialize_open_file(engine, entry) } {
-                return Ok((module, false));
+            match unsafe { Module::deserialize_open_file(engine, entry) } {
+                Ok(module) => return Ok((module, false)),
+                // What the system refuses this container is no fault of the entry.
+                Err(error) => refused = !error.is::<std::io::Error>(),
             }
-            refused = true;
         }
         let module = match layer {
             Some(mut layer) => {

@@ -4,7 +4,7 @@ use containerd_client::services::v1::{GetContainerRequest, GetImageRequest, Info
 use containerd_client::tonic::Request;
 use containerd_client::{Client, with_namespace};
 use serde::{Deserialize, Serialize};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 /// The media types of layers that are modules.
 const MODULES: [&str; 3] = [
@@ -62,14 +62,17 @@ struct Platform {
 /// containerd cannot be asked, the artifact does not have exactly one module, or that cannot be written: a message.
 pub(crate) async fn find(address: &str, namespace: &str, id: &str, copy: PathBuf) -> Result<Option<Layer>, String> {
     let client = Client::from_path(address).await.map_err(|error| format!("{address}: {error}"))?;
-    let store = Store { client, namespace };
-    let Some(mut manifest) = store.manifest_of(id).await? else { return Ok(None) };
+    // Both at once, since a start waits for each request.
+    let (root, image) = tokio::join!(directory(&client, namespace), image_of(&client, namespace, id));
+    let Some(image) = image? else { return Ok(None) };
+    let store = Store { client, namespace, root };
+    let mut manifest = store.document(&image).await?;
     let for_modules = |found: &&Descriptor| found.platform.as_ref().is_some_and(|platform| platform.architecture == WASM);
     if let Some(chosen) = manifest.manifests.iter().find(for_modules) {
         manifest = store.document(&chosen.digest.clone()).await?;
     }
     let Some(config) = &manifest.config else { return Ok(None) };
-    let config = store.content(&config.digest, MAX_DOCUMENT).await?;
+    let config = store.small(&config.digest).await?;
     if serde_json::from_slice(&config).ok().is_none_or(|config: Platform| config.architecture != WASM) {
         return Ok(None);
     }
@@ -78,7 +81,9 @@ pub(crate) async fn find(address: &str, namespace: &str, id: &str, copy: PathBuf
         return Err(format!("expected an artifact with one layer that is a module, found {}", modules.len()));
     };
     let digest = module.digest.clone();
-    if let Some(file) = store.file(&digest).await {
+    if let Some(file) = store.file(&digest)
+        && store.is_ours(&digest).await
+    {
         return Ok(Some(Layer { file, digest: Some(digest) }));
     }
     let content = store.content(&digest, MAX_MODULE).await?;
@@ -87,47 +92,63 @@ pub(crate) async fn find(address: &str, namespace: &str, id: &str, copy: PathBuf
     written.map(|()| Some(layer)).map_err(|error| error.to_string())
 }
 
+/// The digest of the manifest of a container's image; `None` without image.
+async fn image_of(client: &Client, namespace: &str, id: &str) -> Result<Option<String>, String> {
+    let request = with_namespace!(GetContainerRequest { id: id.into() }, namespace);
+    let container = client.containers().get(request).await.map_err(|error| error.to_string())?;
+    let name = container.into_inner().container.map(|container| container.image).filter(|name| !name.is_empty());
+    let Some(name) = name else { return Ok(None) };
+    let request = with_namespace!(GetImageRequest { name }, namespace);
+    let image = client.images().get(request).await.map_err(|error| error.to_string())?;
+    Ok(image.into_inner().image.and_then(|image| image.target).map(|target| target.digest))
+}
+
+/// The directory in which containerd keeps content, as it does by default.
+async fn directory(client: &Client, namespace: &str) -> Option<PathBuf> {
+    let request = with_namespace!(PluginsRequest { filters: vec![CONTENT.into()] }, namespace);
+    let found = client.introspection().plugins(request).await.ok()?.into_inner();
+    found.plugins.iter().find_map(|plugin| plugin.exports.get("root")).map(PathBuf::from)
+}
+
 /// containerd's content store.
 struct Store<'n> {
     client: Client,
     namespace: &'n str,
+    /// The directory of its content, if it is in one.
+    root: Option<PathBuf>,
 }
 
 impl Store<'_> {
-    /// The manifest of a container's image; `None` without image.
-    async fn manifest_of(&self, id: &str) -> Result<Option<Document>, String> {
-        let namespace = self.namespace;
-        let request = with_namespace!(GetContainerRequest { id: id.into() }, namespace);
-        let container = self.client.containers().get(request).await.map_err(|error| error.to_string())?;
-        let name = container.into_inner().container.map(|container| container.image).filter(|name| !name.is_empty());
-        let Some(name) = name else { return Ok(None) };
-        let request = with_namespace!(GetImageRequest { name }, namespace);
-        let image = self.client.images().get(request).await.map_err(|error| error.to_string())?;
-        match image.into_inner().image.and_then(|image| image.target) {
-            Some(target) => self.document(&target.digest).await.map(Some),
-            None => Ok(None),
-        }
-    }
-
-    /// The file of content that this namespace has, if containerd keeps content in a directory, as it does by default.
-    async fn file(&self, digest: &str) -> Option<PathBuf> {
-        let namespace = self.namespace;
+    /// The file of content.
+    fn file(&self, digest: &str) -> Option<PathBuf> {
         let (algorithm, hash) = digest.split_once(':')?;
         if ![algorithm, hash].iter().all(|part| part.bytes().all(|byte| byte.is_ascii_alphanumeric())) {
             return None;
         }
-        let request = with_namespace!(InfoRequest { digest: digest.into() }, namespace);
-        self.client.content().info(request).await.ok()?;
-        let request = with_namespace!(PluginsRequest { filters: vec![CONTENT.into()] }, namespace);
-        let found = self.client.introspection().plugins(request).await.ok()?.into_inner();
-        let root = found.plugins.iter().find_map(|plugin| plugin.exports.get("root"))?;
-        let path = Path::new(root).join("blobs").join(algorithm).join(hash);
+        let path = self.root.as_ref()?.join("blobs").join(algorithm).join(hash);
         path.is_file().then_some(path)
     }
 
+    /// Whether this namespace has the content: containerd may be configured to keep the content of others from it.
+    async fn is_ours(&self, digest: &str) -> bool {
+        let namespace = self.namespace;
+        let request = with_namespace!(InfoRequest { digest: digest.into() }, namespace);
+        self.client.content().info(request).await.is_ok()
+    }
+
     async fn document(&self, digest: &str) -> Result<Document, String> {
-        let bytes = self.content(digest, MAX_DOCUMENT).await?;
+        let bytes = self.small(digest).await?;
         serde_json::from_slice(&bytes).map_err(|error| format!("{digest}: expected a manifest: {error}"))
+    }
+
+    /// Reads a manifest or a configuration, from its file if there is one. Whether the namespace has it is not asked: what matters is
+    /// whether it has the module that they lead to.
+    async fn small(&self, digest: &str) -> Result<Vec<u8>, String> {
+        let file = self.file(digest).filter(|file| file.metadata().is_ok_and(|data| data.len() <= MAX_DOCUMENT));
+        match file.and_then(|file| std::fs::read(file).ok()) {
+            Some(bytes) => Ok(bytes),
+            None => self.content(digest, MAX_DOCUMENT).await,
+        }
     }
 
     /// Reads content of at most `most` bytes.

@@ -34,6 +34,8 @@ mod streams;
 
 use containerd_shim::protos::protobuf::{Message, MessageField};
 use containerd_shim::protos::types::introspection::{RuntimeInfo, RuntimeVersion};
+use rustix::stdio;
+use std::fs::File;
 use std::io::Write;
 use std::process::ExitCode;
 use zygote::Zygote;
@@ -57,7 +59,9 @@ fn main() -> ExitCode {
     if flags.info {
         return info();
     }
-    if flags.action != "start" {
+    if flags.action == "start" {
+        prepare_move();
+    } else {
         // Before the first thread: what is forked from a process with threads may find its locks taken.
         Zygote::init();
         if flags.action.is_empty() {
@@ -74,6 +78,26 @@ fn main() -> ExitCode {
             ExitCode::FAILURE
         }
     }
+}
+
+/// Has the kernel prepare for the container's control groups while the shim starts, in a process of its own that may outlive this one.
+fn prepare_move() {
+    let process = Zygote::new();
+    std::thread::spawn(move || {
+        process.try_run(
+            |()| {
+                // containerd reads this process's output to its end.
+                let closed = File::options().read(true).write(true).open("/dev/null").and_then(|null| {
+                    stdio::dup2_stdout(&null)?;
+                    Ok(stdio::dup2_stderr(&null)?)
+                });
+                if closed.is_ok() {
+                    cgroup::prepare_move();
+                }
+            },
+            (),
+        )
+    });
 }
 
 /// Answers `-info`: name and version, in containerd's format.

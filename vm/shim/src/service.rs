@@ -27,7 +27,7 @@ use std::fs::File;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
-use tokio::sync::watch;
+use tokio::sync::{oneshot, watch};
 
 /// The annotation of Kubernetes with the pod's identifier: containers of a pod share a shim.
 const POD: &str = "io.kubernetes.cri.sandbox-id";
@@ -85,15 +85,16 @@ impl Shim for WeirShim {
     async fn create_task_service(&self, publisher: RemotePublisher) -> Service {
         let events = Events { publisher: Arc::new(publisher), namespace: self.namespace.clone() };
         let (namespace, address) = (self.namespace.clone(), self.address.clone());
-        Service { namespace, address, containers: Mutex::default(), events, exit: self.exit.clone() }
+        Service { namespace, address, containers: Arc::default(), events, exit: self.exit.clone() }
     }
 }
 
 /// The shim's containers.
+#[derive(Clone)]
 pub(crate) struct Service {
     namespace: String,
     address: String,
-    containers: Mutex<HashMap<String, Arc<Entry>>>,
+    containers: Arc<Mutex<HashMap<String, Arc<Entry>>>>,
     events: Events,
     exit: Arc<ExitSignal>,
 }
@@ -125,38 +126,6 @@ enum Stage {
 struct Exited {
     status: u32,
     at: Timestamp,
-}
-
-/// A container of which containerd does not know. If containerd has given up waiting for it, it is removed.
-struct Unclaimed {
-    created: Created,
-    creation: Creation,
-    is_claimed: bool,
-}
-
-impl Unclaimed {
-    /// Creates a container. Blocks.
-    fn create(creation: Creation) -> Result<Unclaimed, Failure> {
-        container::create(&creation).map(|created| Unclaimed { created, creation, is_claimed: false })
-    }
-
-    fn claim(mut self) -> (Created, Creation) {
-        self.is_claimed = true;
-        (self.created.clone(), self.creation.clone())
-    }
-}
-
-impl Drop for Unclaimed {
-    fn drop(&mut self) {
-        if self.is_claimed {
-            return;
-        }
-        let Creation { place, bundle, .. } = &self.creation;
-        log::error!("container {}: its creation took longer than containerd waits", place.id);
-        if let Err(message) = container::delete(place, bundle) {
-            log::error!("container {}: {message}", place.id);
-        }
-    }
 }
 
 impl Entry {
@@ -223,8 +192,7 @@ impl Service {
                 return Err(error);
             }
         };
-        // Nothing is awaited until the container is in the list, since containerd may give up whenever something is.
-        let ((pid, wanted), creation) = created.claim();
+        let (creation, (pid, wanted)) = created;
         wanted.into_iter().for_each(container::compile);
         let (exited, receiver) = watch::channel(None);
         let entry = Entry {
@@ -242,8 +210,17 @@ impl Service {
         Ok(pid)
     }
 
+    /// Removes a container that containerd does not know: it has given up waiting for the creation.
+    async fn abandon_container(&self, id: &str) {
+        log::error!("container {id}: its creation took longer than containerd waits");
+        let Some(entry) = lock(&self.containers).remove(id) else { return };
+        let bundle = entry.bundle.clone();
+        // An error is in the log.
+        let _ = self.operate(&entry, move |place| container::delete(place, &bundle)).await;
+    }
+
     /// Creates a container with a file of its image, or else with its layer.
-    async fn created(&self, mut creation: Creation) -> TtrpcResult<Unclaimed> {
+    async fn created(&self, mut creation: Creation) -> TtrpcResult<(Creation, Created)> {
         let id = creation.place.id.clone();
         let fails = |message: String| {
             log::error!("container {id} cannot be created: {message}");
@@ -265,7 +242,7 @@ impl Service {
                 }
             }
         }
-        let created = blocking(move || Unclaimed::create(creation)).await?;
+        let created = blocking(move || container::create(&creation).map(|created| (creation, created))).await?;
         created.map_err(|reason| match reason {
             Failure::Refused(message) => {
                 log::error!("container {id} is refused: {message}");
@@ -308,7 +285,16 @@ impl Service {
 impl Task for Service {
     async fn create(&self, _: &TtrpcContext, request: CreateTaskRequest) -> TtrpcResult<CreateTaskResponse> {
         let id = request.id.clone();
-        let pid = self.create_container(request).await?;
+        // In a task of its own: this function is dropped when containerd gives up waiting, but a creation must come to its end.
+        let (sender, created) = oneshot::channel();
+        let service = self.clone();
+        tokio::spawn(async move {
+            let id = request.id.clone();
+            if let Err(Ok(_)) = sender.send(service.create_container(request).await) {
+                service.abandon_container(&id).await;
+            }
+        });
+        let pid = created.await.map_err(|error| failure(Code::INTERNAL, error.to_string()))??;
         self.create_event(&id, pid).await;
         Ok(CreateTaskResponse { pid: pid as u32, ..CreateTaskResponse::default() })
     }
