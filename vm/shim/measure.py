@@ -3,7 +3,8 @@
 
     vm/shim/measure.py [--rounds N] [--first N] [--idle N…] [--peer SHIM]
 
-- The time from `ctr run` to the first byte of output, in ms: median and quartiles of ROUNDS (21), all variants in turn within a round.
+- The time from `ctr run` to the first byte of output, in ms: median and quartiles of ROUNDS (21), all variants within a round, in
+  another order each time, and each a while after the one before, of which containerd still removes something.
   QuickJS and CPython are run if `programs/fetch.py qjs-wasi python-wasi` has fetched them.
 - The same for the first container of a module, which has no code yet: each round (5) has a module that differs in a custom section.
 - The memory of IDLE containers (100) that sleep: the fall of MemAvailable for each, and the proportional set sizes of shims, zygotes and
@@ -20,6 +21,7 @@ It needs root, containerd, ctr, runc and gcc, installs nothing, and removes what
 
 import argparse
 import os
+import random
 import statistics
 import subprocess
 import sys
@@ -39,6 +41,8 @@ RUNC = "io.containerd.runc.v2"
 HELLO = '#include <unistd.h>\nint main(void) { return write(1, "hello from weir\\n", 16) != 16; }\n'
 IDLE = "#include <unistd.h>\nint main(void) { for (;;) pause(); }\n"
 PROGRAMS = {"QuickJS": ("qjs-wasi", ["-e", "console.log(1)"]), "CPython": ("python-wasi", ["-c", "print(1)"])}
+# Seconds between two containers.
+PAUSE = 0.15
 
 
 def native(rig, name, text):
@@ -124,9 +128,11 @@ class Variants:
                 self.rig.quiet()
                 variants[f"{name}, {engine}, from the second time on"] = (*image, runtime)
         found = {name: [] for name in variants}
+        order = random.Random(0)
         for _ in range(rounds):
-            for name, variant in variants.items():
-                found[name].append(self.first_output(*variant))
+            for name in order.sample(sorted(variants), len(variants)):
+                time.sleep(PAUSE)
+                found[name].append(self.first_output(*variants[name]))
         for name, values in found.items():
             report(name, values)
 

@@ -5,7 +5,7 @@
 
 use rustix::fs::{Mode, OFlags, openat};
 use std::fs::File;
-use std::io;
+use std::io::{self, Write};
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::FileExt;
 use std::path::{Component, Path, PathBuf};
@@ -171,7 +171,8 @@ pub(crate) fn prepare_move() {
         let read = |file| std::fs::read_to_string(file).ok();
         let hierarchy = Hierarchy::find(&read("/proc/self/mountinfo")?, ANY)?;
         let group = Group { path: hierarchy.group_of_this_process(&read("/proc/self/cgroup")?, ANY)?, of_systemd: false };
-        std::fs::write(hierarchy.directory(&group).join("cgroup.procs"), std::process::id().to_string()).ok()
+        let mut processes = File::options().write(true).open(hierarchy.directory(&group).join("cgroup.procs")).ok()?;
+        processes.write_all(std::process::id().to_string().as_bytes()).ok()
     };
     // Without it, the container's move waits.
     let _ = moved();

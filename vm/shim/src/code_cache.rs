@@ -11,7 +11,9 @@ use crate::guest;
 use crate::inherited::Inherited;
 use crate::layers::Layer;
 use crate::settings::Settings;
-use nix::sched::{CloneFlags, unshare};
+use libseccomp::error::SeccompError;
+use libseccomp::{ScmpAction, ScmpArgCompare, ScmpCompareOp, ScmpFilterContext, ScmpSyscall};
+use nix::sched::{CloneFlags, setns, unshare};
 use nix::sys::resource::{Resource, setrlimit};
 use nix::unistd::{Gid, Uid, setgroups, setresgid, setresuid};
 use oci_spec::runtime::Spec;
@@ -50,10 +52,14 @@ const MAX_MODULE: u64 = 256 << 20;
 /// Bytes of memory that the process that compiles may have, beside [`DATA_PER_BYTE`] for each byte of the module.
 const MAX_DATA: u64 = 1 << 30;
 const DATA_PER_BYTE: u64 = 64;
-/// The time after which a module is tried again that could not be compiled.
-const FORGIVEN: Duration = Duration::from_secs(3600);
+/// The time after which a module is tried again that could not be compiled. It may have been for want of the node's memory.
+const FORGIVEN: Duration = Duration::from_secs(600);
 /// The time that a creation waits for the compilations of others.
 const PATIENCE: Duration = Duration::from_secs(30);
+/// The time that a creation waits for its own compilation; with the other it is less than the two minutes that the kubelet waits.
+const MAX_AWAITED: Duration = Duration::from_secs(60);
+/// The time after which any compilation is given up.
+const MAX_TIME: Duration = Duration::from_secs(1800);
 /// The time between two tries to lock.
 const RETRY: Duration = Duration::from_millis(20);
 
@@ -139,7 +145,10 @@ pub(crate) fn find_layer(spec: &Spec, layer: &Layer) -> Option<(Wanted, Option<S
 fn found(directory: &Path, wanted: Wanted, module: Identity) -> Option<(Wanted, Option<Stored>)> {
     match open_entry(&directory.join(&wanted.key)) {
         Ok(entry) => Some((wanted, Some(Stored { entry, module }))),
-        Err(_) if failed_lately(directory, &wanted.key) => None,
+        Err(_) if failed_lately(directory, &wanted.key) => {
+            log::error!("{}: it has no code, since it could not be compiled a short time ago", wanted.path.display());
+            None
+        }
         Err(_) => Some((wanted, None)),
     }
 }
@@ -151,9 +160,15 @@ fn failure(directory: &Path, key: &str) -> PathBuf {
 
 /// Whether a module could not be compiled, a short time ago.
 fn failed_lately(directory: &Path, key: &str) -> bool {
-    let age = std::fs::metadata(failure(directory, key)).and_then(|data| data.modified()).map(|failed| failed.elapsed());
-    // A time to come is not long ago.
-    age.is_ok_and(|age| age.unwrap_or_default() < FORGIVEN)
+    let failed = std::fs::metadata(failure(directory, key)).and_then(|data| data.modified());
+    // A time to come is one of a wrong clock.
+    failed.is_ok_and(|failed| failed.elapsed().is_ok_and(|age| age < FORGIVEN))
+}
+
+/// Notes that a module could not be compiled.
+fn note_failure(directory: &Path, key: &str) {
+    let _ = std::fs::remove_file(failure(directory, key));
+    let _ = File::options().write(true).create_new(true).mode(0o600).open(failure(directory, key));
 }
 
 /// Whether the root has a file that the container's first argument names.
@@ -215,7 +230,7 @@ pub(crate) fn compile(wanted: &Wanted, turn: Turn) -> Result<(), String> {
     prune(&directory);
     done.map_err(|reason| match reason {
         NotCompiled::Module(message) => {
-            let _ = File::options().write(true).create_new(true).mode(0o600).open(failure(&directory, &wanted.key));
+            note_failure(&directory, &wanted.key);
             message
         }
         NotCompiled::Other(message) => message,
@@ -234,12 +249,15 @@ enum NotCompiled {
 /// Compiles a module into a file, in a process without privileges.
 fn compile_into(wanted: &Wanted, turn: Turn, module: File, output: &File, directory: &Path) -> Result<(), NotCompiled> {
     let failed = |error: io::Error| NotCompiled::Other(error.to_string());
+    let own = File::open("/proc/self/ns/pid").map_err(failed)?;
     let inherited = Inherited::list(&[]).map_err(failed)?;
     let empty = directory.join(EMPTY);
     DirBuilder::new().recursive(true).create(&empty).map_err(failed)?;
-    // The next child is the first process of a namespace: it sees no other process, and what it forks ends with it.
+    // The next child is the first process of a namespace: it sees no other process.
     unshare(CloneFlags::CLONE_NEWPID).map_err(|error| failed(error.into()))?;
     let worker = Zygote::new();
+    // A process whose children are in another namespace has no threads.
+    setns(own, CloneFlags::CLONE_NEWPID).map_err(|error| failed(error.into()))?;
     let work = Work {
         inherited,
         module: WireFd::new(module),
@@ -249,6 +267,15 @@ fn compile_into(wanted: &Wanted, turn: Turn, module: File, output: &File, direct
         empty,
         is_awaited: turn == Turn::Awaited,
     };
+    // The worker ends with this process, which it cannot prevent.
+    let limit = if turn == Turn::Awaited { MAX_AWAITED } else { MAX_TIME };
+    let (directory, key) = (directory.to_path_buf(), wanted.key.clone());
+    std::thread::spawn(move || {
+        std::thread::sleep(limit);
+        log::error!("no code is cached: a module was compiled for {} s", limit.as_secs());
+        note_failure(&directory, &key);
+        std::process::exit(1);
+    });
     // A process that ends without a result was killed for what it used.
     worker.try_run(compile_without_privileges, work).unwrap_or_else(|error| Err(NotCompiled::Module(error.to_string())))
 }
@@ -291,8 +318,8 @@ fn compile_without_privileges(work: Work) -> Result<(), NotCompiled> {
     output.into_inner().write_all(&stored).map_err(failed)
 }
 
-/// Leaves the process no file but those that are open, no network, no privileges, and what a module of this size needs at most. `empty`
-/// is a directory without content.
+/// Leaves the process no file but those that are open, no network, no privileges, no other process, and what a module of this size needs at
+/// most. It ends with its parent. `empty` is a directory without content.
 fn drop_privileges(empty: &Path, module_bytes: u64) -> io::Result<()> {
     // If memory is scarce, it goes before all containers.
     std::fs::write("/proc/self/oom_score_adj", "1000")?;
@@ -307,7 +334,28 @@ fn drop_privileges(empty: &Path, module_bytes: u64) -> io::Result<()> {
     let (user, group) = (Uid::from_raw(NOBODY), Gid::from_raw(NOBODY));
     setresgid(group, group, group)?;
     setresuid(user, user, user)?;
-    Ok(rustix::thread::set_no_new_privs(true)?)
+    rustix::thread::set_no_new_privs(true)?;
+    // After the user, whose change undoes it.
+    rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL))?;
+    forbid_processes().map_err(io::Error::other)
+}
+
+/// Lets the process and its threads start threads, and no processes and programs: limits hold for each process.
+fn forbid_processes() -> Result<(), SeccompError> {
+    let call = ScmpSyscall::from_name;
+    let refused = ScmpAction::Errno(nix::libc::EPERM);
+    let mut filter = ScmpFilterContext::new(ScmpAction::Allow)?;
+    for name in ["fork", "vfork", "execve", "execveat", "ptrace", "process_vm_writev"] {
+        filter.add_rule(refused, call(name)?)?;
+    }
+    let is_process = ScmpArgCompare::new(0, ScmpCompareOp::MaskedEqual(nix::libc::CLONE_THREAD as u64), 0);
+    filter.add_rule_conditional(refused, call("clone")?, &[is_process])?;
+    // Its flags are in memory, which a filter does not see. The C library goes on with `clone`.
+    filter.add_rule(ScmpAction::Errno(nix::libc::ENOSYS), call("clone3")?)?;
+    // It would live on after its parent.
+    let is_death = ScmpArgCompare::new(0, ScmpCompareOp::MaskedEqual(u32::MAX.into()), nix::libc::PR_SET_PDEATHSIG as u64);
+    filter.add_rule_conditional(refused, call("prctl")?, &[is_death])?;
+    filter.load()
 }
 
 /// Returns the directory if it exists, or can be made, and is root's alone.

@@ -1,5 +1,5 @@
-//! Operations on containers, by libcontainer. All of them run in a zygote, because they fork, change the working directory, or change
-//! other state of the process. Errors are messages, since they pass between processes.
+//! Operations on containers, by libcontainer. Those that fork, change the working directory, or change other state of the process run in
+//! a zygote. Errors are messages, since they pass between processes.
 
 use crate::cgroup::{Group, Hierarchy, Version};
 use crate::code_cache::{self, Stored, Turn, Wanted};
@@ -81,59 +81,76 @@ pub(crate) enum Failure {
 /// The name of a bundle's root.
 const ROOTFS: &str = "rootfs";
 
-/// Creates a container whose root is mounted; its first process waits to be started. Blocks.
-///
-/// # Errors
-/// The container cannot be created, or its module is refused. Nothing of it remains.
-pub(crate) fn create(creation: &Creation) -> Result<Created, Failure> {
-    // In a zygote of its own: the creation leaves marks on its process, and others need not wait.
-    let zygote = Zygote::global().spawn();
-    zygote.try_run(build, creation).unwrap_or_else(|error| Err(Failure::Failed(error.to_string())))
-}
+/// The zygote of one container, which ends with the creation: it leaves marks on its process, others need not wait, and no other container
+/// is forked from a process that has read this one's specification.
+pub(crate) struct Creator(Zygote);
 
-/// Mounts the root of a container, and returns whether it has the file that the first argument names. Blocks.
-///
-/// # Errors
-/// The root cannot be mounted.
-pub(crate) fn mount_root(creation: &Creation) -> Result<bool, String> {
-    let mounted = |creation: Creation| {
-        let spec = Spec::load(creation.bundle.join("config.json")).map_err(chain)?;
-        let rootfs = creation.bundle.join(ROOTFS);
-        let mounted = mount(&creation.mounts, &rootfs);
-        if mounted.is_err() {
-            unmount(&rootfs);
+impl Creator {
+    /// Starts it. Blocks, as its end does.
+    pub fn new() -> Creator {
+        Creator(Zygote::global().spawn())
+    }
+
+    /// Mounts the root of a container, and returns whether it has the file that the first argument names. Blocks.
+    ///
+    /// # Errors
+    /// The root cannot be mounted.
+    pub fn mount_root(&self, creation: &Creation) -> Result<bool, String> {
+        let mounted = |creation: Creation| {
+            let spec = Spec::load(creation.bundle.join("config.json")).map_err(chain)?;
+            let rootfs = creation.bundle.join(ROOTFS);
+            let mounted = mount(&creation.mounts, &rootfs);
+            if mounted.is_err() {
+                unmount(&rootfs);
+            }
+            mounted.map(|()| code_cache::has_file(&spec, &rootfs))
+        };
+        run(&self.0, mounted, creation)
+    }
+
+    /// Creates a container whose root is mounted; its first process waits to be started. Blocks.
+    ///
+    /// # Errors
+    /// The container cannot be created, or its module is refused. Nothing of it remains.
+    pub fn create(&self, creation: &Creation) -> Result<Created, Failure> {
+        self.0.try_run(build, creation).unwrap_or_else(|error| Err(Failure::Failed(error.to_string())))
+    }
+
+    /// Unmounts the root of a container that will not be created. Blocks.
+    pub fn abandon(&self, bundle: &Path) {
+        let unmounted = |bundle: PathBuf| {
+            unmount(&bundle.join(ROOTFS));
+            Ok(())
+        };
+        if let Err(message) = run(&self.0, unmounted, &bundle.to_path_buf()) {
+            log::error!("{}: its root is still mounted: {message}", bundle.display());
         }
-        mounted.map(|()| code_cache::has_file(&spec, &rootfs))
-    };
-    in_zygote(mounted, creation)
-}
-
-/// Unmounts the root of a container that will not be created. Blocks.
-pub(crate) fn abandon(bundle: &Path) {
-    let unmounted = |bundle: PathBuf| {
-        unmount(&bundle.join(ROOTFS));
-        Ok(())
-    };
-    if let Err(message) = in_zygote(unmounted, &bundle.to_path_buf()) {
-        log::error!("{}: its root is still mounted: {message}", bundle.display());
     }
 }
 
-/// Runs an operation in the zygote. Blocks.
+/// Runs an operation in a zygote. Blocks.
+fn run<A, R>(zygote: &Zygote, operation: fn(A) -> Result<R, String>, args: &A) -> Result<R, String>
+where
+    A: Serialize + for<'a> Deserialize<'a> + 'static,
+    R: Serialize + for<'a> Deserialize<'a> + 'static,
+{
+    zygote.try_run(operation, args).unwrap_or_else(|error| Err(error.to_string()))
+}
+
+/// [`run`] in the zygote of all containers, with what says nothing of their environment: it is forked for each later one.
 fn in_zygote<A, R>(operation: fn(A) -> Result<R, String>, args: &A) -> Result<R, String>
 where
     A: Serialize + for<'a> Deserialize<'a> + 'static,
     R: Serialize + for<'a> Deserialize<'a> + 'static,
 {
-    Zygote::global().try_run(operation, args).unwrap_or_else(|error| Err(error.to_string()))
+    run(Zygote::global(), operation, args)
 }
 
 /// Compiles the module of a container for those that are created later, in the background.
 pub(crate) fn compile(wanted: Wanted) {
     // No other thread waits for this one, so that the shim can end before it.
     std::thread::spawn(move || {
-        let done = Zygote::global().spawn().try_run(|wanted: Wanted| code_cache::compile(&wanted, Turn::Left), wanted);
-        if let Err(message) = done.unwrap_or_else(|error| Err(error.to_string())) {
+        if let Err(message) = run(&Zygote::global().spawn(), |wanted: Wanted| code_cache::compile(&wanted, Turn::Left), &wanted) {
             log::error!("no code is cached: {message}");
         }
     });
@@ -187,8 +204,7 @@ pub(crate) fn update(place: &Place, bundle: &Path, resources: Vec<u8>) -> Result
         groups(&place)?.apply(&options).map_err(chain)
     };
     // In a zygote of its own: in version 2, libcontainer leaves descriptors open.
-    let done = Zygote::global().spawn().try_run(apply, &(place.clone(), bundle.to_path_buf(), resources));
-    done.unwrap_or_else(|error| Err(error.to_string()))
+    run(&Zygote::global().spawn(), apply, &(place.clone(), bundle.to_path_buf(), resources))
 }
 
 /// Returns the numbers of a container's processes.
@@ -245,10 +261,16 @@ fn chain(error: impl Error) -> String {
     text
 }
 
-/// [`create`], in its zygote.
+/// [`Creator::create`], in its zygote.
 fn build(creation: Creation) -> Result<Created, Failure> {
-    let spec = Spec::load(creation.bundle.join("config.json")).map_err(chain).map_err(Failure::Failed)?;
     let rootfs = creation.bundle.join(ROOTFS);
+    let spec = match Spec::load(creation.bundle.join("config.json")) {
+        Ok(spec) => spec,
+        Err(error) => {
+            unmount(&rootfs);
+            return Err(Failure::Failed(chain(error)));
+        }
+    };
     let mut refusal = String::new();
     let state = creation.place.directory();
     let has_state = state.exists();
@@ -274,8 +296,7 @@ fn build_mounted(creation: &Creation, spec: &Spec, refusal: &mut String) -> Resu
     let compiles_first = Settings::of(spec).is_ok_and(|settings| settings.compile_first);
     if compiles_first && let Some((wanted, None)) = code_of(creation, spec) {
         // In a process of its own, since it changes the process.
-        let done = Zygote::new().try_run(|wanted: Wanted| code_cache::compile(&wanted, Turn::Awaited), wanted);
-        if let Err(message) = done.unwrap_or_else(|error| Err(error.to_string())) {
+        if let Err(message) = run(&Zygote::new(), |wanted: Wanted| code_cache::compile(&wanted, Turn::Awaited), &wanted) {
             // A module that is refused has a better message from the guest's process.
             log::error!("container {}: no code is cached: {message}", place.id);
         }
@@ -425,8 +446,11 @@ fn remove((place, bundle): (Place, PathBuf)) -> Result<(), String> {
 }
 
 fn mount(mounts: &[Mounted], rootfs: &Path) -> Result<(), String> {
+    if !mounts.is_empty() && !rootfs.is_dir() {
+        // Not its parents: if containerd has removed the bundle, nothing is mounted there.
+        std::fs::create_dir(rootfs).map_err(chain)?;
+    }
     for Mounted { kind, source, options } in mounts {
-        std::fs::create_dir_all(rootfs).map_err(chain)?;
         let kind = Some(kind.as_str()).filter(|kind| !kind.is_empty());
         let source = Some(source.as_str()).filter(|source| !source.is_empty());
         containerd_shim::mount::mount_rootfs(kind, source, options, rootfs)

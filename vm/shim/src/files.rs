@@ -1,14 +1,13 @@
 //! The directories that a guest sees: its root and the container's mounts.
 
 use oci_spec::runtime::{Mount, Spec};
+use rustix::fs::{PROC_SUPER_MAGIC, statfs};
 use std::path::Path;
 use weir_wasi::{FsPerms, WasiCtxBuilder};
 
 /// File systems through which a process reads and changes the kernel's state or that of processes. They are not given to guests on
 /// their own.
-const OF_KERNEL: [&str; 6] = ["proc", "sysfs", "cgroup", "cgroup2", "mqueue", "devpts"];
-/// The file system that has each process's memory as a file.
-const PROC: &str = "proc";
+const OF_KERNEL: [&str; 5] = ["sysfs", "cgroup", "cgroup2", "mqueue", "devpts"];
 
 /// Preopens the root and each mounted directory that this user can open, under their own names. Read-only ones give no right to
 /// write. Nothing in a `proc` file system can be opened: it has the memory of this process, and so of the engine, as a file.
@@ -17,15 +16,17 @@ const PROC: &str = "proc";
 /// The root cannot be opened: the message says why.
 pub(crate) fn preopen(spec: &Spec, builder: &mut WasiCtxBuilder) -> Result<(), String> {
     let mounts = || spec.mounts().iter().flatten();
-    let is = |mount: &Mount, kinds: &[&str]| mount.typ().as_deref().is_some_and(|kind| kinds.contains(&kind));
-    if let Some(proc) = mounts().find(|mount| is(mount, &[PROC])) {
+    let is_of_kernel = |mount: &Mount| mount.typ().as_deref().is_some_and(|kind| OF_KERNEL.contains(&kind));
+    // That of the machine may be mounted as any other directory.
+    let is_proc = |mount: &Mount| statfs(mount.destination()).is_ok_and(|found| found.f_type == PROC_SUPER_MAGIC);
+    for proc in mounts().filter(|mount| is_proc(mount)) {
         let guarded = builder.guarded_dir(proc.destination());
         guarded.map_err(|error| format!("{}: {error}", proc.destination().display()))?;
     }
     let root_is_read_only = spec.root().as_ref().is_some_and(|root| root.readonly().unwrap_or(false));
     let opened = builder.preopened_dir("/", "/", permissions(root_is_read_only));
     opened.map_err(|error| format!("the container's root cannot be opened: {error}"))?;
-    for mount in mounts().filter(|mount| !is(mount, &OF_KERNEL)) {
+    for mount in mounts().filter(|mount| !is_of_kernel(mount) && !is_proc(mount)) {
         let path = mount.destination();
         let Some(name) = path.to_str().filter(|_| Path::new("/") != path && path.is_dir()) else { continue };
         let read_only = mount.options().iter().flatten().any(|option| option == "ro");

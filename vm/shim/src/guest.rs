@@ -196,14 +196,14 @@ pub(crate) fn engine(settings: &Settings, processors: Option<&ProcessorLimit>) -
     config.consume_fuel(settings.fuel.is_some()).epoch_interruption(settings.timeout.is_some());
     config.max_wasm_stack(GUEST_STACK).value_stack_size(VALUE_STACK);
     if let Some(share) = processors.and_then(ProcessorLimit::read) {
-        config.compiler_threads(compiler_threads(share));
+        let own = std::thread::available_parallelism().map_or(1, usize::from);
+        config.compiler_threads(compiler_threads(share, own));
     }
     Engine::new(&config).map_err(|error| message::of(&error))
 }
 
-/// The number of threads that compile, for a share of processors: the guest has one processor to itself if there are several.
-fn compiler_threads(share: f64) -> usize {
-    let own = std::thread::available_parallelism().map_or(1, usize::from);
+/// The number of threads that compile, for a share of the machine's `own` processors: the guest has one to itself if there are several.
+fn compiler_threads(share: f64, own: usize) -> usize {
     (share.ceil() as usize).min(own).saturating_sub(1).clamp(1, 4)
 }
 
@@ -278,9 +278,10 @@ mod tests {
 
     #[test]
     fn threads_follow_the_quota() {
-        assert_eq!(compiler_threads(0.1), 1);
-        assert_eq!(compiler_threads(1.0), 1);
-        let own = std::thread::available_parallelism().unwrap().get();
-        assert_eq!(compiler_threads(1e9), own.saturating_sub(1).clamp(1, 4));
+        for (share, own, threads) in
+            [(0.1, 8, 1), (1.0, 8, 1), (1.5, 8, 1), (2.5, 8, 2), (4.0, 8, 3), (1e9, 8, 4), (1e9, 2, 1), (1e9, 1, 1)]
+        {
+            assert_eq!(compiler_threads(share, own), threads, "{share} of {own}");
+        }
     }
 }

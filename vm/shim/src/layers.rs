@@ -34,10 +34,8 @@ pub(crate) struct Layer {
 #[derive(Deserialize)]
 struct Document {
     config: Option<Descriptor>,
-    #[serde(default)]
-    layers: Vec<Descriptor>,
-    #[serde(default)]
-    manifests: Vec<Descriptor>,
+    layers: Option<Vec<Descriptor>>,
+    manifests: Option<Vec<Descriptor>>,
 }
 
 #[derive(Clone, Deserialize)]
@@ -68,7 +66,7 @@ pub(crate) async fn find(address: &str, namespace: &str, id: &str, copy: PathBuf
     let store = Store { client, namespace, root };
     let mut manifest = store.document(&image).await?;
     let for_modules = |found: &&Descriptor| found.platform.as_ref().is_some_and(|platform| platform.architecture == WASM);
-    if let Some(chosen) = manifest.manifests.iter().find(for_modules) {
+    if let Some(chosen) = manifest.manifests.iter().flatten().find(for_modules) {
         manifest = store.document(&chosen.digest.clone()).await?;
     }
     let Some(config) = &manifest.config else { return Ok(None) };
@@ -76,7 +74,8 @@ pub(crate) async fn find(address: &str, namespace: &str, id: &str, copy: PathBuf
     if serde_json::from_slice(&config).ok().is_none_or(|config: Platform| config.architecture != WASM) {
         return Ok(None);
     }
-    let modules: Vec<&Descriptor> = manifest.layers.iter().filter(|layer| MODULES.contains(&layer.media_type.as_str())).collect();
+    let layers = manifest.layers.iter().flatten();
+    let modules: Vec<&Descriptor> = layers.filter(|layer| MODULES.contains(&layer.media_type.as_str())).collect();
     let [module] = modules.as_slice() else {
         return Err(format!("expected an artifact with one layer that is a module, found {}", modules.len()));
     };

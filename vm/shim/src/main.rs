@@ -1,15 +1,16 @@
 //! `containerd-shim-weir-v1`: runs WebAssembly modules as containers.
 //!
-//! containerd starts this program once for each container, or once for each pod, and talks to it over a socket. Three kinds of
-//! processes have its image:
+//! containerd starts this program for each container to have a shim started, which is one for each pod, and talks to that over a socket.
+//! These processes have its image:
 //!
 //! - the *shim*, which serves containerd's requests: [`service`];
 //! - the *zygote*, forked from it before it has threads. Its children create containers, because libcontainer forks and changes the
 //!   state of the whole process: [`container`];
+//! - the *compiler*, which makes code for the node's cache without privileges: [`code_cache`];
 //! - the *guest*, the first process of a container, which libcontainer forks and puts into namespaces and control groups, with the
 //!   container's root, user and seccomp filter. It loads the module and, once containerd starts the container, runs it: [`executor`].
 //!
-//! `unsafe` occurs in [`inherited`], where it is called, and where [`guest`] loads stored code.
+//! `unsafe` occurs in [`inherited`], where it is called, where [`guest`] loads stored code, and where [`signals`] sends one.
 //!
 //! [`service`] uses [`container`] and [`streams`]; [`container`] uses [`executor`]; [`executor`] uses [`guest`], which uses all others.
 
@@ -81,9 +82,11 @@ fn main() -> ExitCode {
 }
 
 /// Has the kernel prepare for the container's control groups while the shim starts, in a process of its own that may outlive this one.
+/// It is forked before this one has threads.
 fn prepare_move() {
     let process = Zygote::new();
-    std::thread::spawn(move || {
+    // Without the thread it is not done, and the shim starts all the same.
+    let _ = std::thread::Builder::new().spawn(move || {
         process.try_run(
             |()| {
                 // containerd reads this process's output to its end.

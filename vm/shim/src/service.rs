@@ -1,7 +1,7 @@
 //! containerd's requests.
 
-use crate::container::{self, Created, Creation, Failure, Mounted, Place};
-use crate::{layers, metrics, streams};
+use crate::container::{self, Created, Creation, Creator, Failure, Mounted, Place};
+use crate::{layers, metrics, signals, streams};
 use async_trait::async_trait;
 use containerd_shim::api::{
     CheckpointTaskRequest, CloseIORequest, ConnectRequest, ConnectResponse, CreateTaskRequest, CreateTaskResponse, DeleteRequest,
@@ -19,15 +19,14 @@ use containerd_shim::protos::ttrpc::{self, Code};
 use containerd_shim::protos::types::task::ProcessInfo;
 use containerd_shim::publisher::RemotePublisher;
 use containerd_shim::{DeleteResponse, ExitSignal, Flags, Shim, StartOpts, Task, TtrpcContext, TtrpcResult, util};
-use nix::sys::signal::{Signal, kill};
-use nix::unistd::Pid;
+use nix::libc::SIGKILL;
 use oci_spec::runtime::Spec;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fs::File;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
-use tokio::sync::{oneshot, watch};
+use tokio::sync::watch;
 
 /// The annotation of Kubernetes with the pod's identifier: containers of a pod share a shim.
 const POD: &str = "io.kubernetes.cri.sandbox-id";
@@ -85,7 +84,7 @@ impl Shim for WeirShim {
     async fn create_task_service(&self, publisher: RemotePublisher) -> Service {
         let events = Events { publisher: Arc::new(publisher), namespace: self.namespace.clone() };
         let (namespace, address) = (self.namespace.clone(), self.address.clone());
-        Service { namespace, address, containers: Arc::default(), events, exit: self.exit.clone() }
+        Service { namespace, address, containers: Arc::default(), creations: Arc::default(), events, exit: self.exit.clone() }
     }
 }
 
@@ -95,8 +94,20 @@ pub(crate) struct Service {
     namespace: String,
     address: String,
     containers: Arc<Mutex<HashMap<String, Arc<Entry>>>>,
+    creations: Arc<Mutex<Creations>>,
     events: Events,
     exit: Arc<ExitSignal>,
+}
+
+/// The containers that are being created. They are not in the list yet.
+#[derive(Default)]
+struct Creations {
+    /// Their names.
+    running: HashSet<String>,
+    /// Those that containerd has asked to delete meanwhile: it no longer waits for them.
+    unwanted: HashSet<String>,
+    /// Whether containerd has asked the shim to end, which it does after them if there is no container then.
+    end: bool,
 }
 
 /// A container that has been created.
@@ -167,9 +178,6 @@ impl Service {
         if !request.checkpoint.is_empty() || !request.parent_checkpoint.is_empty() {
             return Err(failure(Code::UNIMPLEMENTED, "checkpoints are not supported"));
         }
-        if lock(&self.containers).contains_key(&request.id) {
-            return Err(failure(Code::ALREADY_EXISTS, format!("there is a container {} already", request.id)));
-        }
         let mounts = request.rootfs.into_iter();
         let mounts = mounts.map(|mount| Mounted { kind: mount.type_, source: mount.source, options: mount.options });
         let creation = Creation {
@@ -210,13 +218,41 @@ impl Service {
         Ok(pid)
     }
 
-    /// Removes a container that containerd does not know: it has given up waiting for the creation.
-    async fn abandon_container(&self, id: &str) {
-        log::error!("container {id}: its creation took longer than containerd waits");
-        let Some(entry) = lock(&self.containers).remove(id) else { return };
-        let bundle = entry.bundle.clone();
-        // An error is in the log.
-        let _ = self.operate(&entry, move |place| container::delete(place, &bundle)).await;
+    /// Creates a container to the end, whoever waits for it. What nobody wants then is removed.
+    async fn create_whole(self, request: CreateTaskRequest, waits: watch::Receiver<()>) -> TtrpcResult<i32> {
+        let id = request.id.clone();
+        let created = self.create_container(request).await;
+        let is_unwanted = waits.has_changed().is_err() || lock(&self.creations).unwanted.contains(&id);
+        if created.is_ok() && is_unwanted {
+            log::error!("container {id}: its creation took longer than containerd waits");
+            let entry = lock(&self.containers).remove(&id);
+            if let Some(entry) = entry {
+                let bundle = entry.bundle.clone();
+                // An error is in the log.
+                let _ = self.operate(&entry, move |place| container::delete(place, &bundle)).await;
+            }
+        }
+        created
+    }
+
+    /// Notes that a container is being created.
+    fn begin_creation(&self, id: &str) -> TtrpcResult<Creating> {
+        let exists = lock(&self.containers).contains_key(id);
+        if exists || !lock(&self.creations).running.insert(id.into()) {
+            return Err(failure(Code::ALREADY_EXISTS, format!("there is a container {id} already")));
+        }
+        Ok(Creating { service: self.clone(), id: id.into() })
+    }
+
+    /// Ends the shim if containerd has asked for that and nothing needs it.
+    fn end_if_idle(&self) {
+        let mut creations = lock(&self.creations);
+        if creations.end && creations.running.is_empty() {
+            creations.end = lock(&self.containers).is_empty();
+            if creations.end {
+                self.exit.signal();
+            }
+        }
     }
 
     /// Creates a container with a file of its image, or else with its layer.
@@ -227,7 +263,13 @@ impl Service {
             failure(Code::UNKNOWN, message)
         };
         let mounting = creation.clone();
-        if !blocking(move || container::mount_root(&mounting)).await?.map_err(fails)? {
+        let begin = move || {
+            let creator = Creator::new();
+            let has_file = creator.mount_root(&mounting);
+            (creator, has_file)
+        };
+        let (creator, has_file) = blocking(begin).await?;
+        if !has_file.map_err(fails)? {
             match layers::find(&self.address, &self.namespace, &id, creation.bundle.join(COPY)).await {
                 Ok(layer) => creation.layer = layer,
                 Err(message) => {
@@ -235,14 +277,14 @@ impl Service {
                     let text = message.clone();
                     let abandon = move || {
                         streams::report(&creation.stderr, &text);
-                        container::abandon(&creation.bundle);
+                        creator.abandon(&creation.bundle);
                     };
                     blocking(abandon).await?;
                     return Err(failure(Code::FAILED_PRECONDITION, message));
                 }
             }
         }
-        let created = blocking(move || container::create(&creation).map(|created| (creation, created))).await?;
+        let created = blocking(move || creator.create(&creation).map(|created| (creation, created))).await?;
         created.map_err(|reason| match reason {
             Failure::Refused(message) => {
                 log::error!("container {id} is refused: {message}");
@@ -285,43 +327,53 @@ impl Service {
 impl Task for Service {
     async fn create(&self, _: &TtrpcContext, request: CreateTaskRequest) -> TtrpcResult<CreateTaskResponse> {
         let id = request.id.clone();
-        // In a task of its own: this function is dropped when containerd gives up waiting, but a creation must come to its end.
-        let (sender, created) = oneshot::channel();
+        let creating = self.begin_creation(&id)?;
+        // Closed when this function is dropped, because containerd has given up waiting.
+        let (_open, waits) = watch::channel(());
         let service = self.clone();
-        tokio::spawn(async move {
-            let id = request.id.clone();
-            if let Err(Ok(_)) = sender.send(service.create_container(request).await) {
-                service.abandon_container(&id).await;
-            }
-        });
-        let pid = created.await.map_err(|error| failure(Code::INTERNAL, error.to_string()))??;
+        let work = async move {
+            let created = service.create_whole(request, waits).await;
+            drop(creating);
+            created
+        };
+        let pid = to_the_end(work).await?;
         self.create_event(&id, pid).await;
         Ok(CreateTaskResponse { pid: pid as u32, ..CreateTaskResponse::default() })
     }
 
     async fn start(&self, _: &TtrpcContext, request: StartRequest) -> TtrpcResult<StartResponse> {
         let entry = self.container(&request.id, &request.exec_id)?;
-        self.operate(&entry, container::start).await?;
-        *lock(&entry.stage) = Stage::Running;
         let (id, pid) = (request.id, entry.pid as u32);
-        self.events.send(TaskStart { container_id: id.clone(), pid, ..TaskStart::default() }).await;
-        let events = self.events.clone();
-        tokio::spawn(async move {
-            let Exited { status, at } = entry.wait().await;
-            let event = TaskExit {
-                container_id: id.clone(),
-                id,
-                pid,
-                exit_status: status,
-                exited_at: MessageField::some(at),
-                ..TaskExit::default()
-            };
-            events.send(event).await;
-        });
+        let service = self.clone();
+        let work = async move {
+            service.operate(&entry, container::start).await?;
+            *lock(&entry.stage) = Stage::Running;
+            service.events.send(TaskStart { container_id: id.clone(), pid, ..TaskStart::default() }).await;
+            tokio::spawn(async move {
+                let Exited { status, at } = entry.wait().await;
+                let event = TaskExit {
+                    container_id: id.clone(),
+                    id,
+                    pid,
+                    exit_status: status,
+                    exited_at: MessageField::some(at),
+                    ..TaskExit::default()
+                };
+                service.events.send(event).await;
+            });
+            Ok(())
+        };
+        to_the_end(work).await?;
         Ok(StartResponse { pid, ..StartResponse::default() })
     }
 
     async fn delete(&self, _: &TtrpcContext, request: DeleteRequest) -> TtrpcResult<DeleteResponse> {
+        if request.exec_id.is_empty() {
+            let mut creations = lock(&self.creations);
+            if creations.running.contains(&request.id) {
+                creations.unwanted.insert(request.id.clone());
+            }
+        }
         let entry = self.container(&request.id, &request.exec_id)?;
         let bundle = entry.bundle.clone();
         self.operate(&entry, move |place| container::delete(place, &bundle)).await?;
@@ -355,7 +407,7 @@ impl Task for Service {
 
     async fn kill(&self, _: &TtrpcContext, request: KillRequest) -> TtrpcResult<Empty> {
         let entry = self.container(&request.id, &request.exec_id)?;
-        let signal = i32::try_from(request.signal).ok().and_then(|number| Signal::try_from(number).ok());
+        let signal = i32::try_from(request.signal).ok().filter(|signal| signals::ALL.contains(signal));
         let signal = signal.ok_or_else(|| failure(Code::INVALID_ARGUMENT, format!("there is no signal {}", request.signal)))?;
         if entry.exit().is_some() {
             return Err(failure(Code::NOT_FOUND, "process already finished"));
@@ -366,11 +418,11 @@ impl Task for Service {
         }
         for pid in pids {
             // A process that has ended meanwhile needs no signal.
-            let _ = kill(Pid::from_raw(pid), signal);
+            let _ = signals::send(pid, signal);
         }
         // A frozen process cannot end.
         let paused = *lock(&entry.stage) == Stage::Paused;
-        if signal == Signal::SIGKILL && paused {
+        if signal == SIGKILL && paused {
             // In version 2 of control groups it ends without.
             let resumed = self.operate(&entry, container::resume).await;
             if resumed.is_err() && tokio::time::timeout(END, entry.wait()).await.is_err() {
@@ -455,9 +507,27 @@ impl Task for Service {
 
     async fn shutdown(&self, _: &TtrpcContext, _: ShutdownRequest) -> TtrpcResult<Empty> {
         if lock(&self.containers).is_empty() {
-            self.exit.signal();
+            lock(&self.creations).end = true;
+            self.end_if_idle();
         }
         Ok(Empty::default())
+    }
+}
+
+/// A container that is being created.
+struct Creating {
+    service: Service,
+    id: String,
+}
+
+impl Drop for Creating {
+    fn drop(&mut self) {
+        {
+            let mut creations = lock(&self.service.creations);
+            creations.running.remove(&self.id);
+            creations.unwanted.remove(&self.id);
+        }
+        self.service.end_if_idle();
     }
 }
 
@@ -487,6 +557,11 @@ impl Events {
             log::warn!("event {topic} is lost: {error}");
         }
     }
+}
+
+/// Does work to its end in a task of its own: the handler of a request is dropped when containerd gives up waiting.
+async fn to_the_end<R: Send + 'static>(work: impl Future<Output = TtrpcResult<R>> + Send + 'static) -> TtrpcResult<R> {
+    tokio::spawn(work).await.map_err(|error| failure(Code::INTERNAL, error.to_string()))?
 }
 
 /// Runs what blocks on another thread.

@@ -4,24 +4,29 @@
 //! so a guest without handlers could be ended by SIGKILL only. Here these signals are blocked in all threads, and the first thread
 //! waits for them. It ends the process whatever the guest's thread is doing.
 
+use nix::errno::Errno;
+use nix::libc;
 use nix::sys::signal::{SigSet, Signal};
+use std::io;
+use std::ops::RangeInclusive;
 
-/// The signals that end a native process unless it handles them, without those that a thread raises itself and SIGPIPE, which
-/// Rust's runtime ignores.
-const ENDING: [Signal; 13] = [
-    Signal::SIGHUP,
-    Signal::SIGINT,
-    Signal::SIGQUIT,
-    Signal::SIGTERM,
-    Signal::SIGUSR1,
-    Signal::SIGUSR2,
-    Signal::SIGALRM,
-    Signal::SIGVTALRM,
-    Signal::SIGPROF,
-    Signal::SIGIO,
-    Signal::SIGPWR,
-    Signal::SIGSTKFLT,
-    Signal::SIGABRT,
+/// The numbers of signals.
+pub(crate) const ALL: RangeInclusive<i32> = 1..=64;
+/// The signals that do not end a guest. Native processes continue after some, or stop; a thread raises others itself; and Rust's runtime
+/// ignores SIGPIPE.
+const OTHERS: [Signal; 12] = [
+    Signal::SIGCHLD,
+    Signal::SIGCONT,
+    Signal::SIGURG,
+    Signal::SIGWINCH,
+    Signal::SIGTSTP,
+    Signal::SIGTTIN,
+    Signal::SIGTTOU,
+    Signal::SIGSEGV,
+    Signal::SIGBUS,
+    Signal::SIGFPE,
+    Signal::SIGILL,
+    Signal::SIGPIPE,
 ];
 
 /// The signals that end a guest, blocked in the thread that made this and in all that it starts later.
@@ -34,7 +39,9 @@ impl Ending {
     /// # Errors
     /// The system's error.
     pub fn block() -> nix::Result<Ending> {
-        let set: SigSet = ENDING.into_iter().collect();
+        // With the real-time signals.
+        let mut set = SigSet::all();
+        OTHERS.into_iter().for_each(|signal| set.remove(signal));
         set.thread_block()?;
         Ok(Ending(set))
     }
@@ -44,6 +51,21 @@ impl Ending {
     /// # Errors
     /// The system's error.
     pub fn wait(&self) -> nix::Result<i32> {
-        Ok(128 + self.0.wait()? as i32)
+        let mut received = 0;
+        // Not by `SigSet::wait`, for which there are no real-time signals.
+        // SAFETY: both places are there during the call.
+        match unsafe { libc::sigwait(self.0.as_ref(), &mut received) } {
+            0 => Ok(128 + received),
+            error => Err(Errno::from_raw(error)),
+        }
     }
+}
+
+/// Sends a signal, a real-time signal too, to a process.
+///
+/// # Errors
+/// The system's error.
+pub(crate) fn send(pid: i32, signal: i32) -> io::Result<()> {
+    // SAFETY: it is always sound to send a signal.
+    Errno::result(unsafe { libc::kill(pid, signal) }).map(drop).map_err(io::Error::from)
 }
