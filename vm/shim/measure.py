@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Measures what containers cost with the shim, beside runc with the same programs native and static, and beside a shim on wasmtime.
 
-    vm/shim/measure.py [--rounds N] [--first N] [--idle N…] [--peer SHIM]
+    vm/shim/measure.py [--rounds N] [--first N] [--idle N…] [--peer SHIM] [--native NAME=FOLDER…]
 
 - The time from `ctr run` to the first byte of output, in ms: median and quartiles of ROUNDS (21), all variants within a round, in
   another order each time, and each a while after the one before, of which containerd still removes something.
@@ -10,6 +10,16 @@
 - The memory of IDLE containers (100) that sleep: the fall of MemAvailable for each, and the proportional set sizes of shims, zygotes and
   guests, in KiB. What was compiled for the cache ends first.
 - The proportional set sizes of a pod of ten such containers, which have one shim, if Python's grpc is there.
+
+With `--native`, QuickJS or CPython is also run as a native program, with runc: the files of the FOLDER are its image, and `program` in it is
+a static one. QuickJS-ng is compiled from the sources of which `programs/fetch.py` makes its module, CPython is linked with Debian's
+`libpython3.11.a` and has the modules of its library without which it does not start:
+
+    zig cc -target x86_64-linux-musl -static -O2 -D_GNU_SOURCE -o quickjs/program qjs.c quickjs.c quickjs-libc.c libregexp.c libunicode.c dtoa.c \
+        gen/repl.c gen/standalone.c
+    gcc -static -O2 -I/usr/include/python3.11 -o cpython/program main.c -L/usr/lib/python3.11/config-3.11-x86_64-linux-gnu -lpython3.11 -lexpat \
+        -lz -lm        # main calls Py_BytesMain
+    mkdir -p cpython/usr/lib/python3.11 && cp -r /usr/lib/python3.11/encodings cpython/usr/lib/python3.11
 
 With a PEER, modules are layers of artifacts, because runwasi's library keeps code of layers only. This needs containerd 1.7 or later.
 The peer is runwasi's library with wasmtime:
@@ -41,6 +51,8 @@ RUNC = "io.containerd.runc.v2"
 HELLO = '#include <unistd.h>\nint main(void) { return write(1, "hello from weir\\n", 16) != 16; }\n'
 IDLE = "#include <unistd.h>\nint main(void) { for (;;) pause(); }\n"
 PROGRAMS = {"QuickJS": ("qjs-wasi", ["-e", "console.log(1)"]), "CPython": ("python-wasi", ["-c", "print(1)"])}
+# CPython has few modules of its library then.
+NATIVE_ARGS = {"QuickJS": PROGRAMS["QuickJS"][1], "CPython": ["-I", "-S", "-c", "print(1)"]}
 # Seconds between two containers.
 PAUSE = 0.15
 
@@ -77,8 +89,8 @@ def runtime_of(shim):
 class Variants:
     """Programs in engines."""
 
-    def __init__(self, rig, peer):
-        self.rig, self.serial = rig, 0
+    def __init__(self, rig, peer, native_folders):
+        self.rig, self.serial, self.native_folders = rig, 0, native_folders
         self.engines = {"Weir": RUNTIME, **({"wasmtime": runtime_of(peer)} if peer else {})}
         self.as_layers = peer is not None
         hello = (HERE / "tests/guests/hello.wat").read_bytes()
@@ -106,6 +118,15 @@ class Variants:
         assert byte, errors
         return took
 
+    def native_images(self):
+        """The images of native programs, with the arguments of their containers."""
+        hello = {"program": (native(self.rig, "hello", HELLO), 0o755)}
+        yield "hello", self.rig.image("m/native-hello:1", hello, ["/program"]), []
+        for name, folder in self.native_folders.items():
+            paths = [path for path in sorted(folder.rglob("*")) if path.is_file()]
+            files = {str(path.relative_to(folder)): (path.read_bytes(), path.stat().st_mode & 0o777) for path in paths}
+            yield name, self.rig.image(f"m/native-{name.lower()}:1", files, ["/program"]), ["/program", *NATIVE_ARGS[name]]
+
     def first_times(self, rounds):
         for name, (module, args) in self.modules.items():
             found = {engine: [] for engine in self.engines}
@@ -119,8 +140,7 @@ class Variants:
                 report(f"{name}, {engine}, the first time", values)
 
     def later_times(self, rounds):
-        program = self.rig.image("m/native:1", {"hello": (native(self.rig, "hello", HELLO), 0o755)}, ["/hello"])
-        variants = {"hello, native with runc": (program, [], RUNC)}
+        variants = {f"{name}, native with runc": (image, args, RUNC) for name, image, args in self.native_images()}
         for name, (module, args) in self.modules.items():
             image = self.image(module, args)
             for engine, runtime in self.engines.items():
@@ -166,6 +186,11 @@ def proportional(pid):
     return next(int(line.split()[1]) for line in text.splitlines() if line.startswith("Pss:"))
 
 
+def role_of(parent, command):
+    """The role of a shim's process that is no guest: the zygote is forked from the shim."""
+    return "zygote" if Path(f"/proc/{parent}/comm").read_text().strip()[:15] == command[:15] else "shim"
+
+
 def idle(rig, image, args, runtime, count):
     """Starts containers that sleep; returns the fall of MemAvailable for each and the mean sizes by role."""
     subprocess.run(["sync"], check=True)
@@ -185,8 +210,7 @@ def idle(rig, image, args, runtime, count):
     for line in output("ps -eo pid,ppid,comm,args").splitlines():
         pid, parent, command, arguments = line.split(None, 3)
         if "containerd-shim-" in arguments and str(rig.root) in arguments and pid not in tasks.values():
-            role = "shim" if Path(f"/proc/{parent}/comm").read_text().strip()[:15] != command[:15] else "zygote"
-            roles.setdefault(role, []).append(proportional(pid))
+            roles.setdefault(role_of(parent, command), []).append(proportional(pid))
     for name in names:
         rig.remove(name)
     sizes = ", ".join(f"{role} {sum(values) / count:.0f}" for role, values in sorted(roles.items()))
@@ -209,13 +233,13 @@ def pod():
             time.sleep(2)
             fall = before - available()
             sizes = {}
-            for line in output("ps -eo pid,comm,args").splitlines():
-                pid, command, arguments = line.split(None, 2)
+            for line in output("ps -eo pid,ppid,comm,args").splitlines():
+                pid, parent, command, arguments = line.split(None, 3)
                 if "weir-v1 -namespace k8s.io" in arguments:
-                    sizes.setdefault("guests" if command == "weir" else "shim and zygote", []).append(proportional(pid))
+                    sizes.setdefault("guest" if command == "weir" else role_of(parent, command), []).append(proportional(pid))
             cluster.cri.remove_pod(sandbox)
-            totals = ", ".join(f"{len(values)} {role} {sum(values)}" for role, values in sorted(sizes.items()))
-            print(f"pod of ten, Weir: {fall} KiB of MemAvailable; PSS in KiB: {totals}; {100 * took:.0f} ms for each container")
+            totals = ", ".join(f"{role} {sum(values) / 10:.0f}" for role, values in sorted(sizes.items()))
+            print(f"pod of ten, Weir: {fall} KiB of MemAvailable; PSS in KiB for each: {totals}; {100 * took:.0f} ms for each")
     except Skip as reason:
         print(f"pod of ten: not measured: {reason}")
 
@@ -226,14 +250,19 @@ def main():
     parser.add_argument("--first", type=int, default=5)
     parser.add_argument("--idle", type=int, nargs="*", default=[100])
     parser.add_argument("--peer", type=Path, help="a shim on another engine, e.g. vm/shim/peer/target/release/containerd-shim-wasmtime-v1")
+    parser.add_argument("--native", nargs="*", default=[], metavar="NAME=FOLDER", help="QuickJS or CPython as a native program")
     options = parser.parse_args()
+    folders = {name: Path(folder) for name, _, folder in (text.partition("=") for text in options.native)}
+    for name, folder in folders.items():
+        if name not in NATIVE_ARGS or not (folder / "program").is_file():
+            sys.exit(f"measure.py: expected {' or '.join(NATIVE_ARGS)}, and a folder with the file `program`, found {name}={folder}")
     if os.geteuid() != 0:
         sys.exit("measure.py: containerd needs root")
     if options.peer and version() < (1, 7):
         sys.exit("measure.py: containerd before 1.7 does not run layers, which a comparison with a peer needs")
     print(f"containerd {'.'.join(map(str, version()))}, {os.cpu_count()} processors")
     with Rig(shims=[SHIM, *([options.peer.resolve()] if options.peer else [])]) as rig:
-        variants = Variants(rig, options.peer)
+        variants = Variants(rig, options.peer, folders)
         if options.first > 1:
             variants.first_times(options.first)
         if options.rounds > 1:

@@ -111,7 +111,8 @@ impl Creator {
     /// Creates a container whose root is mounted; its first process waits to be started. Blocks.
     ///
     /// # Errors
-    /// The container cannot be created, or its module is refused. Nothing of it remains.
+    /// The container cannot be created, or its module is refused. Nothing of it remains, unless the zygote was killed: [`delete`] removes
+    /// that.
     pub fn create(&self, creation: &Creation) -> Result<Created, Failure> {
         self.0.try_run(build, creation).unwrap_or_else(|error| Err(Failure::Failed(error.to_string())))
     }

@@ -5,8 +5,8 @@ use crate::code_cache::Stored;
 use crate::entry::Entry;
 use crate::guest::{ABORTED, Guest, Limits, Source};
 use crate::inherited::Inherited;
-use crate::privileges;
 use crate::signals::Ending;
+use crate::{message, privileges};
 use libcontainer::workload::default::DefaultExecutor;
 use libcontainer::workload::{Executor, ExecutorError, ExecutorSetEnvsError, ExecutorValidationError};
 use oci_spec::runtime::Spec;
@@ -95,6 +95,7 @@ impl Executor for WeirExecutor {
             }
             Ok(None) => (),
             Err(message) => {
+                let message = message::plain(&message);
                 // The container's own standard error may be closed.
                 let _ = writeln!(std::io::stderr(), "weir: {message}");
                 let shown = &message.as_bytes()[..message.len().min(MAX_REFUSAL)];

@@ -6,6 +6,19 @@ use weir::{Error, LinkError, MemoryFault, Trap, UnknownImportError, WasmBacktrac
 /// Maximum number of frames that are printed.
 const MAX_FRAMES: usize = 20;
 
+/// A text that an image may have part in, for logs and terminals: control characters but the ends of lines are escaped.
+pub(crate) fn plain(text: &str) -> String {
+    let escaped = |character: char| character.is_control() && character != '\n';
+    text.chars().fold(String::new(), |mut plain, character| {
+        if escaped(character) {
+            plain.extend(character.escape_default())
+        } else {
+            plain.push(character)
+        }
+        plain
+    })
+}
+
 /// The error and its causes in one line; for a trap, lines of the backtrace follow, innermost frame first.
 pub(crate) fn of(error: &Error) -> String {
     let mut text = if error.is::<Trap>() { "trap: ".to_string() } else { String::new() };
@@ -55,4 +68,14 @@ fn frames(backtrace: &WasmBacktrace) -> String {
         text.push_str(&format!("\n  … and {more} more"));
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn control_characters() {
+        assert_eq!(plain("/a\u{1b}[2J\u{9b}1m\tb: \u{e9}\nnext"), "/a\\u{1b}[2J\\u{9b}1m\\tb: \u{e9}\nnext");
+    }
 }

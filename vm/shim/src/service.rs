@@ -1,7 +1,7 @@
 //! containerd's requests.
 
 use crate::container::{self, Created, Creation, Creator, Failure, Mounted, Place};
-use crate::{layers, metrics, signals, streams};
+use crate::{layers, message, metrics, signals, streams};
 use async_trait::async_trait;
 use containerd_shim::api::{
     CheckpointTaskRequest, CloseIORequest, ConnectRequest, ConnectResponse, CreateTaskRequest, CreateTaskResponse, DeleteRequest,
@@ -259,6 +259,7 @@ impl Service {
     async fn created(&self, mut creation: Creation) -> TtrpcResult<(Creation, Created)> {
         let id = creation.place.id.clone();
         let fails = |message: String| {
+            let message = message::plain(&message);
             log::error!("container {id} cannot be created: {message}");
             failure(Code::UNKNOWN, message)
         };
@@ -273,6 +274,7 @@ impl Service {
             match layers::find(&self.address, &self.namespace, &id, creation.bundle.join(COPY)).await {
                 Ok(layer) => creation.layer = layer,
                 Err(message) => {
+                    let message = message::plain(&message);
                     log::error!("container {id} is refused: {message}");
                     let text = message.clone();
                     let abandon = move || {
@@ -440,18 +442,26 @@ impl Task for Service {
 
     async fn pause(&self, _: &TtrpcContext, request: PauseRequest) -> TtrpcResult<Empty> {
         let entry = self.entry(&request.id)?;
-        self.operate(&entry, container::pause).await?;
-        *lock(&entry.stage) = Stage::Paused;
-        self.events.send(TaskPaused { container_id: request.id, ..TaskPaused::default() }).await;
-        Ok(Empty::default())
+        let service = self.clone();
+        let work = async move {
+            service.operate(&entry, container::pause).await?;
+            *lock(&entry.stage) = Stage::Paused;
+            service.events.send(TaskPaused { container_id: request.id, ..TaskPaused::default() }).await;
+            Ok(Empty::default())
+        };
+        to_the_end(work).await
     }
 
     async fn resume(&self, _: &TtrpcContext, request: ResumeRequest) -> TtrpcResult<Empty> {
         let entry = self.entry(&request.id)?;
-        self.operate(&entry, container::resume).await?;
-        *lock(&entry.stage) = Stage::Running;
-        self.events.send(TaskResumed { container_id: request.id, ..TaskResumed::default() }).await;
-        Ok(Empty::default())
+        let service = self.clone();
+        let work = async move {
+            service.operate(&entry, container::resume).await?;
+            *lock(&entry.stage) = Stage::Running;
+            service.events.send(TaskResumed { container_id: request.id, ..TaskResumed::default() }).await;
+            Ok(Empty::default())
+        };
+        to_the_end(work).await
     }
 
     async fn update(&self, _: &TtrpcContext, request: UpdateTaskRequest) -> TtrpcResult<Empty> {
