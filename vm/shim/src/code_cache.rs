@@ -2,9 +2,9 @@
 //!
 //! Only the shim can write to the directory of the cache: it belongs to root and has mode 0700. When a container is created, the
 //! module is found in its root, and hashed; containerd has the hash of a module that is a layer. An entry of that hash is opened and
-//! passed to the guest's process, which reads it after its root and user have changed. If there is none, a module is compiled after its
-//! container has been created, in a process without privileges whose only output is the new entry: a module that takes control of the
-//! compiler can spoil its own entry only.
+//! passed to the guest's process, which reads it after its root and user have changed. If there is none, a module is compiled, as a rule
+//! after its container has been created, in a process without privileges whose only output is the new entry: a module that takes control
+//! of the compiler can spoil its own entry only.
 
 use crate::entry::Entry;
 use crate::guest;
@@ -167,8 +167,8 @@ fn failed_lately(directory: &Path, key: &str) -> bool {
 
 /// Notes that a module could not be compiled.
 fn note_failure(directory: &Path, key: &str) {
-    let _ = std::fs::remove_file(failure(directory, key));
-    let _ = File::options().write(true).create_new(true).mode(0o600).open(failure(directory, key));
+    let file = File::options().write(true).create(true).truncate(true).mode(0o600).open(failure(directory, key));
+    let _ = file.and_then(|file| file.set_modified(SystemTime::now()));
 }
 
 /// Whether the root has a file that the container's first argument names.
@@ -218,12 +218,12 @@ pub(crate) fn compile(wanted: &Wanted, turn: Turn) -> Result<(), String> {
     }
     let module = open_within(&wanted.rootfs, &wanted.path).map_err(failed)?;
     // A new file of its own: what an earlier process has open is another.
-    remove_unfinished(&directory);
+    remove_old(&directory);
     let unfinished = directory.join(format!("{UNFINISHED}{}", wanted.key));
     let output = File::options().write(true).create_new(true).mode(0o600).open(&unfinished).map_err(failed)?;
-    let failed = |error| NotCompiled::Other(failed(error));
+    let complete = || output.sync_all().and_then(|()| std::fs::rename(&unfinished, &entry));
     let done = compile_into(wanted, turn, module, &output, &directory);
-    let done = done.and_then(|()| output.sync_all().and_then(|()| std::fs::rename(&unfinished, &entry)).map_err(failed));
+    let done = done.and_then(|()| complete().map_err(|error| NotCompiled::Other(failed(error))));
     if done.is_err() {
         let _ = std::fs::remove_file(&unfinished);
     }
@@ -240,7 +240,7 @@ pub(crate) fn compile(wanted: &Wanted, turn: Turn) -> Result<(), String> {
 /// Why a module was not compiled. The text is a message.
 #[derive(Serialize, Deserialize)]
 enum NotCompiled {
-    /// It is not valid, or needs more than it may have: it would fail again.
+    /// It is not valid, or its compilation ended for want of memory or time: it would probably fail again.
     Module(String),
     /// Another reason, which may have gone next time.
     Other(String),
@@ -256,8 +256,8 @@ fn compile_into(wanted: &Wanted, turn: Turn, module: File, output: &File, direct
     // The next child is the first process of a namespace: it sees no other process.
     unshare(CloneFlags::CLONE_NEWPID).map_err(|error| failed(error.into()))?;
     let worker = Zygote::new();
-    // A process whose children are in another namespace has no threads.
-    setns(own, CloneFlags::CLONE_NEWPID).map_err(|error| failed(error.into()))?;
+    // A process whose children are in another namespace cannot start threads.
+    setns(&own, CloneFlags::CLONE_NEWPID).map_err(|error| failed(error.into()))?;
     let work = Work {
         inherited,
         module: WireFd::new(module),
@@ -267,13 +267,17 @@ fn compile_into(wanted: &Wanted, turn: Turn, module: File, output: &File, direct
         empty,
         is_awaited: turn == Turn::Awaited,
     };
-    // The worker ends with this process, which it cannot prevent.
-    let limit = if turn == Turn::Awaited { MAX_AWAITED } else { MAX_TIME };
-    let (directory, key) = (directory.to_path_buf(), wanted.key.clone());
+    // The worker is killed when this process ends.
+    let is_awaited = turn == Turn::Awaited;
+    let limit = if is_awaited { MAX_AWAITED } else { MAX_TIME };
+    let (directory, key, path) = (directory.to_path_buf(), wanted.key.clone(), wanted.path.clone());
     std::thread::spawn(move || {
         std::thread::sleep(limit);
-        log::error!("no code is cached: a module was compiled for {} s", limit.as_secs());
-        note_failure(&directory, &key);
+        // What takes too long for a creation may be compiled in the background.
+        if !is_awaited {
+            note_failure(&directory, &key);
+        }
+        log::error!("{}: it was compiled for {} s, and that was given up", path.display(), limit.as_secs());
         std::process::exit(1);
     });
     // A process that ends without a result was killed for what it used.
@@ -300,6 +304,7 @@ fn compile_without_privileges(work: Work) -> Result<(), NotCompiled> {
     let Work { inherited, module, output, key: expected, annotations, empty, is_awaited } = work;
     // SAFETY: this process was forked from the one that made the list, and got those files later that it uses.
     unsafe { inherited.close() };
+    end_with_parent().map_err(failed)?;
     // Otherwise tools show the shim's name.
     let _ = rustix::thread::set_name(c"weir-compile");
     let settings = Settings::of_annotations(&annotations).map_err(NotCompiled::Other)?;
@@ -315,7 +320,10 @@ fn compile_without_privileges(work: Work) -> Result<(), NotCompiled> {
     let engine = guest::engine(&settings, None).map_err(NotCompiled::Other)?;
     let stored = Module::new(&engine, bytes).and_then(|module| module.serialize());
     let stored = stored.map_err(|error| NotCompiled::Module(crate::message::of(&error)))?;
-    output.into_inner().write_all(&stored).map_err(failed)
+    output.into_inner().write_all(&stored).map_err(|error| match error.kind() {
+        io::ErrorKind::FileTooLarge => NotCompiled::Module(error.to_string()),
+        _ => failed(error),
+    })
 }
 
 /// Leaves the process no file but those that are open, no network, no privileges, no other process, and what a module of this size needs at
@@ -335,9 +343,13 @@ fn drop_privileges(empty: &Path, module_bytes: u64) -> io::Result<()> {
     setresgid(group, group, group)?;
     setresuid(user, user, user)?;
     rustix::thread::set_no_new_privs(true)?;
-    // After the user, whose change undoes it.
-    rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL))?;
+    // The change of the user has undone it.
+    end_with_parent()?;
     forbid_processes().map_err(io::Error::other)
+}
+
+fn end_with_parent() -> io::Result<()> {
+    Ok(rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL))?)
 }
 
 /// Lets the process and its threads start threads, and no processes and programs: limits hold for each process.
@@ -345,7 +357,7 @@ fn forbid_processes() -> Result<(), SeccompError> {
     let call = ScmpSyscall::from_name;
     let refused = ScmpAction::Errno(nix::libc::EPERM);
     let mut filter = ScmpFilterContext::new(ScmpAction::Allow)?;
-    for name in ["fork", "vfork", "execve", "execveat", "ptrace", "process_vm_writev"] {
+    for name in ["fork", "vfork", "execve", "execveat"] {
         filter.add_rule(refused, call(name)?)?;
     }
     let is_process = ScmpArgCompare::new(0, ScmpCompareOp::MaskedEqual(nix::libc::CLONE_THREAD as u64), 0);
@@ -388,7 +400,7 @@ fn open_entry(path: &Path) -> io::Result<File> {
 }
 
 /// Removes what processes have left that were ended while they compiled, and what says that modules failed long ago.
-fn remove_unfinished(directory: &Path) {
+fn remove_old(directory: &Path) {
     for file in std::fs::read_dir(directory).into_iter().flatten().flatten() {
         let name = file.file_name();
         let name = name.to_string_lossy();

@@ -1,5 +1,5 @@
 //! Operations on containers, by libcontainer. Those that fork, change the working directory, or change other state of the process run in
-//! a zygote. Errors are messages, since they pass between processes.
+//! a zygote that is spawned for them. Errors are messages, since they pass between processes.
 
 use crate::cgroup::{Group, Hierarchy, Version};
 use crate::code_cache::{self, Stored, Turn, Wanted};
@@ -19,6 +19,7 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use oci_spec::runtime::{LinuxDeviceCgroup, LinuxResources, Spec};
 use rustix::fs::OFlags;
+use rustix::process::set_parent_process_death_signal;
 use serde::{Deserialize, Serialize};
 use std::error::Error;
 use std::io::Read;
@@ -81,12 +82,12 @@ pub(crate) enum Failure {
 /// The name of a bundle's root.
 const ROOTFS: &str = "rootfs";
 
-/// The zygote of one container, which ends with the creation: it leaves marks on its process, others need not wait, and no other container
-/// is forked from a process that has read this one's specification.
+/// The zygote of one container, in which it is created and started. Both leave marks on the process; and no other container is forked from
+/// one that has read this one's specification.
 pub(crate) struct Creator(Zygote);
 
 impl Creator {
-    /// Starts it. Blocks, as its end does.
+    /// Starts the process. Blocks, as its end does.
     pub fn new() -> Creator {
         Creator(Zygote::global().spawn())
     }
@@ -96,7 +97,9 @@ impl Creator {
     /// # Errors
     /// The root cannot be mounted.
     pub fn mount_root(&self, creation: &Creation) -> Result<bool, String> {
-        let mounted = |creation: Creation| {
+        let mount_root = |creation: Creation| {
+            // If the shim is killed, containerd has this program remove what there is, and nothing may come after that.
+            set_parent_process_death_signal(Some(rustix::process::Signal::KILL)).map_err(chain)?;
             let spec = Spec::load(creation.bundle.join("config.json")).map_err(chain)?;
             let rootfs = creation.bundle.join(ROOTFS);
             let mounted = mount(&creation.mounts, &rootfs);
@@ -105,27 +108,40 @@ impl Creator {
             }
             mounted.map(|()| code_cache::has_file(&spec, &rootfs))
         };
-        run(&self.0, mounted, creation)
+        run(&self.0, mount_root, creation)
     }
 
     /// Creates a container whose root is mounted; its first process waits to be started. Blocks.
     ///
     /// # Errors
-    /// The container cannot be created, or its module is refused. Nothing of it remains, unless the zygote was killed: [`delete`] removes
-    /// that.
+    /// The container cannot be created, or its module is refused. Nothing of it remains.
     pub fn create(&self, creation: &Creation) -> Result<Created, Failure> {
-        self.0.try_run(build, creation).unwrap_or_else(|error| Err(Failure::Failed(error.to_string())))
+        self.0.try_run(build, creation).unwrap_or_else(|error| {
+            // The process was killed.
+            if let Err(message) = delete(&creation.place, &creation.bundle) {
+                log::error!("container {}: {message:?}", creation.place.id);
+            }
+            Err(Failure::Failed(error.to_string()))
+        })
     }
 
     /// Unmounts the root of a container that will not be created. Blocks.
-    pub fn abandon(&self, bundle: &Path) {
-        let unmounted = |bundle: PathBuf| {
+    pub fn abandon(self, bundle: &Path) {
+        let unmount_root = |bundle: PathBuf| {
             unmount(&bundle.join(ROOTFS));
             Ok(())
         };
-        if let Err(message) = run(&self.0, unmounted, &bundle.to_path_buf()) {
-            log::error!("{}: its root is still mounted: {message}", bundle.display());
+        if let Err(message) = run(&self.0, unmount_root, &bundle.to_path_buf()) {
+            log::error!("{}: its root is still mounted: {message:?}", bundle.display());
         }
+    }
+
+    /// Lets the first process run. Blocks.
+    ///
+    /// # Errors
+    /// It has ended.
+    pub fn start(self, place: &Place) -> Result<(), String> {
+        run(&self.0, |place: Place| load(&place)?.start().map_err(chain), place)
     }
 }
 
@@ -138,31 +154,14 @@ where
     zygote.try_run(operation, args).unwrap_or_else(|error| Err(error.to_string()))
 }
 
-/// [`run`] in the zygote of all containers, with what says nothing of their environment: it is forked for each later one.
-fn in_zygote<A, R>(operation: fn(A) -> Result<R, String>, args: &A) -> Result<R, String>
-where
-    A: Serialize + for<'a> Deserialize<'a> + 'static,
-    R: Serialize + for<'a> Deserialize<'a> + 'static,
-{
-    run(Zygote::global(), operation, args)
-}
-
 /// Compiles the module of a container for those that are created later, in the background.
 pub(crate) fn compile(wanted: Wanted) {
     // No other thread waits for this one, so that the shim can end before it.
     std::thread::spawn(move || {
         if let Err(message) = run(&Zygote::global().spawn(), |wanted: Wanted| code_cache::compile(&wanted, Turn::Left), &wanted) {
-            log::error!("no code is cached: {message}");
+            log::error!("no code is cached: {message:?}");
         }
     });
-}
-
-/// Lets the first process run.
-///
-/// # Errors
-/// It has ended.
-pub(crate) fn start(place: &Place) -> Result<(), String> {
-    in_zygote(|place: Place| load(&place)?.start().map_err(chain), place)
 }
 
 /// Stops all processes until [`resume`].
@@ -170,7 +169,7 @@ pub(crate) fn start(place: &Place) -> Result<(), String> {
 /// # Errors
 /// The container is not running, or cannot be frozen.
 pub(crate) fn pause(place: &Place) -> Result<(), String> {
-    in_zygote(|place: Place| load(&place)?.pause().map_err(chain), place)
+    load(place)?.pause().map_err(chain)
 }
 
 /// Lets processes continue.
@@ -178,7 +177,7 @@ pub(crate) fn pause(place: &Place) -> Result<(), String> {
 /// # Errors
 /// The container is not paused.
 pub(crate) fn resume(place: &Place) -> Result<(), String> {
-    in_zygote(|place: Place| load(&place)?.resume().map_err(chain), place)
+    load(place)?.resume().map_err(chain)
 }
 
 /// Removes a container with all that is left of it: processes, control groups, its state and the mounts of its root.
@@ -186,7 +185,7 @@ pub(crate) fn resume(place: &Place) -> Result<(), String> {
 /// # Errors
 /// Something cannot be removed.
 pub(crate) fn delete(place: &Place, bundle: &Path) -> Result<(), String> {
-    in_zygote(remove, &(place.clone(), bundle.to_path_buf()))
+    run(&Zygote::global().spawn(), remove, &(place.clone(), bundle.to_path_buf()))
 }
 
 /// Changes the limits of a container's control groups. `resources` has the specification's format. The devices are those of the
@@ -213,8 +212,7 @@ pub(crate) fn update(place: &Place, bundle: &Path, resources: Vec<u8>) -> Result
 /// # Errors
 /// The control group cannot be read.
 pub(crate) fn processes(place: &Place) -> Result<Vec<i32>, String> {
-    let all = |place: Place| Ok(groups(&place)?.get_all_pids().map_err(chain)?.into_iter().map(|pid| pid.as_raw()).collect());
-    in_zygote(all, place)
+    Ok(groups(place)?.get_all_pids().map_err(chain)?.into_iter().map(|pid| pid.as_raw()).collect())
 }
 
 /// Returns what a container uses.
@@ -222,7 +220,6 @@ pub(crate) fn processes(place: &Place) -> Result<Vec<i32>, String> {
 /// # Errors
 /// The control group cannot be read.
 pub(crate) fn statistics(place: &Place) -> Result<Stats, String> {
-    // It forks nothing and only reads files.
     let [memory, _] = hierarchies();
     let Some(unified) = memory.filter(|hierarchy| hierarchy.version == Version::V2) else {
         return groups(place)?.stats().map_err(chain);
@@ -299,7 +296,7 @@ fn build_mounted(creation: &Creation, spec: &Spec, refusal: &mut String) -> Resu
         // In a process of its own, since it changes the process.
         if let Err(message) = run(&Zygote::new(), |wanted: Wanted| code_cache::compile(&wanted, Turn::Awaited), &wanted) {
             // A module that is refused has a better message from the guest's process.
-            log::error!("container {}: no code is cached: {message}", place.id);
+            log::error!("container {}: no code is cached: {message:?}", place.id);
         }
     }
     let (mut refusals, writer) = std::io::pipe().map_err(chain)?;
@@ -341,7 +338,7 @@ fn build_mounted(creation: &Creation, spec: &Spec, refusal: &mut String) -> Resu
         return Err(message);
     }
     let replaces = has_code && bytes == CODE_REFUSED;
-    let lacking = wanted.filter(|_| replaces || !(has_code || compiles_first)).map(|wanted| wanted.replacing(replaces));
+    let lacking = wanted.filter(|_| replaces || !has_code).map(|wanted| wanted.replacing(replaces));
     Ok((pid.as_raw(), lacking))
 }
 
@@ -405,8 +402,11 @@ fn missing_groups(spec: &Spec, id: &str) -> Vec<PathBuf> {
     directories.filter(|directory| !directory.exists()).collect()
 }
 
-/// Removes a group that a creation has made which failed, with the processes in it.
+/// Removes the group of a container whose creation failed, with the processes in it.
 fn remove_group(group: &Path) {
+    if !group.exists() {
+        return;
+    }
     for _ in 0..REMOVALS {
         let processes = std::fs::read_to_string(group.join("cgroup.procs")).unwrap_or_default();
         for process in processes.lines().filter_map(|line| line.parse().ok()) {
@@ -438,9 +438,22 @@ fn hierarchies() -> [Option<Hierarchy>; 2] {
 }
 
 fn remove((place, bundle): (Place, PathBuf)) -> Result<(), String> {
-    let removed = match place.directory().exists() {
-        true => load(&place)?.delete(true).map_err(chain),
-        false => Ok(()),
+    let removed = match load(&place) {
+        Ok(mut container) => container.delete(true).map_err(chain),
+        // Its creation did not come to an end.
+        Err(_) => {
+            let spec = Spec::load(bundle.join("config.json")).ok();
+            let group = spec.and_then(|spec| group_of(&spec, &place.id).ok());
+            // One with its name is its own.
+            let is_own = |group: &Group| group.path.file_name().is_some_and(|name| name.to_string_lossy().contains(&place.id));
+            if let Some(group) = group.filter(is_own) {
+                hierarchies().into_iter().flatten().for_each(|hierarchy| remove_group(&hierarchy.directory(&group)));
+            }
+            match std::fs::remove_dir_all(place.directory()) {
+                Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(chain(error)),
+                _ => Ok(()),
+            }
+        }
     };
     unmount(&bundle.join(ROOTFS));
     removed

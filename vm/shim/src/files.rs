@@ -10,16 +10,19 @@ use weir_wasi::{FsPerms, WasiCtxBuilder};
 const OF_KERNEL: [&str; 5] = ["sysfs", "cgroup", "cgroup2", "mqueue", "devpts"];
 
 /// Preopens the root and each mounted directory that this user can open, under their own names. Read-only ones give no right to
-/// write. Nothing in a `proc` file system can be opened: it has the memory of this process, and so of the engine, as a file.
+/// write. Nothing in a mounted `proc` file system can be opened: it has the memory of this process, and so of the engine, as a file.
 ///
 /// # Errors
-/// The root cannot be opened: the message says why.
+/// The root cannot be opened, or a file of `proc` is mounted: the message says why.
 pub(crate) fn preopen(spec: &Spec, builder: &mut WasiCtxBuilder) -> Result<(), String> {
     let mounts = || spec.mounts().iter().flatten();
     let is_of_kernel = |mount: &Mount| mount.typ().as_deref().is_some_and(|kind| OF_KERNEL.contains(&kind));
     // That of the machine may be mounted as any other directory.
     let is_proc = |mount: &Mount| statfs(mount.destination()).is_ok_and(|found| found.f_type == PROC_SUPER_MAGIC);
     for proc in mounts().filter(|mount| is_proc(mount)) {
+        if !proc.destination().is_dir() {
+            return Err(format!("{}: a module gets no file of a proc file system", proc.destination().display()));
+        }
         let guarded = builder.guarded_dir(proc.destination());
         guarded.map_err(|error| format!("{}: {error}", proc.destination().display()))?;
     }

@@ -10,9 +10,9 @@
 //! - the *guest*, the first process of a container, which libcontainer forks and puts into namespaces and control groups, with the
 //!   container's root, user and seccomp filter. It loads the module and, once containerd starts the container, runs it: [`executor`].
 //!
-//! `unsafe` occurs in [`inherited`], where it is called, where [`guest`] loads stored code, and where [`signals`] sends one.
+//! `unsafe` occurs in [`inherited`], where it is called, where [`guest`] loads stored code, and in [`signals`].
 //!
-//! [`service`] uses [`container`] and [`streams`]; [`container`] uses [`executor`]; [`executor`] uses [`guest`], which uses all others.
+//! [`service`] uses [`container`], [`layers`] and [`metrics`]; [`container`] uses [`code_cache`] and [`executor`]; they use [`guest`].
 
 mod budget;
 mod cgroup;

@@ -6,17 +6,17 @@ use weir::{Error, LinkError, MemoryFault, Trap, UnknownImportError, WasmBacktrac
 /// Maximum number of frames that are printed.
 const MAX_FRAMES: usize = 20;
 
-/// A text that an image may have part in, for logs and terminals: control characters but the ends of lines are escaped.
+/// A text that may have parts of an image, for terminals: control characters but the ends of lines are escaped.
 pub(crate) fn plain(text: &str) -> String {
-    let escaped = |character: char| character.is_control() && character != '\n';
-    text.chars().fold(String::new(), |mut plain, character| {
-        if escaped(character) {
-            plain.extend(character.escape_default())
+    let mut plain = String::new();
+    for character in text.chars() {
+        if character.is_control() && character != '\n' {
+            plain.extend(character.escape_default());
         } else {
-            plain.push(character)
+            plain.push(character);
         }
-        plain
-    })
+    }
+    plain
 }
 
 /// The error and its causes in one line; for a trap, lines of the backtrace follow, innermost frame first.

@@ -26,7 +26,7 @@ use std::fs::File;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
-use tokio::sync::watch;
+use tokio::sync::{oneshot, watch};
 
 /// The annotation of Kubernetes with the pod's identifier: containers of a pod share a shim.
 const POD: &str = "io.kubernetes.cri.sandbox-id";
@@ -104,9 +104,9 @@ pub(crate) struct Service {
 struct Creations {
     /// Their names.
     running: HashSet<String>,
-    /// Those that containerd has asked to delete meanwhile: it no longer waits for them.
+    /// Those of them that containerd has asked to delete: it no longer waits for them.
     unwanted: HashSet<String>,
-    /// Whether containerd has asked the shim to end, which it does after them if there is no container then.
+    /// Whether containerd has asked the shim to end. It ends after the last creation, if there is no container then.
     end: bool,
 }
 
@@ -117,6 +117,8 @@ struct Entry {
     /// The paths of the standard streams.
     streams: [String; 3],
     pid: i32,
+    /// Starts the container.
+    creator: Mutex<Option<Creator>>,
     /// The writer that keeps standard input from ending.
     input: Mutex<Option<File>>,
     stage: Mutex<Stage>,
@@ -200,7 +202,7 @@ impl Service {
                 return Err(error);
             }
         };
-        let (creation, (pid, wanted)) = created;
+        let (creation, creator, (pid, wanted)) = created;
         wanted.into_iter().for_each(container::compile);
         let (exited, receiver) = watch::channel(None);
         let entry = Entry {
@@ -208,6 +210,7 @@ impl Service {
             bundle: creation.bundle,
             streams: [creation.stdin, creation.stdout, creation.stderr],
             pid,
+            creator: Mutex::new(Some(creator)),
             input: Mutex::new(input),
             stage: Mutex::new(Stage::Created),
             exited: receiver,
@@ -218,21 +221,45 @@ impl Service {
         Ok(pid)
     }
 
-    /// Creates a container to the end, whoever waits for it. What nobody wants then is removed.
-    async fn create_whole(self, request: CreateTaskRequest, waits: watch::Receiver<()>) -> TtrpcResult<i32> {
+    /// Creates a container, and removes it if containerd has given up waiting: `waits` is closed then, or there was a request to delete it.
+    async fn create_whole(self, request: CreateTaskRequest, waits: oneshot::Sender<()>) -> TtrpcResult<i32> {
         let id = request.id.clone();
         let created = self.create_container(request).await;
-        let is_unwanted = waits.has_changed().is_err() || lock(&self.creations).unwanted.contains(&id);
-        if created.is_ok() && is_unwanted {
-            log::error!("container {id}: its creation took longer than containerd waits");
-            let entry = lock(&self.containers).remove(&id);
-            if let Some(entry) = entry {
-                let bundle = entry.bundle.clone();
-                // An error is in the log.
-                let _ = self.operate(&entry, move |place| container::delete(place, &bundle)).await;
-            }
+        let is_wanted = !waits.is_closed() && !lock(&self.creations).unwanted.contains(&id);
+        if is_wanted || created.is_err() {
+            return created;
         }
-        created
+        log::error!("container {id}: containerd has given up waiting for its creation");
+        let entry = lock(&self.containers).remove(&id);
+        if let Some(entry) = entry {
+            self.remove(&entry).await?;
+        }
+        Err(failure(Code::CANCELLED, format!("the creation of the container {id} was given up")))
+    }
+
+    /// Removes a container with all that is left of it.
+    async fn remove(&self, entry: &Entry) -> TtrpcResult<()> {
+        let (creator, bundle) = (lock(&entry.creator).take(), entry.bundle.clone());
+        let remove = move |place: &Place| {
+            drop(creator);
+            container::delete(place, &bundle)
+        };
+        self.operate(entry, remove).await
+    }
+
+    /// Stops or continues a container.
+    async fn change_stage(
+        self,
+        id: String,
+        operation: fn(&Place) -> Result<(), String>,
+        stage: Stage,
+        event: impl Event,
+    ) -> TtrpcResult<Empty> {
+        let entry = self.entry(&id)?;
+        self.operate(&entry, operation).await?;
+        *lock(&entry.stage) = stage;
+        self.events.send(event).await;
+        Ok(Empty::default())
     }
 
     /// Notes that a container is being created.
@@ -256,11 +283,11 @@ impl Service {
     }
 
     /// Creates a container with a file of its image, or else with its layer.
-    async fn created(&self, mut creation: Creation) -> TtrpcResult<(Creation, Created)> {
+    async fn created(&self, mut creation: Creation) -> TtrpcResult<(Creation, Creator, Created)> {
         let id = creation.place.id.clone();
         let fails = |message: String| {
             let message = message::plain(&message);
-            log::error!("container {id} cannot be created: {message}");
+            log::error!("container {id} cannot be created: {message:?}");
             failure(Code::UNKNOWN, message)
         };
         let mounting = creation.clone();
@@ -275,7 +302,7 @@ impl Service {
                 Ok(layer) => creation.layer = layer,
                 Err(message) => {
                     let message = message::plain(&message);
-                    log::error!("container {id} is refused: {message}");
+                    log::error!("container {id} is refused: {message:?}");
                     let text = message.clone();
                     let abandon = move || {
                         streams::report(&creation.stderr, &text);
@@ -286,10 +313,10 @@ impl Service {
                 }
             }
         }
-        let created = blocking(move || creator.create(&creation).map(|created| (creation, created))).await?;
+        let created = blocking(move || creator.create(&creation).map(|created| (creation, creator, created))).await?;
         created.map_err(|reason| match reason {
             Failure::Refused(message) => {
-                log::error!("container {id} is refused: {message}");
+                log::error!("container {id} is refused: {message:?}");
                 failure(Code::INVALID_ARGUMENT, message)
             }
             Failure::Failed(message) => fails(message),
@@ -319,7 +346,7 @@ impl Service {
         let place = entry.place.clone();
         let done = blocking(move || operation(&place)).await?;
         done.map_err(|message| {
-            log::error!("container {}: {message}", entry.place.id);
+            log::error!("container {}: {message:?}", entry.place.id);
             failure(Code::FAILED_PRECONDITION, message)
         })
     }
@@ -331,7 +358,7 @@ impl Task for Service {
         let id = request.id.clone();
         let creating = self.begin_creation(&id)?;
         // Closed when this function is dropped, because containerd has given up waiting.
-        let (_open, waits) = watch::channel(());
+        let (waits, _open) = oneshot::channel();
         let service = self.clone();
         let work = async move {
             let created = service.create_whole(request, waits).await;
@@ -346,9 +373,12 @@ impl Task for Service {
     async fn start(&self, _: &TtrpcContext, request: StartRequest) -> TtrpcResult<StartResponse> {
         let entry = self.container(&request.id, &request.exec_id)?;
         let (id, pid) = (request.id, entry.pid as u32);
+        let creator = lock(&entry.creator).take();
+        let creator =
+            creator.ok_or_else(|| failure(Code::FAILED_PRECONDITION, format!("the container {id} was started before")))?;
         let service = self.clone();
         let work = async move {
-            service.operate(&entry, container::start).await?;
+            service.operate(&entry, |place| creator.start(place)).await?;
             *lock(&entry.stage) = Stage::Running;
             service.events.send(TaskStart { container_id: id.clone(), pid, ..TaskStart::default() }).await;
             tokio::spawn(async move {
@@ -377,8 +407,7 @@ impl Task for Service {
             }
         }
         let entry = self.container(&request.id, &request.exec_id)?;
-        let bundle = entry.bundle.clone();
-        self.operate(&entry, move |place| container::delete(place, &bundle)).await?;
+        self.remove(&entry).await?;
         // A container that was never started is killed by this.
         let Exited { status, at } = entry.wait().await;
         lock(&self.containers).remove(&request.id);
@@ -409,7 +438,7 @@ impl Task for Service {
 
     async fn kill(&self, _: &TtrpcContext, request: KillRequest) -> TtrpcResult<Empty> {
         let entry = self.container(&request.id, &request.exec_id)?;
-        let signal = i32::try_from(request.signal).ok().filter(|signal| signals::ALL.contains(signal));
+        let signal = i32::try_from(request.signal).ok().filter(|signal| signals::exists(*signal));
         let signal = signal.ok_or_else(|| failure(Code::INVALID_ARGUMENT, format!("there is no signal {}", request.signal)))?;
         if entry.exit().is_some() {
             return Err(failure(Code::NOT_FOUND, "process already finished"));
@@ -441,27 +470,13 @@ impl Task for Service {
     }
 
     async fn pause(&self, _: &TtrpcContext, request: PauseRequest) -> TtrpcResult<Empty> {
-        let entry = self.entry(&request.id)?;
-        let service = self.clone();
-        let work = async move {
-            service.operate(&entry, container::pause).await?;
-            *lock(&entry.stage) = Stage::Paused;
-            service.events.send(TaskPaused { container_id: request.id, ..TaskPaused::default() }).await;
-            Ok(Empty::default())
-        };
-        to_the_end(work).await
+        let event = TaskPaused { container_id: request.id.clone(), ..TaskPaused::default() };
+        to_the_end(self.clone().change_stage(request.id, container::pause, Stage::Paused, event)).await
     }
 
     async fn resume(&self, _: &TtrpcContext, request: ResumeRequest) -> TtrpcResult<Empty> {
-        let entry = self.entry(&request.id)?;
-        let service = self.clone();
-        let work = async move {
-            service.operate(&entry, container::resume).await?;
-            *lock(&entry.stage) = Stage::Running;
-            service.events.send(TaskResumed { container_id: request.id, ..TaskResumed::default() }).await;
-            Ok(Empty::default())
-        };
-        to_the_end(work).await
+        let event = TaskResumed { container_id: request.id.clone(), ..TaskResumed::default() };
+        to_the_end(self.clone().change_stage(request.id, container::resume, Stage::Running, event)).await
     }
 
     async fn update(&self, _: &TtrpcContext, request: UpdateTaskRequest) -> TtrpcResult<Empty> {
@@ -584,7 +599,7 @@ fn failure(code: Code, message: impl Into<String>) -> ttrpc::Error {
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    // No invariant spans two fields, so a panic elsewhere leaves none broken.
+    // Nothing panics between two changes that belong together.
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 

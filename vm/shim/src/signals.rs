@@ -6,42 +6,37 @@
 
 use nix::errno::Errno;
 use nix::libc;
-use nix::sys::signal::{SigSet, Signal};
+use nix::sys::signal::{SigHandler, SigSet, Signal};
 use std::io;
-use std::ops::RangeInclusive;
 
-/// The numbers of signals.
-pub(crate) const ALL: RangeInclusive<i32> = 1..=64;
-/// The signals that do not end a guest. Native processes continue after some, or stop; a thread raises others itself; and Rust's runtime
-/// ignores SIGPIPE.
-const OTHERS: [Signal; 12] = [
-    Signal::SIGCHLD,
-    Signal::SIGCONT,
-    Signal::SIGURG,
-    Signal::SIGWINCH,
-    Signal::SIGTSTP,
-    Signal::SIGTTIN,
-    Signal::SIGTTOU,
-    Signal::SIGSEGV,
-    Signal::SIGBUS,
-    Signal::SIGFPE,
-    Signal::SIGILL,
-    Signal::SIGPIPE,
-];
+/// The signals of faults, which have handlers of the engine. If one of them is sent, nothing happens.
+const FAULTS: [Signal; 4] = [Signal::SIGSEGV, Signal::SIGBUS, Signal::SIGFPE, Signal::SIGILL];
+/// Other signals that do nothing: the kernel sends the first two of itself, and Rust's runtime ignores SIGPIPE.
+const IGNORED: [Signal; 3] = [Signal::SIGCHLD, Signal::SIGCONT, Signal::SIGPIPE];
+
+/// Whether there is a signal of this number. The C library has two for itself.
+pub(crate) fn exists(signal: i32) -> bool {
+    matches!(signal, 1..=31 | 34..=64)
+}
 
 /// The signals that end a guest, blocked in the thread that made this and in all that it starts later.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Ending(SigSet);
 
 impl Ending {
-    /// Blocks the signals. To be called before any other thread exists.
+    /// Blocks the signals. To be called before any other thread exists, and before the engine.
     ///
     /// # Errors
     /// The system's error.
     pub fn block() -> nix::Result<Ending> {
         // With the real-time signals.
         let mut set = SigSet::all();
-        OTHERS.into_iter().for_each(|signal| set.remove(signal));
+        for signal in FAULTS {
+            // The engine's handler performs this action for a signal that was sent; the default one would remove the handler.
+            // SAFETY: no handler is a function, and the kernel ends a process that ignores a fault.
+            unsafe { nix::sys::signal::signal(signal, SigHandler::SigIgn) }?;
+        }
+        FAULTS.into_iter().chain(IGNORED).for_each(|signal| set.remove(signal));
         set.thread_block()?;
         Ok(Ending(set))
     }

@@ -149,6 +149,8 @@ def root_and_mounts(rig, images):
     proc = ["--mount", "type=bind,src=/proc,dst=/machine,options=rbind:rw"]
     assert "/machine" not in ran(rig.run(images.probe, "/probe.wat", "p", flags=proc)).stdout.split()
     ran(rig.run(images.probe, "/probe.wat", "r", "machine/self/mem", flags=proc), 1, "2\n")
+    file = ["--mount", "type=bind,src=/proc/self/mem,dst=/memory,options=rbind:rw"]
+    ran(rig.run(images.probe, "/probe.wat", "r", "memory", flags=file), 1, "", "a module gets no file of a proc file system")
 
 
 @case
@@ -220,7 +222,7 @@ def signals(rig, images):
 def stop_signal(rig, images):
     """The image's stop signal ends the guest, SIGQUIT with 131; SIGKILL with 137; real-time signals and others that nobody handles do, too."""
     took = [ends(rig, images.interrupted, "s", None, 131)]
-    for signal, status in (("SIGKILL", 137), ("SIGRTMIN+3", 165), ("SIGRTMAX", 192), ("SIGXCPU", 152)):
+    for signal, status in (("SIGKILL", 137), ("SIGRTMIN+3", 165), ("SIGRTMAX", 192), ("SIGXCPU", 152), ("SIGWINCH", 156)):
         took.append(ends(rig, images.probe, "l", signal, status))
     assert max(took) < SOON, took
 
@@ -772,7 +774,7 @@ def await_end(pid, seconds=5):
 
 @case
 def compiler(rig, images):
-    """The process that compiles has no privileges and no files, and ends with its parent; if it is killed, containers run without code."""
+    """The process that compiles has no privileges, its module and its output only, and ends with its parent; if it is killed, containers run without code."""
     image = rig.image("test/compiler:1", {"m.wasm": (binary(rig, long_to_compile(3000)), 0o644)}, ["/m.wasm"])
     forget(rig)
     rig.launch(image)
