@@ -103,6 +103,20 @@ impl Hierarchy {
         unified
     }
 
+    /// Finds all hierarchies in the text of `/proc/self/mountinfo`.
+    pub fn all(mounts: &str) -> Vec<Hierarchy> {
+        let found = |line: &str| {
+            let (root, (_, kind)) = (line.split(' ').nth(4)?, line.split_once(" - ")?);
+            let version = match kind.split(' ').next()? {
+                "cgroup" => Version::V1,
+                "cgroup2" => Version::V2,
+                _ => return None,
+            };
+            Some(Hierarchy { version, root: root.into() })
+        };
+        mounts.lines().filter_map(found).collect()
+    }
+
     /// Finds the path of this process's group in the text of `/proc/self/cgroup`.
     fn group_of_this_process(&self, groups: &str, controller: &str) -> Option<PathBuf> {
         groups.lines().find_map(|line| {
@@ -366,6 +380,15 @@ pub(crate) mod tests {
         assert_eq!(found(V1, "pids"), v2("/sys/fs/cgroup/unified"));
         assert_eq!(found(V2, "memory"), v2("/sys/fs/cgroup"));
         assert_eq!(Hierarchy::find("", "memory"), None);
+        assert_eq!(
+            Hierarchy::all(V1),
+            ["cpu", "memory"]
+                .map(|name| v1(&format!("/sys/fs/cgroup/{name}")))
+                .into_iter()
+                .chain([v2("/sys/fs/cgroup/unified")])
+                .collect::<Vec<_>>()
+        );
+        assert_eq!(Hierarchy::all(V2), [v2("/sys/fs/cgroup")]);
         let groups = "9:name=systemd:/init.scope\n4:cpu,memory:/system.slice/a:b\n0::/unified\n";
         let own = |mounts, groups: &str| found(mounts, "memory").group_of_this_process(groups, "memory");
         assert_eq!(own(V1, groups), Some("/system.slice/a:b".into()));

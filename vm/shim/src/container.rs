@@ -98,7 +98,7 @@ impl Creator {
     /// The root cannot be mounted.
     pub fn mount_root(&self, creation: &Creation) -> Result<bool, String> {
         let mount_root = |creation: Creation| {
-            // If the shim is killed, containerd has this program remove what there is, and nothing may come after that.
+            // If the shim is killed, containerd has this program remove what there is: little should come after that.
             set_parent_process_death_signal(Some(rustix::process::Signal::KILL)).map_err(chain)?;
             let spec = Spec::load(creation.bundle.join("config.json")).map_err(chain)?;
             let rootfs = creation.bundle.join(ROOTFS);
@@ -117,7 +117,7 @@ impl Creator {
     /// The container cannot be created, or its module is refused. Nothing of it remains.
     pub fn create(&self, creation: &Creation) -> Result<Created, Failure> {
         self.0.try_run(build, creation).unwrap_or_else(|error| {
-            // The process was killed.
+            // The process has ended before its time.
             if let Err(message) = delete(&creation.place, &creation.bundle) {
                 log::error!("container {}: {message:?}", creation.place.id);
             }
@@ -169,7 +169,7 @@ pub(crate) fn compile(wanted: Wanted) {
 /// # Errors
 /// The container is not running, or cannot be frozen.
 pub(crate) fn pause(place: &Place) -> Result<(), String> {
-    load(place)?.pause().map_err(chain)
+    run(&Zygote::global().spawn(), |place: Place| load(&place)?.pause().map_err(chain), place)
 }
 
 /// Lets processes continue.
@@ -177,7 +177,7 @@ pub(crate) fn pause(place: &Place) -> Result<(), String> {
 /// # Errors
 /// The container is not paused.
 pub(crate) fn resume(place: &Place) -> Result<(), String> {
-    load(place)?.resume().map_err(chain)
+    run(&Zygote::global().spawn(), |place: Place| load(&place)?.resume().map_err(chain), place)
 }
 
 /// Removes a container with all that is left of it: processes, control groups, its state and the mounts of its root.
@@ -212,7 +212,8 @@ pub(crate) fn update(place: &Place, bundle: &Path, resources: Vec<u8>) -> Result
 /// # Errors
 /// The control group cannot be read.
 pub(crate) fn processes(place: &Place) -> Result<Vec<i32>, String> {
-    Ok(groups(place)?.get_all_pids().map_err(chain)?.into_iter().map(|pid| pid.as_raw()).collect())
+    let all = |place: Place| Ok(groups(&place)?.get_all_pids().map_err(chain)?.into_iter().map(|pid| pid.as_raw()).collect());
+    run(&Zygote::global().spawn(), all, place)
 }
 
 /// Returns what a container uses.
@@ -433,28 +434,36 @@ fn group_of(spec: &Spec, id: &str) -> Result<Group, String> {
 }
 
 fn hierarchies() -> [Option<Hierarchy>; 2] {
-    let mounts = std::fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
+    let mounts = mounts();
     CONTROLLERS.map(|controller| Hierarchy::find(&mounts, controller))
 }
 
-fn remove((place, bundle): (Place, PathBuf)) -> Result<(), String> {
-    let removed = match load(&place) {
-        Ok(mut container) => container.delete(true).map_err(chain),
-        // Its creation did not come to an end.
-        Err(_) => {
-            let spec = Spec::load(bundle.join("config.json")).ok();
-            let group = spec.and_then(|spec| group_of(&spec, &place.id).ok());
-            // One with its name is its own.
-            let is_own = |group: &Group| group.path.file_name().is_some_and(|name| name.to_string_lossy().contains(&place.id));
-            if let Some(group) = group.filter(is_own) {
-                hierarchies().into_iter().flatten().for_each(|hierarchy| remove_group(&hierarchy.directory(&group)));
-            }
-            match std::fs::remove_dir_all(place.directory()) {
-                Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(chain(error)),
-                _ => Ok(()),
-            }
-        }
+fn mounts() -> String {
+    std::fs::read_to_string("/proc/self/mountinfo").unwrap_or_default()
+}
+
+/// Removes what libcontainer cannot remove: a container whose creation was interrupted, or whose processes outlast its patience.
+fn remove_unfinished(place: &Place, bundle: &Path) -> Result<(), String> {
+    let spec = Spec::load(bundle.join("config.json")).ok();
+    let group = spec.and_then(|spec| group_of(&spec, &place.id).ok());
+    // A group without the container's name may be that of others, too.
+    let scope = format!("-{}.scope", place.id);
+    let is_own = |group: &Group| {
+        let name = group.path.file_name().map(|name| name.to_string_lossy());
+        name.is_some_and(|name| name == place.id || name.ends_with(&scope))
     };
+    if let Some(group) = group.filter(is_own) {
+        Hierarchy::all(&mounts()).iter().for_each(|hierarchy| remove_group(&hierarchy.directory(&group)));
+    }
+    match std::fs::remove_dir_all(place.directory()) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(chain(error)),
+        _ => Ok(()),
+    }
+}
+
+fn remove((place, bundle): (Place, PathBuf)) -> Result<(), String> {
+    let removed = load(&place).and_then(|mut container| container.delete(true).map_err(chain));
+    let removed = removed.or_else(|_| remove_unfinished(&place, &bundle));
     unmount(&bundle.join(ROOTFS));
     removed
 }

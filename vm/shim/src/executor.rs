@@ -4,8 +4,8 @@ use crate::cgroup::{Levels, MemoryLimit, MemoryUse, ProcessorLimit};
 use crate::code_cache::Stored;
 use crate::entry::Entry;
 use crate::guest::{ABORTED, Guest, Limits, Source};
-use crate::inherited::Inherited;
-use crate::signals::Ending;
+use crate::inherited::{self, Inherited};
+use crate::signals::{self, Ending};
 use crate::{message, privileges};
 use libcontainer::workload::default::DefaultExecutor;
 use libcontainer::workload::{Executor, ExecutorError, ExecutorSetEnvsError, ExecutorValidationError};
@@ -68,6 +68,8 @@ impl WeirExecutor {
         // SAFETY: libcontainer has forked this process from the zygote that listed them and waits for this one. Their owners are the
         // zygote's loop, to which this process does not return, and the log, which is off then.
         unsafe { self.0.borrow().inherited.close() };
+        // SAFETY: libcontainer's connection is that of the process from which this one was forked.
+        unsafe { inherited::close_connections() };
         privileges::drop(spec).map_err(|error| format!("capabilities cannot be dropped: {error}"))?;
         let ending = Ending::block().map_err(|error| format!("signals cannot be blocked: {error}"))?;
         let limits = Limits {
@@ -113,7 +115,10 @@ impl Executor for WeirExecutor {
 
     fn exec(&self, spec: &Spec) -> Result<(), ExecutorError> {
         let guest = self.0.borrow_mut().guest.take();
-        let Some((guest, ending)) = guest else { return DefaultExecutor {}.exec(spec) };
+        let Some((guest, ending)) = guest else {
+            signals::restore_pipe().map_err(|error| ExecutorError::Other(error.to_string()))?;
+            return DefaultExecutor {}.exec(spec);
+        };
         // Otherwise tools show libcontainer's name for the process.
         let _ = rustix::thread::set_name(c"weir");
         if let Err(error) = guest.start() {

@@ -2,9 +2,13 @@
 //! the log. A native program loses them when it is executed.
 
 use log::LevelFilter;
+use nix::sys::socket::{UnixAddr, getpeername};
 use serde::{Deserialize, Serialize};
 use std::io;
 use std::os::fd::{AsRawFd, RawFd};
+
+/// More than the descriptors of a process that creates a container.
+const MAX_DESCRIPTORS: RawFd = 1024;
 
 /// The descriptors of a process but its standard streams.
 #[derive(Clone, Serialize, Deserialize, Debug)]
@@ -38,6 +42,21 @@ impl Inherited {
             // SAFETY: it was open when the list was made, and is by the contract, so its number is that of the same file. Nobody uses
             // it again.
             unsafe { rustix::io::close(*descriptor) };
+        }
+    }
+}
+
+/// Closes connections to services of the machine. libcontainer leaves one to systemd open if that makes the control groups: it would have
+/// root's rights. Its own channels are pairs of sockets, which have no names.
+///
+/// # Safety
+/// Nothing that owns such a connection is used again in this process.
+pub(crate) unsafe fn close_connections() {
+    for descriptor in 3..MAX_DESCRIPTORS {
+        let has_name = |peer: UnixAddr| peer.path().is_some() || peer.as_abstract().is_some();
+        if getpeername::<UnixAddr>(descriptor).is_ok_and(has_name) {
+            // SAFETY: it is open, and nobody uses it again.
+            unsafe { rustix::io::close(descriptor) };
         }
     }
 }

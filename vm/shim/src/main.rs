@@ -4,7 +4,7 @@
 //! These processes have its image:
 //!
 //! - the *shim*, which serves containerd's requests: [`service`];
-//! - the *zygote*, forked from it before it has threads. Its children create containers, because libcontainer forks and changes the
+//! - the *zygote*, forked from it before it has threads. Others are spawned from it, which create containers, because libcontainer forks and changes the
 //!   state of the whole process: [`container`];
 //! - the *compiler*, which makes code for the node's cache without privileges: [`code_cache`];
 //! - the *guest*, the first process of a container, which libcontainer forks and puts into namespaces and control groups, with the

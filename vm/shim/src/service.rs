@@ -374,8 +374,8 @@ impl Task for Service {
         let entry = self.container(&request.id, &request.exec_id)?;
         let (id, pid) = (request.id, entry.pid as u32);
         let creator = lock(&entry.creator).take();
-        let creator =
-            creator.ok_or_else(|| failure(Code::FAILED_PRECONDITION, format!("the container {id} was started before")))?;
+        let creator = creator
+            .ok_or_else(|| failure(Code::FAILED_PRECONDITION, format!("the container {id} was started, or is being removed")))?;
         let service = self.clone();
         let work = async move {
             service.operate(&entry, |place| creator.start(place)).await?;

@@ -11,8 +11,18 @@ use std::io;
 
 /// The signals of faults, which have handlers of the engine. If one of them is sent, nothing happens.
 const FAULTS: [Signal; 4] = [Signal::SIGSEGV, Signal::SIGBUS, Signal::SIGFPE, Signal::SIGILL];
-/// Other signals that do nothing: the kernel sends the first two of itself, and Rust's runtime ignores SIGPIPE.
-const IGNORED: [Signal; 3] = [Signal::SIGCHLD, Signal::SIGCONT, Signal::SIGPIPE];
+/// Other signals that do nothing: those by which no process ends, which `ctr` passes on from its terminal, and SIGPIPE, which Rust's runtime
+/// ignores.
+const IGNORED: [Signal; 8] = [
+    Signal::SIGCHLD,
+    Signal::SIGCONT,
+    Signal::SIGURG,
+    Signal::SIGWINCH,
+    Signal::SIGTSTP,
+    Signal::SIGTTIN,
+    Signal::SIGTTOU,
+    Signal::SIGPIPE,
+];
 
 /// Whether there is a signal of this number. The C library has two for itself.
 pub(crate) fn exists(signal: i32) -> bool {
@@ -33,7 +43,7 @@ impl Ending {
         let mut set = SigSet::all();
         for signal in FAULTS {
             // The engine's handler performs this action for a signal that was sent; the default one would remove the handler.
-            // SAFETY: no handler is a function, and the kernel ends a process that ignores a fault.
+            // SAFETY: there is no new handler that could be unsound. The kernel ends a process that ignores a fault.
             unsafe { nix::sys::signal::signal(signal, SigHandler::SigIgn) }?;
         }
         FAULTS.into_iter().chain(IGNORED).for_each(|signal| set.remove(signal));
@@ -54,6 +64,15 @@ impl Ending {
             error => Err(Errno::from_raw(error)),
         }
     }
+}
+
+/// Gives SIGPIPE its default action again, for a native program: it would inherit that it is ignored.
+///
+/// # Errors
+/// The system's error.
+pub(crate) fn restore_pipe() -> nix::Result<()> {
+    // SAFETY: there is no new handler that could be unsound.
+    unsafe { nix::sys::signal::signal(Signal::SIGPIPE, SigHandler::SigDfl) }.map(drop)
 }
 
 /// Sends a signal, a real-time signal too, to a process.
