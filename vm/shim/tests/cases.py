@@ -298,7 +298,7 @@ def systemd_groups(rig, images):
     assert process.returncode == 143, process.returncode
     if shutil.which("gcc"):
         name = rig.name()
-        ran(rig.run(devices(rig), "/devices", "d", flags=["--cgroup", f"system.slice:weir:{name}"], name=name), 3, "d 1 0\n", "")
+        ran(rig.run(devices(rig), "/devices", "d", flags=["--cgroup", f"system.slice:weir:{name}"], name=name), 33, "d 1 0\n", "")
     nothing_left()
     return f"{pages * PAGE / MIB:g} of 64 MiB in a scope"
 
@@ -521,15 +521,18 @@ def exec_and_terminals(rig, images):
 NATIVE = r"""
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 int main(int argc, char **argv) {
+    for (int number = 1; number < 32; number++)
+        if (number != SIGKILL && number != SIGSTOP && signal(number, SIG_DFL) != SIG_DFL) return number;
     mknod("/made", S_IFCHR | 0600, makedev(1, 1));
     int made = open("/made", O_RDONLY) < 0 ? errno : 0;
     int allowed = open("/dev/null", O_RDONLY) < 0 ? errno : 0;
     printf("%s %d %d\n", argv[argc - 1], made, allowed);
-    return 3;
+    return 33;
 }
 """
 
@@ -544,11 +547,11 @@ def devices(rig):
 
 @case
 def native_programs(rig, _images):
-    """A native program of an image is executed, and its devices are those of the container: it cannot open that of the machine's memory."""
+    """A native program of an image is executed with the usual signals, and its devices are those of the container: not the machine's memory."""
     if not shutil.which("gcc"):
         raise Skip("gcc is missing, which makes the native program")
     # 1: operation not permitted.
-    ran(rig.run(devices(rig), "/devices", "argument"), 3, "argument 1 0\n", "")
+    ran(rig.run(devices(rig), "/devices", "argument"), 33, "argument 1 0\n", "")
 
 
 @case

@@ -7,7 +7,7 @@ import time
 from contextlib import contextmanager
 from pathlib import Path
 
-from cases import COMPILED, MIB, annotated, binary, ran
+from cases import COMPILED, MIB, annotated, binary, compilers, forget, long_to_compile, ran
 from rig import RUNTIME, Skip, nothing_left, output
 
 CASES = []
@@ -74,6 +74,24 @@ def shim_is_killed(rig, images):
     assert not Path(f"/proc/{guest}").exists(), "the guest still runs"
     rig.remove(name)
     nothing_left()
+
+
+@case
+def killed_creations(rig, images):
+    """The process that creates a container is killed, and the shim while it creates one: nothing of the container is left."""
+    image = rig.image("test/creation:1", {"m.wasm": (binary(rig, long_to_compile(3000)), 0o644)}, ["/m.wasm"])
+    parent = lambda pid: int(output(f"ps -o ppid= -p {pid}"))
+    messages = []
+    for is_shim in (False, True):
+        forget(rig)
+        _, process = rig.launch(image, flags=annotated(compile="first"))
+        creator = parent(compilers()[1])
+        os.kill(parent(creator) if is_shim else creator, 9)
+        _, errors = process.communicate(timeout=20)
+        assert process.returncode == 1, errors
+        nothing_left()
+        messages.append(errors.strip()[-60:])
+    return messages
 
 
 @case
