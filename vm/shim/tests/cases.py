@@ -227,6 +227,30 @@ def stop_signal(rig, images):
     assert max(took) < SOON, took
 
 
+TRAPS = b"""(module
+  (import "wasi_snapshot_preview1" "poll_oneoff" (func $poll (param i32 i32 i32 i32) (result i32)))
+  (memory (export "memory") 1)
+  (func $sleep
+    (i32.store (i32.const 16) (i32.const 1))
+    (i64.store (i32.const 24) (i64.const 1500000000))
+    (drop (call $poll (i32.const 0) (i32.const 64) (i32.const 1) (i32.const 128))))
+  (func (export "divide") (call $sleep) (drop (i32.div_u (i32.const 1) (i32.load (i32.const 200)))))
+  (func (export "load") (call $sleep) (drop (i32.load (i32.const -8)))))"""
+
+
+@case
+def sent_faults(rig, images):
+    """Signals of faults do nothing if they are sent, and traps are still traps after them."""
+    image = rig.image("test/traps:1", {"traps.wat": (TRAPS, 0o644)}, ["/traps.wat"])
+    for function, message in (("divide", "trap: integer divide by zero"), ("load", "trap: out of bounds memory access")):
+        name, process = rig.launch(image, f"/traps.wat#{function}", flags=annotated(tier="native"))
+        rig.await_status(name)
+        for signal in ("SIGFPE", "SIGSEGV", "SIGBUS", "SIGILL"):
+            assert rig.ctr("task", "kill", "-s", signal, name).returncode == 0
+        _, errors = process.communicate(timeout=20)
+        assert process.returncode == 134 and message in errors, (process.returncode, errors)
+
+
 @case
 def refusals(rig, images):
     """What is no module, is a component, or has an unknown import is refused before the start, with the message in all three places."""
@@ -289,6 +313,8 @@ def systemd_groups(rig, images):
     assert int((scope / "memory.max").read_text()) == 64 * MIB
     assert str(rig.pid(name)) in (scope / "cgroup.procs").read_text().split()
     assert 40 * MIB < pages * PAGE < 64 * MIB, pages
+    sockets = [link for link in map(os.readlink, Path(f"/proc/{rig.pid(name)}/fd").iterdir()) if link.startswith("socket:")]
+    assert len(sockets) == 3, f"more than libcontainer's channels, such as its connection to systemd: {sockets}"
     assert rig.ctr("task", "pause", name).returncode == 0 and rig.status(name) == "PAUSED"
     assert rig.ctr("task", "resume", name).returncode == 0
     unit = output(f"systemctl show -p MemoryMax weir-{name}.scope").strip()
