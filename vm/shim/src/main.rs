@@ -1,11 +1,11 @@
 //! `containerd-shim-weir-v1`: runs WebAssembly modules as containers.
 //!
-//! containerd starts this program for each container to have a shim started, which is one for each pod, and talks to that over a socket.
-//! These processes have its image:
+//! containerd runs this program for each container to have a shim started, or to get the address of the pod's, to which it then talks over a
+//! socket. These processes have its image:
 //!
 //! - the *shim*, which serves containerd's requests: [`service`];
-//! - the *zygote*, forked from it before it has threads. Others are spawned from it, which create containers, because libcontainer forks and changes the
-//!   state of the whole process: [`container`];
+//! - the *zygote*, forked from it before it has threads. From it, one is spawned for each container, which creates and starts it, because
+//!   libcontainer forks and changes the state of the whole process: [`container`];
 //! - the *compiler*, which makes code for the node's cache without privileges: [`code_cache`];
 //! - the *guest*, the first process of a container, which libcontainer forks and puts into namespaces and control groups, with the
 //!   container's root, user and seccomp filter. It loads the module and, once containerd starts the container, runs it: [`executor`].
