@@ -199,6 +199,10 @@ pub(crate) enum Turn {
 /// The module has changed, or cannot be compiled.
 pub(crate) fn compile(wanted: &Wanted, turn: Turn) -> Result<(), String> {
     let failed = |error: io::Error| error.to_string();
+    if turn == Turn::Awaited {
+        // It has the descriptors of the process that waits, whose end the shim would not see.
+        end_with_parent().map_err(failed)?;
+    }
     let Some(directory) = directory() else { return Ok(()) };
     // It only keeps the load low: an entry does not depend on it.
     let lock = File::options().write(true).create(true).truncate(true).mode(0o600).open(directory.join(LOCK)).map_err(failed)?;

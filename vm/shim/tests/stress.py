@@ -7,7 +7,7 @@ import time
 from contextlib import contextmanager
 from pathlib import Path
 
-from cases import COMPILED, MIB, annotated, binary, compilers, forget, long_to_compile, ran
+from cases import COMPILED, MIB, SOON, annotated, binary, compilers, forget, long_to_compile, ran
 from rig import RUNTIME, Skip, nothing_left, output
 
 CASES = []
@@ -87,7 +87,8 @@ def killed_creations(rig, images):
         _, process = rig.launch(image, flags=annotated(compile="first"))
         creator = parent(compilers()[1])
         os.kill(parent(creator) if is_shim else creator, 9)
-        _, errors = process.communicate(timeout=20)
+        # The compilation, which takes longer, ends with it.
+        _, errors = process.communicate(timeout=SOON / 20)
         assert process.returncode == 1, errors
         nothing_left()
         messages.append(errors.strip()[-60:])
