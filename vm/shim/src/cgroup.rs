@@ -192,7 +192,7 @@ pub(crate) fn prepare_move() {
     let _ = moved();
 }
 
-/// A controller: what is prepared is the same for all of them.
+/// The controller whose hierarchy is used. Any would do: the lock for which the kernel prepares is one for all hierarchies.
 const ANY: &str = "memory";
 
 /// The open directories of a group and of those above it.
@@ -219,7 +219,8 @@ fn open((directory, path): &(OwnedFd, PathBuf), name: &str) -> Option<File> {
 #[derive(Debug)]
 pub(crate) struct MemoryLimit {
     own: MemoryUse,
-    /// The file of each level's limit, and what is used of it. The group's own level needs no second part: no other group uses it.
+    /// For each level, the file of its limit and what its groups use. The second part is `None` for the group itself, whose limit no
+    /// other group shares.
     levels: Vec<(File, Option<MemoryUse>)>,
 }
 
