@@ -86,35 +86,29 @@ impl Hierarchy {
     /// Finds the hierarchy of a controller in the text of `/proc/self/mountinfo`. One of version 2 has all controllers, and counts if
     /// none of version 1 has this one.
     pub fn find(mounts: &str, controller: &str) -> Option<Hierarchy> {
-        let mut unified = None;
-        for line in mounts.lines() {
-            let (Some(root), Some((_, kind))) = (line.split(' ').nth(4), line.split_once(" - ")) else { continue };
-            let mut kind = kind.split(' ');
-            match (kind.next(), kind.nth(1)) {
-                (Some("cgroup"), Some(options)) if options.split(',').any(|option| option == controller) => {
-                    return Some(Hierarchy { version: Version::V1, root: root.into() });
-                }
-                (Some("cgroup2"), _) => {
-                    unified.get_or_insert(Hierarchy { version: Version::V2, root: root.into() });
-                }
-                _ => (),
-            }
-        }
-        unified
+        let has_it = |options: &str| options.split(',').any(|option| option == controller);
+        let of_v1 = Hierarchy::mounted(mounts).find(|(hierarchy, options)| hierarchy.version == Version::V1 && has_it(options));
+        let of_v2 = || Hierarchy::mounted(mounts).find(|(hierarchy, _)| hierarchy.version == Version::V2);
+        Some(of_v1.or_else(of_v2)?.0)
     }
 
     /// Finds all hierarchies in the text of `/proc/self/mountinfo`.
     pub fn all(mounts: &str) -> Vec<Hierarchy> {
-        let found = |line: &str| {
+        Hierarchy::mounted(mounts).map(|(hierarchy, _)| hierarchy).collect()
+    }
+
+    /// All hierarchies with the options of their mounts, which have the names of the controllers in version 1.
+    fn mounted(mounts: &str) -> impl Iterator<Item = (Hierarchy, &str)> {
+        mounts.lines().filter_map(|line| {
             let (root, (_, kind)) = (line.split(' ').nth(4)?, line.split_once(" - ")?);
-            let version = match kind.split(' ').next()? {
+            let mut kind = kind.split(' ');
+            let version = match kind.next()? {
                 "cgroup" => Version::V1,
                 "cgroup2" => Version::V2,
                 _ => return None,
             };
-            Some(Hierarchy { version, root: root.into() })
-        };
-        mounts.lines().filter_map(found).collect()
+            Some((Hierarchy { version, root: root.into() }, kind.nth(1)?))
+        })
     }
 
     /// Finds the path of this process's group in the text of `/proc/self/cgroup`.

@@ -2,12 +2,13 @@
 //! a zygote that is spawned for them. Errors are messages, since they pass between processes.
 
 use crate::cgroup::{Group, Hierarchy, Version};
-use crate::code_cache::{self, Stored, Turn, Wanted};
+use crate::code_cache::{self, Stored, Wanted};
+use crate::compiler::{self, Turn};
 use crate::executor::{CODE_REFUSED, Code, Groups, WeirExecutor};
 use crate::inherited::Inherited;
 use crate::layers::Layer;
 use crate::settings::Settings;
-use crate::{metrics, streams};
+use crate::{metrics, signals, streams};
 use libcgroups::common::{
     AnyCgroupManager, CgroupConfig, CgroupManager, ControllerOpt, DEFAULT_CGROUP_ROOT, create_cgroup_manager,
 };
@@ -19,7 +20,6 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use oci_spec::runtime::{LinuxDeviceCgroup, LinuxResources, Spec};
 use rustix::fs::OFlags;
-use rustix::process::set_parent_process_death_signal;
 use serde::{Deserialize, Serialize};
 use std::error::Error;
 use std::io::Read;
@@ -99,8 +99,8 @@ impl Creator {
     pub fn mount_root(&self, creation: &Creation) -> Result<bool, String> {
         let mount_root = |creation: Creation| {
             // If the shim is killed, containerd has this program remove what there is: little should come after that.
-            set_parent_process_death_signal(Some(rustix::process::Signal::KILL)).map_err(chain)?;
-            let spec = Spec::load(creation.bundle.join("config.json")).map_err(chain)?;
+            signals::end_with_parent().map_err(chain)?;
+            let spec = spec_of(&creation.bundle)?;
             let rootfs = creation.bundle.join(ROOTFS);
             let mounted = mount(&creation.mounts, &rootfs);
             if mounted.is_err() {
@@ -154,11 +154,20 @@ where
     zygote.try_run(operation, args).unwrap_or_else(|error| Err(error.to_string()))
 }
 
+/// [`run`] in a zygote of the operation's own, since it changes the process, or leaves descriptors open.
+fn run_apart<A, R>(operation: fn(A) -> Result<R, String>, args: &A) -> Result<R, String>
+where
+    A: Serialize + for<'a> Deserialize<'a> + 'static,
+    R: Serialize + for<'a> Deserialize<'a> + 'static,
+{
+    run(&Zygote::global().spawn(), operation, args)
+}
+
 /// Compiles the module of a container for those that are created later, in the background.
 pub(crate) fn compile(wanted: Wanted) {
     // No other thread waits for this one, so that the shim can end before it.
     std::thread::spawn(move || {
-        if let Err(message) = run(&Zygote::global().spawn(), |wanted: Wanted| code_cache::compile(&wanted, Turn::Left), &wanted) {
+        if let Err(message) = run_apart(|wanted: Wanted| compiler::compile(&wanted, Turn::Left), &wanted) {
             log::error!("no code is cached: {message:?}");
         }
     });
@@ -169,7 +178,7 @@ pub(crate) fn compile(wanted: Wanted) {
 /// # Errors
 /// The container is not running, or cannot be frozen.
 pub(crate) fn pause(place: &Place) -> Result<(), String> {
-    run(&Zygote::global().spawn(), |place: Place| load(&place)?.pause().map_err(chain), place)
+    run_apart(|place: Place| load(&place)?.pause().map_err(chain), place)
 }
 
 /// Lets processes continue.
@@ -177,7 +186,7 @@ pub(crate) fn pause(place: &Place) -> Result<(), String> {
 /// # Errors
 /// The container is not paused.
 pub(crate) fn resume(place: &Place) -> Result<(), String> {
-    run(&Zygote::global().spawn(), |place: Place| load(&place)?.resume().map_err(chain), place)
+    run_apart(|place: Place| load(&place)?.resume().map_err(chain), place)
 }
 
 /// Removes a container with all that is left of it: processes, control groups, its state and the mounts of its root.
@@ -185,7 +194,7 @@ pub(crate) fn resume(place: &Place) -> Result<(), String> {
 /// # Errors
 /// Something cannot be removed.
 pub(crate) fn delete(place: &Place, bundle: &Path) -> Result<(), String> {
-    run(&Zygote::global().spawn(), remove, &(place.clone(), bundle.to_path_buf()))
+    run_apart(remove, &(place.clone(), bundle.to_path_buf()))
 }
 
 /// Changes the limits of a container's control groups. `resources` has the specification's format. The devices are those of the
@@ -197,14 +206,13 @@ pub(crate) fn update(place: &Place, bundle: &Path, resources: Vec<u8>) -> Result
     let apply = |(place, bundle, resources): (Place, PathBuf, Vec<u8>)| {
         let mut resources: LinuxResources = serde_json::from_slice(&resources).map_err(chain)?;
         if resources.devices().is_none() {
-            resources.set_devices(devices_of(&Spec::load(bundle.join("config.json")).map_err(chain)?));
+            resources.set_devices(devices_of(&spec_of(&bundle)?));
         }
         let options =
             ControllerOpt { resources: &resources, freezer_state: None, oom_score_adj: None, disable_oom_killer: false };
         groups(&place)?.apply(&options).map_err(chain)
     };
-    // In a zygote of its own: in version 2, libcontainer leaves descriptors open.
-    run(&Zygote::global().spawn(), apply, &(place.clone(), bundle.to_path_buf(), resources))
+    run_apart(apply, &(place.clone(), bundle.to_path_buf(), resources))
 }
 
 /// Returns the numbers of a container's processes.
@@ -213,7 +221,7 @@ pub(crate) fn update(place: &Place, bundle: &Path, resources: Vec<u8>) -> Result
 /// The control group cannot be read.
 pub(crate) fn processes(place: &Place) -> Result<Vec<i32>, String> {
     let all = |place: Place| Ok(groups(&place)?.get_all_pids().map_err(chain)?.into_iter().map(|pid| pid.as_raw()).collect());
-    run(&Zygote::global().spawn(), all, place)
+    run_apart(all, place)
 }
 
 /// Returns what a container uses.
@@ -229,6 +237,11 @@ pub(crate) fn statistics(place: &Place) -> Result<Stats, String> {
     let path = container.spec().map_err(chain)?.cgroup_path;
     let group = if container.systemd() { Group::of(&path)?.path } else { path };
     Ok(metrics::read(&unified.root.join(group.strip_prefix("/").unwrap_or(&group))))
+}
+
+/// Reads a container's specification.
+fn spec_of(bundle: &Path) -> Result<Spec, String> {
+    Spec::load(bundle.join("config.json")).map_err(chain)
 }
 
 fn load(place: &Place) -> Result<Container, String> {
@@ -263,13 +276,10 @@ fn chain(error: impl Error) -> String {
 /// [`Creator::create`], in its zygote.
 fn build(creation: Creation) -> Result<Created, Failure> {
     let rootfs = creation.bundle.join(ROOTFS);
-    let spec = match Spec::load(creation.bundle.join("config.json")) {
-        Ok(spec) => spec,
-        Err(error) => {
-            unmount(&rootfs);
-            return Err(Failure::Failed(chain(error)));
-        }
-    };
+    let spec = spec_of(&creation.bundle).map_err(|message| {
+        unmount(&rootfs);
+        Failure::Failed(message)
+    })?;
     let mut refusal = String::new();
     let state = creation.place.directory();
     let has_state = state.exists();
@@ -295,7 +305,7 @@ fn build_mounted(creation: &Creation, spec: &Spec, refusal: &mut String) -> Resu
     let compiles_first = Settings::of(spec).is_ok_and(|settings| settings.compile_first);
     if compiles_first && let Some((wanted, None)) = code_of(creation, spec) {
         // In a process of its own, since it changes the process.
-        if let Err(message) = run(&Zygote::new(), |wanted: Wanted| code_cache::compile(&wanted, Turn::Awaited), &wanted) {
+        if let Err(message) = run(&Zygote::new(), |wanted: Wanted| compiler::compile(&wanted, Turn::Awaited), &wanted) {
             // A module that is refused has a better message from the guest's process.
             log::error!("container {}: no code is cached: {message:?}", place.id);
         }
@@ -444,8 +454,7 @@ fn mounts() -> String {
 
 /// Removes what libcontainer cannot remove: a container whose creation was interrupted, or whose processes outlast its patience.
 fn remove_unfinished(place: &Place, bundle: &Path) -> Result<(), String> {
-    let spec = Spec::load(bundle.join("config.json")).ok();
-    let group = spec.and_then(|spec| group_of(&spec, &place.id).ok());
+    let group = spec_of(bundle).and_then(|spec| group_of(&spec, &place.id)).ok();
     // A group without the container's name may be that of others, too.
     let scope = format!("-{}.scope", place.id);
     let is_own = |group: &Group| {

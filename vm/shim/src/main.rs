@@ -6,17 +6,19 @@
 //! - the *shim*, which serves containerd's requests: [`service`];
 //! - the *zygote*, forked from it before it has threads. From it, one is spawned for each container, which creates and starts it, because
 //!   libcontainer forks and changes the state of the whole process: [`container`];
-//! - the *compiler*, which makes code for the node's cache without privileges: [`code_cache`];
+//! - the *compiler*, which makes code for the node's cache without privileges: [`compiler`];
 //! - the *guest*, the first process of a container, which libcontainer forks and puts into namespaces and control groups, with the
 //!   container's root, user and seccomp filter. It loads the module and, once containerd starts the container, runs it: [`executor`].
 //!
 //! `unsafe` occurs in [`inherited`], where it is called, where [`guest`] loads stored code, and in [`signals`].
 //!
-//! [`service`] uses [`container`], [`layers`] and [`metrics`]; [`container`] uses [`code_cache`] and [`executor`]; they use [`guest`].
+//! [`service`] uses [`container`], [`layers`] and [`metrics`]; [`container`] uses [`compiler`], [`code_cache`] and [`executor`]; they
+//! use [`guest`].
 
 mod budget;
 mod cgroup;
 mod code_cache;
+mod compiler;
 mod container;
 mod entry;
 mod executor;

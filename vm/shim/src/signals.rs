@@ -1,4 +1,4 @@
-//! Signals that end a guest.
+//! Signals that end a guest, and those that other processes get.
 //!
 //! A guest is the first process of its PID namespace. Signals whose action is the default one are not delivered to such a process,
 //! so a guest without handlers could be ended by SIGKILL only. Here these signals are blocked in all threads, and the first thread
@@ -73,6 +73,14 @@ impl Ending {
 pub(crate) fn restore_pipe() -> nix::Result<()> {
     // SAFETY: there is no new handler that could be unsound.
     unsafe { nix::sys::signal::signal(Signal::SIGPIPE, SigHandler::SigDfl) }.map(drop)
+}
+
+/// Has the kernel kill this process when its parent has ended. A change of the user undoes it.
+///
+/// # Errors
+/// The system's error.
+pub(crate) fn end_with_parent() -> io::Result<()> {
+    Ok(rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL))?)
 }
 
 /// Sends a signal, a real-time signal too, to a process.
