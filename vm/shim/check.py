@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
 """Runs each promise of the shim as a case, under a containerd of its own.
 
-    vm/shim/check.py [NAME…]    all cases, or those whose names contain one of these
+    vm/shim/check.py [NAME…] [--measure [OPTION…]]
+
+All cases, or those whose names contain a NAME. With --measure, measure.py runs after them, with its options.
 
 It needs root, and the commands `containerd` (1.6 or later), `ctr` and `runc`; some cases also wabt's `wat2wasm` or `wasm-tools`, `gcc`,
 `script`, Python's grpc (Debian: python3-grpcio, for /usr/bin/python3), and in TEST_MODULES the path of src/modules of the package
@@ -16,12 +18,16 @@ failed.
 
 import os
 import shutil
+import subprocess
 import sys
 import time
 import traceback
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parent / "tests"))
+# Nothing is left beside the sources.
+sys.dont_write_bytecode = True
+HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE / "tests"))
 
 import cases  # noqa: E402
 import layers  # noqa: E402
@@ -38,7 +44,10 @@ def main():
         sys.exit(f"check.py: these commands are missing: {', '.join(missing)}")
     if not rig.SHIM.exists():
         sys.exit(f"check.py: build the shim first: {rig.SHIM} does not exist")
-    wanted = sys.argv[1:]
+    wanted, measured = sys.argv[1:], None
+    if "--measure" in wanted:
+        at = wanted.index("--measure")
+        wanted, measured = wanted[:at], wanted[at + 1 :]
     chosen = [case for module in (cases, layers, stress, pods) for case in module.CASES if not wanted or any(w in case.__name__ for w in wanted)]
     failed = skipped = 0
     version = "2" if Path("/sys/fs/cgroup/cgroup.controllers").exists() else "1"
@@ -67,6 +76,8 @@ def main():
             break
         time.sleep(0.1)
     print(f"{len(chosen)} cases: {failed} failed, {skipped} skipped; left behind: {left or 'nothing'}")
+    if measured is not None:
+        failed += subprocess.run([sys.executable, HERE / "measure.py", *measured], check=False).returncode != 0
     sys.exit(1 if failed or left else 0)
 
 

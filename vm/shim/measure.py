@@ -39,6 +39,8 @@ import time
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
+# Nothing is left beside the sources.
+sys.dont_write_bytecode = True
 sys.path.insert(0, str(HERE / "tests"))
 
 import cases  # noqa: E402

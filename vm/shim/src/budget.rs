@@ -21,7 +21,7 @@ const ELEMENT: usize = 16;
 pub(crate) struct Budget {
     limit: Option<MemoryLimit>,
     used: Option<MemoryUse>,
-    /// The limit of the specification, which holds if there is no control group.
+    /// The limit of the specification, which holds if no limit of a control group can be read.
     specified: Option<u64>,
     /// What the process may need for code, at most.
     code: u64,

@@ -86,8 +86,8 @@ impl Hierarchy {
     /// Finds the hierarchy of a controller in the text of `/proc/self/mountinfo`. One of version 2 has all controllers, and counts if
     /// none of version 1 has this one.
     pub fn find(mounts: &str, controller: &str) -> Option<Hierarchy> {
-        let has_it = |options: &str| options.split(',').any(|option| option == controller);
-        let of_v1 = Hierarchy::mounted(mounts).find(|(hierarchy, options)| hierarchy.version == Version::V1 && has_it(options));
+        let names_it = |options: &str| options.split(',').any(|option| option == controller);
+        let of_v1 = Hierarchy::mounted(mounts).find(|(hierarchy, options)| hierarchy.version == Version::V1 && names_it(options));
         let of_v2 = || Hierarchy::mounted(mounts).find(|(hierarchy, _)| hierarchy.version == Version::V2);
         Some(of_v1.or_else(of_v2)?.0)
     }
@@ -97,7 +97,7 @@ impl Hierarchy {
         Hierarchy::mounted(mounts).map(|(hierarchy, _)| hierarchy).collect()
     }
 
-    /// All hierarchies with the options of their mounts, which have the names of the controllers in version 1.
+    /// All hierarchies with the options of their mounts. In version 1 the options name the controllers.
     fn mounted(mounts: &str) -> impl Iterator<Item = (Hierarchy, &str)> {
         mounts.lines().filter_map(|line| {
             let (root, (_, kind)) = (line.split(' ').nth(4)?, line.split_once(" - ")?);

@@ -23,7 +23,7 @@ use std::time::{Duration, SystemTime};
 const DIRECTORY: &str = "/var/cache/weir-shim";
 /// A variable of containerd's environment. Empty, it turns the cache off.
 const VARIABLE: &str = "WEIR_SHIM_CACHE";
-/// A directory without content.
+/// A directory without content, which is the root of the process that compiles.
 const EMPTY: &str = "empty";
 /// The beginning of the name of a file that becomes an entry when it is complete.
 const UNFINISHED: &str = "new-";
@@ -31,7 +31,7 @@ const UNFINISHED: &str = "new-";
 const FAILED: &str = "failed-";
 /// The file that a process locks while it compiles.
 const LOCK: &str = "lock";
-/// The bytes of all entries after which the least recently used are removed.
+/// The bytes of all entries after which the least recently used are removed, and those of one at most.
 pub(crate) const MAX_BYTES: u64 = 1 << 30;
 /// Modules above this size, in bytes, are not cached: hashing them would delay each start.
 const MAX_MODULE: u64 = 256 << 20;
@@ -43,7 +43,8 @@ const FORGIVEN: Duration = Duration::from_secs(600);
 pub(crate) struct Cache(PathBuf);
 
 impl Cache {
-    /// Returns the directory if it can be used; the log says why not. It is made if it is missing.
+    /// Returns the directory, which is made if it is missing. If the cache is turned off, or the directory is not root's alone, which the
+    /// log then says, the result is `None`.
     pub fn open() -> Option<Cache> {
         let path = match std::env::var_os(VARIABLE) {
             Some(path) if path.is_empty() => return None,
@@ -92,7 +93,7 @@ impl Cache {
     pub fn begin(&self, wanted: &Wanted) -> io::Result<Unfinished> {
         self.remove_old();
         let path = self.0.join(format!("{UNFINISHED}{}", wanted.key));
-        // One of its own: what an earlier process has open is another.
+        // The file is new: an earlier process may have the old one open.
         let file = File::options().write(true).create_new(true).mode(0o600).open(&path)?;
         Ok(Unfinished { file, path, entry: self.0.join(&wanted.key) })
     }
@@ -160,7 +161,8 @@ impl Cache {
     }
 }
 
-/// A file for code that is not complete. It is removed unless it becomes an entry.
+/// A file for code that is not complete. It is removed unless it becomes an entry; what is left of a process that was ended, the next
+/// one removes.
 #[derive(Debug)]
 pub(crate) struct Unfinished {
     pub file: File,
@@ -212,7 +214,7 @@ impl Wanted {
     /// Opens the module.
     ///
     /// # Errors
-    /// The system's error, or the file is none any more.
+    /// The system's error, or it is no regular file any more.
     pub fn open(&self) -> io::Result<File> {
         open_within(&self.rootfs, &self.path)
     }

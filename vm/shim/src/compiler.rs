@@ -1,5 +1,7 @@
-//! Compiles a module for the node's cache, as a rule after its container has been created: in a process without privileges whose only
-//! output is the new entry. A module that takes control of the compiler can spoil its own entry only.
+//! Compiles a module for the node's cache, as a rule after its container has been created.
+//!
+//! That is done by a process without privileges whose only output is the new entry: a module that takes control of the compiler can spoil
+//! its own entry only.
 
 use crate::code_cache::{self, Cache, MAX_BYTES, Wanted};
 use crate::inherited::Inherited;
@@ -55,7 +57,7 @@ pub(crate) fn compile(wanted: &Wanted, turn: Turn) -> Result<(), String> {
         signals::end_with_parent().map_err(failed)?;
     }
     let Some(cache) = Cache::open() else { return Ok(()) };
-    // It only keeps the load low: an entry does not depend on it.
+    // It keeps the load low, and unfinished files apart. Without it an entry could be spoilt, which a guest would refuse.
     let lock = cache.lock().map_err(failed)?;
     let begun = Instant::now();
     loop {

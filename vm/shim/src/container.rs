@@ -154,7 +154,8 @@ where
     zygote.try_run(operation, args).unwrap_or_else(|error| Err(error.to_string()))
 }
 
-/// [`run`] in a zygote of the operation's own, since it changes the process, or leaves descriptors open.
+/// [`run`] in a zygote of the operation's own. libcontainer changes the state of the process, and in version 2 of control groups leaves
+/// descriptors open.
 fn run_apart<A, R>(operation: fn(A) -> Result<R, String>, args: &A) -> Result<R, String>
 where
     A: Serialize + for<'a> Deserialize<'a> + 'static,

@@ -21,7 +21,7 @@ const HOST_STACK: usize = 4 << 20;
 const VALUE_STACK: usize = 64 << 20;
 /// The exit status of a guest that trapped, as of a native program that aborts: 128 + SIGABRT.
 pub(crate) const ABORTED: i32 = 134;
-/// That of one that wrote to a closed pipe: 128 + SIGPIPE.
+/// That of one that wrote to a FIFO that nobody reads: 128 + SIGPIPE.
 const PIPE_CLOSED: i32 = 141;
 /// The time that a program may continue after its time limit: a host function that blocks does not stop for it.
 const GRACE: Duration = Duration::from_millis(500);

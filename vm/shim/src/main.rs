@@ -10,10 +10,10 @@
 //! - the *guest*, the first process of a container, which libcontainer forks and puts into namespaces and control groups, with the
 //!   container's root, user and seccomp filter. It loads the module and, once containerd starts the container, runs it: [`executor`].
 //!
-//! `unsafe` occurs in [`inherited`], where it is called, where [`guest`] loads stored code, and in [`signals`].
+//! `unsafe` occurs in [`inherited`], [`signals`] and [`socket`], where functions of [`inherited`] and [`socket`] are called, and where
+//! [`guest`] loads stored code.
 //!
-//! [`service`] uses [`container`], [`layers`] and [`metrics`]; [`container`] uses [`compiler`], [`code_cache`] and [`executor`]; they
-//! use [`guest`].
+//! [`service`] uses [`container`], which uses [`compiler`] and [`executor`]; these use [`guest`], and all of them [`code_cache`].
 
 mod budget;
 mod cgroup;
@@ -33,11 +33,13 @@ mod privileges;
 mod service;
 mod settings;
 mod signals;
+mod socket;
 mod streams;
 
 use containerd_shim::protos::protobuf::{Message, MessageField};
 use containerd_shim::protos::types::introspection::{RuntimeInfo, RuntimeVersion};
 use rustix::stdio;
+use socket::Socket;
 use std::fs::File;
 use std::io::Write;
 use std::process::ExitCode;
@@ -62,18 +64,21 @@ fn main() -> ExitCode {
     if flags.info {
         return info();
     }
+    let mut socket = None;
     if flags.action == "start" {
         prepare_move();
     } else {
         // Before the first thread: what is forked from a process with threads may find its locks taken.
         Zygote::init();
         if flags.action.is_empty() {
-            Zygote::global().run(|()| logging::begin(), ());
+            socket = Socket::of_this_process();
+            Zygote::global().run(begin_zygote, ());
         }
     }
     match tokio::runtime::Builder::new_current_thread().enable_all().build() {
         Ok(runtime) => {
             runtime.block_on(containerd_shim::run::<service::WeirShim>(RUNTIME, None));
+            socket.into_iter().for_each(Socket::remove);
             ExitCode::SUCCESS
         }
         Err(error) => {
@@ -81,6 +86,13 @@ fn main() -> ExitCode {
             ExitCode::FAILURE
         }
     }
+}
+
+/// What the shim's zygote does first.
+fn begin_zygote((): ()) {
+    // SAFETY: the process that forked this one serves the socket.
+    unsafe { Socket::close() };
+    logging::begin();
 }
 
 /// Has the kernel prepare for the container's control groups while the shim starts, in a process of its own that may outlive this one.

@@ -1,7 +1,7 @@
 //! containerd's requests.
 
 use crate::container::{self, Created, Creation, Creator, Failure, Mounted, Place};
-use crate::{layers, message, metrics, signals, streams};
+use crate::{layers, message, metrics, signals, socket, streams};
 use async_trait::async_trait;
 use containerd_shim::api::{
     CheckpointTaskRequest, CloseIORequest, ConnectRequest, ConnectResponse, CreateTaskRequest, CreateTaskResponse, DeleteRequest,
@@ -74,6 +74,7 @@ impl Shim for WeirShim {
         if let Err(error) = container::delete(&place, &bundle) {
             eprintln!("{}: {error}", self.id);
         }
+        socket::remove_unserved(&bundle);
         Ok(DeleteResponse { exit_status: KILLED, exited_at: MessageField::some(now()), ..DeleteResponse::default() })
     }
 

@@ -1,4 +1,4 @@
-//! Signals that end a guest, and those that other processes get.
+//! Signals: those that end a guest, those that the shim sends, and the one by which a process ends with its parent.
 //!
 //! A guest is the first process of its PID namespace. Signals whose action is the default one are not delivered to such a process,
 //! so a guest without handlers could be ended by SIGKILL only. Here these signals are blocked in all threads, and the first thread

@@ -113,7 +113,7 @@ def standard_input(rig, images):
 
 @case
 def end_of_input(rig, images):
-    """Standard input ends when containerd closes it, as Kubernetes does after the client."""
+    """Standard input ends when containerd closes it, as Kubernetes does after the client (by containerd's interface)."""
     try:
         import cri
     except ImportError as error:
@@ -163,6 +163,36 @@ def exit_statuses(rig, images):
     assert frames == ["inner", "outer", "_start"], frames
 
 
+# Opens `/fifos/fifo` for writing, and writes to it until that fails.
+WRITER = b"""(module
+  (import "wasi_snapshot_preview1" "path_open" (func $open (param i32 i32 i32 i32 i32 i64 i64 i32 i32) (result i32)))
+  (import "wasi_snapshot_preview1" "fd_write" (func $write (param i32 i32 i32 i32) (result i32)))
+  (memory (export "memory") 1)
+  (data (i32.const 16) "fifos/fifo")
+  (data (i32.const 32) "\\10\\00\\00\\00\\04\\00\\00\\00")
+  (func (export "_start")
+    (if (call $open (i32.const 3) (i32.const 0) (i32.const 16) (i32.const 10) (i32.const 0) (i64.const 64) (i64.const 0) (i32.const 0)
+                    (i32.const 0))
+      (then (unreachable)))
+    (loop $again (br_if $again (i32.eqz (call $write (i32.load (i32.const 0)) (i32.const 32) (i32.const 1) (i32.const 48)))))))
+"""
+
+
+@case
+def closed_fifo(rig, _images):
+    """A guest that writes to a FIFO that nobody reads ends with 141, as a native program does."""
+    image = rig.image("test/writer:1", {"m.wat": (WRITER, 0o644)}, ["/m.wat"])
+    folder = rig.root / "fifos"
+    folder.mkdir()
+    os.mkfifo(folder / "fifo")
+    reader = os.open(folder / "fifo", os.O_RDONLY | os.O_NONBLOCK)
+    _, process = rig.launch(image, flags=["--mount", f"type=bind,src={folder},dst=/fifos,options=rbind:rw"])
+    assert select.select([reader], [], [], 10)[0] and os.read(reader, 4) == b"fifo"
+    os.close(reader)
+    _, errors = process.communicate(timeout=10)
+    assert process.returncode == 141 and not errors, (process.returncode, errors)
+
+
 # The time in which a signal ends a guest, in ms. An emulator is ten times slower.
 SOON = 100 if "EMULATED" not in os.environ else 1000
 WAITS = {
@@ -208,7 +238,8 @@ def signals(rig, images):
         for signal, status in (("SIGTERM", 143), ("SIGINT", 130)):
             took[f"{signal[3:]} {WAITS[what]}"] = ends(rig, images.probe, what, signal, status)
     for tier in ("interpreter", "baseline", "native"):
-        took[f"TERM computing in {tier}"] = ends(rig, images.probe, "s", "SIGTERM", 143, annotated(tier=tier))
+        for what, waits in WAITS.items():
+            took[f"TERM {waits} in {tier}"] = ends(rig, images.probe, what, "SIGTERM", 143, annotated(tier=tier))
     for signal, status in (("SIGTERM", 143), ("SIGINT", 130)):
         # With a tenth of a processor, so that it takes long.
         flags = [*annotated(tier="native"), "--cpu-quota", "1000" if SOON == 100 else "10000", "--cpu-period", "10000"]
@@ -356,7 +387,7 @@ def processor_time(name):
 
 @case
 def changed_limits(rig, images):
-    """The limit is read again at each growth: after it is raised, by a request too, the guest gets more; those of groups above count."""
+    """The limit is read again at each growth: after it is raised, the guest gets more, also by a request (by containerd's interface)."""
     pod = rig.name()
     name, process = launch_with_input(rig, images.probe, "m", ["--cgroup", f"/default/{pod}/a", "--memory-limit", str(32 * MIB)])
     first = int(process.stdout.readline())

@@ -148,12 +148,14 @@ def layers(rig, images_of_cases):
     os.utime(used[0], (1, 1))
     assert run(rig, specification, compiled, ["m"])[0] == status
     assert len(used) == 1 and used[0].stat().st_mtime > 1, "the code of the layer was not used"
+    code, precompiled = used[0].read_bytes(), "application/vnd.wasm.content.layer.v1+wasm+precompiled"
     refused = {
         "two modules": (imported(rig, "test/two:1", [hello, probe]), "one layer that is a module, found 2"),
         "no module": (imported(rig, "test/none:1", [b"{}"], "application/json"), "one layer that is a module, found 0"),
         "a component": (imported(rig, "test/component:1", [b"\0asm\x0d\0\x01\0"]), "this is a component"),
         "text": (imported(rig, "test/text:1", [b"no module"]), "neither a binary module"),
-        "compiled code": (imported(rig, "test/code:1", [used[0].read_bytes()]), "failed to parse WebAssembly module"),
+        **{f"compiled code as {kind}": (imported(rig, f"test/code{number}:1", [code], kind), "failed to parse") for number, kind in enumerate(kinds)},
+        "compiled code as such": (imported(rig, "test/precompiled:1", [code], precompiled), "one layer that is a module, found 0"),
         "another architecture": (imported(rig, "test/other:1", [hello], architecture="amd64"), "the image has no such file"),
     }
     for what, (image, message) in refused.items():
@@ -188,7 +190,7 @@ def layers_with_ctr(rig, _images):
 
 @case
 def content_elsewhere(rig, _images):
-    """If containerd's content is in no files of its own, the module is copied to the bundle, and its code is cached: here it is another's."""
+    """If containerd's content is in no files of its own, the module is copied to the bundle, and its code is cached: here it is another's (containerd 2)."""
     if version() < (2, 0):
         raise Skip("`ctr` before containerd 2 names no namespace for another's content")
     remote = f'[proxy_plugins.remote]\n  type = "content"\n  address = "{rig.root}/containerd.sock"\n'

@@ -11,6 +11,8 @@ and groups-v2.txt, one for each version of control groups.
 import sys
 from pathlib import Path
 
+# Nothing is left beside the sources.
+sys.dont_write_bytecode = True
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 import cases  # noqa: E402

@@ -25,6 +25,8 @@ disabled_plugins = [{disabled}]
   address = "{root}/containerd.sock"
 [ttrpc]
   address = "{root}/containerd.sock.ttrpc"
+[plugins."io.containerd.internal.v1.opt"]
+  path = "{root}/opt"
 # Version 2 of containerd unpacks images with these only.
 [[plugins."io.containerd.transfer.v1.local".unpack_config]]
   platform = "linux/amd64"
@@ -47,6 +49,16 @@ def output(command):
     return subprocess.run(command, shell=True, capture_output=True, text=True, check=False).stdout
 
 
+def unserved_sockets():
+    """The sockets of shims at which nothing listens."""
+    served = Path("/proc/net/unix").read_text()
+    return {str(path) for path in Path("/run/containerd/s").glob("*") if str(path) not in served}
+
+
+# Those that others have left.
+OLD_SOCKETS = unserved_sockets()
+
+
 def leftovers():
     """What containers of this process left: processes, mounts, control groups and state."""
     mark = f"c{os.getpid()}-"
@@ -54,6 +66,7 @@ def leftovers():
     found += [f"mount {line}" for line in Path("/proc/self/mountinfo").read_text().splitlines() if mark in line]
     found += [f"group {path}" for path in output(f"find /sys/fs/cgroup -type d -name '*{mark}*'").splitlines()]
     found += [f"state {path}" for path in output(f"find /run/containerd/weir -name '{mark}*'").splitlines()]
+    found += [f"socket {path}" for path in unserved_sockets() - OLD_SOCKETS]
     return "; ".join(found)
 
 
@@ -81,7 +94,7 @@ def shared_folders():
     groups = Path("/sys/fs/cgroup")
     names = ("default", "k8s.io")
     found = [folder / name for folder in (state / "weir", groups, *groups.iterdir()) for name in names]
-    return [*found, state / "weir", state]
+    return [*found, state / "weir", state / "s", state]
 
 
 class Rig:
