@@ -259,6 +259,10 @@ fn segments_before_a_failing_one_stay_written() {
             assert_eq!(memory.data(&store)[65535], 0, "a failing segment writes nothing");
             assert_eq!(memory.data(&store)[8], 0);
 
+            let last = r#"(module (memory i64 1) (data (i64.const -1) "xy"))"#;
+            let error = Instance::new(&mut store, &module(engine, last), &[]).unwrap_err();
+            assert_eq!(error.downcast_ref(), Some(&Trap::MemoryOutOfBounds), "it would end after the last address");
+
             let elems = module(
                 engine,
                 r#"(module (import "" "t" (table 2 funcref))

@@ -7,7 +7,7 @@ import time
 from contextlib import contextmanager
 from pathlib import Path
 
-from cases import COMPILED, MIB, SOON, annotated, binary, compilers, forget, long_to_compile, ran
+from cases import COMPILED, MIB, SOON, annotated, await_end, binary, compilers, forget, long_to_compile, ran
 from rig import RUNTIME, Skip, nothing_left, output
 
 CASES = []
@@ -88,12 +88,15 @@ def killed_creations(rig, images):
     for is_shim in (False, True):
         forget(rig)
         _, process = rig.launch(image, flags=annotated(compile="first"))
-        creator = parent(compilers()[1])
+        worker, compiler = compilers()
+        creator = parent(compiler)
         os.kill(parent(creator) if is_shim else creator, 9)
         # The compilation, which takes longer, ends with it.
         _, errors = process.communicate(timeout=SOON / 20)
         assert process.returncode == 1, errors
         nothing_left()
+        # While it ends it has no arguments by which it would be known.
+        await_end(worker)
         messages.append(errors.strip()[-60:])
     return messages
 

@@ -367,10 +367,11 @@ unsafe fn populate(instance: &InstanceRecord) {
     let (mut first, mut end, mut len) = (usize::MAX, 0, 0);
     for DataSegment { range, active } in &bytecode.data {
         if let Some((0, offset)) = active
-            && let Some(at) = offset.address()
+            && let Some(at) = offset.address().and_then(|at| usize::try_from(at).ok())
+            // Otherwise it is outside of every memory, and writing it traps.
+            && let Some(after) = at.checked_add(range.len())
         {
-            let at = at as usize;
-            (first, end, len) = (first.min(at), end.max(at + range.len()), len + range.len());
+            (first, end, len) = (first.min(at), end.max(after), len + range.len());
         }
     }
     if len == 0 || end - first > 2 * len {
