@@ -158,7 +158,7 @@ pub(crate) struct Run {
     /// Time between two samples of `--profile guest`, such as 5ms, or units of fuel with guest,fuel. Default: 1ms, or 100000
     #[arg(long, value_name = "INTERVAL", requires = "profile", help_heading = REPORTS)]
     pub profile_interval: Option<String>,
-    /// After the run, print statistics on standard error
+    /// After the run, print statistics on standard error; also if SIGHUP, SIGINT or SIGTERM ends it
     #[arg(long, value_name = "FORMAT", num_args = 0..=1, require_equals = true, default_missing_value = "text", help_heading = REPORTS)]
     pub stats: Option<StatsFormat>,
     /// Run modules that `weir compile` has written. Such a file can run any code as you: allow it for files that you trust

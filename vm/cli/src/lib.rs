@@ -8,6 +8,7 @@ mod coredump;
 mod deferred;
 mod diff;
 mod dump;
+mod ending;
 mod explore;
 mod failure;
 mod guest;

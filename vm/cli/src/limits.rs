@@ -11,6 +11,9 @@ use weir::{Engine, Error, ResourceLimiter, Store, Trap};
 /// blocking host function, such as a read of standard input, does not, nor does the compiler.
 const GRACE: Duration = Duration::from_millis(100);
 
+/// The part of the time limit that the end of a run may take. What the cache gets takes less.
+const END_SHARE: u32 = 8;
+
 /// The bytes of an element of a table.
 const TABLE_ELEMENT: usize = 32;
 
@@ -77,9 +80,9 @@ impl Expired {
     }
 }
 
-/// Interrupts the engine's guests after `limit`, and exits the process if they do not stop. It begins before the module is opened, because
-/// loading it may take long, too.
-pub(crate) fn interrupt_after(engine: Engine, limit: Duration) -> Expired {
+/// Interrupts the engine's guests after `limit`, and exits the process if they do not stop, after `at_end`. It begins before the module is
+/// opened, because loading it may take long, too.
+pub(crate) fn interrupt_after(engine: Engine, limit: Duration, at_end: impl FnOnce() + Send + 'static) -> Expired {
     let expired = Expired { is_over: Arc::default(), has_ended: Arc::default(), limit };
     let Expired { is_over, has_ended, .. } = expired.clone();
     std::thread::spawn(move || {
@@ -94,9 +97,10 @@ pub(crate) fn interrupt_after(engine: Engine, limit: Duration) -> Expired {
         let status = failure.status().into();
         // Nobody may read what the guest has written to standard error: then the message is lost, as when it is closed.
         std::thread::spawn(move || {
-            std::thread::sleep(GRACE);
+            std::thread::sleep(GRACE + limit / END_SHARE);
             std::process::exit(status);
         });
+        at_end();
         let _ = style::message(&failure.message().unwrap_or_default());
         std::process::exit(status);
     });

@@ -1,16 +1,18 @@
 //! `weir run`: one module, as a program or as a library of functions.
 
 use crate::args::{Run, UnknownImports};
+use crate::ending::Ending;
 use crate::failure::{self, Done, Failure};
 use crate::guest::{self, Events, Profiling};
 use crate::limits::{Expired, MemoryBudget};
 use crate::profile_kind::ProfileKind;
-use crate::{advice, cache, coredump, invoke, limits, load, output, profile, stats, sys, units, wasi_context};
+use crate::{advice, cache, coredump, invoke, limits, load, output, profile, sys, units, wasi_context};
 use std::ffi::{OsStr, OsString};
 use std::fmt::Write as _;
 use std::io::Write;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Instant;
 use weir::{Engine, ExternType, Instance, Linker, Module, ProfilingStrategy, Store, Trap, Val};
 use weir_bytecode::names::Plain;
@@ -34,14 +36,15 @@ const INITIALIZE: &str = "_initialize";
 /// ends the process: waking this one first would take longer, as does starting a thread.
 pub(crate) fn run(args: Run) -> Done {
     let started = Instant::now();
+    let ending = Ending::new(&args, started);
     // The engine is made first, because it prepares the process for barriers: that takes long once there are threads.
-    let (engine, events) = engine(&args)?;
+    let (engine, events) = engine(&args, &ending)?;
     let stack = guest_stack(&args);
     if stack <= MAX_FIRST_STACK && sys::grow_stack(stack + HOST_STACK) {
-        return run_here(&args, engine, events, started);
+        return run_here(&args, engine, events, &ending);
     }
     let guest = std::thread::Builder::new().name("guest".into()).stack_size(stack.saturating_add(HOST_STACK));
-    let run = move || std::process::exit(failure::status(run_here(&args, engine, events, started)).into());
+    let run = move || std::process::exit(failure::status(run_here(&args, engine, events, &ending)).into());
     let asked =
         |error| weir::Error::from(error).context(format!("starting a thread with a stack of {}", units::show(stack as u64)));
     let thread = guest.spawn(run).map_err(|error| Failure::Module(asked(error)))?;
@@ -60,13 +63,16 @@ pub(crate) struct Host {
 }
 
 /// Creates the engine with the settings of the arguments.
-fn engine(args: &Run) -> Result<(Engine, Events), Failure> {
+fn engine(args: &Run, ending: &Arc<Ending>) -> Result<(Engine, Events), Failure> {
     let mut config = args.code.config(args.profile_save.is_some());
     // The interpreter's frames have as much more room than native ones as by default.
     let values = guest_stack(args).saturating_mul(VALUE_STACK / GUEST_STACK);
     config.max_wasm_stack(guest_stack(args)).value_stack_size(values);
     if !args.no_cache {
         config.cache(cache::of_user());
+        let ending = ending.clone();
+        // Something was compiled, which later runs can use.
+        config.on_tier_event(move |_| ending.on_signals());
     }
     config.coredump_on_trap(args.coredump.is_some());
     let mut events = Events::default();
@@ -80,8 +86,8 @@ fn engine(args: &Run) -> Result<(Engine, Events), Failure> {
     Ok((Engine::new(&config).map_err(Failure::of_engine)?, events))
 }
 
-fn run_here(args: &Run, engine: Engine, events: Events, started: Instant) -> Done {
-    run_module(args, engine, events, started).map_err(|failure| advice::explain(failure, args))
+fn run_here(args: &Run, engine: Engine, events: Events, ending: &Arc<Ending>) -> Done {
+    run_module(args, engine, events, ending).map_err(|failure| advice::explain(failure, args))
 }
 
 /// Begins the profile of the guest that the arguments ask for.
@@ -112,13 +118,18 @@ fn check_outputs(args: &Run) -> Result<(), Failure> {
     Ok(())
 }
 
-fn run_module(args: &Run, engine: Engine, events: Events, started: Instant) -> Done {
+fn run_module(args: &Run, engine: Engine, events: Events, ending: &Arc<Ending>) -> Done {
     check_outputs(args)?;
     if args.profile.is_none() {
         // Dropping an engine waits for its compiler threads; a program that has finished need not wait.
         std::mem::forget(engine.clone());
     }
-    let expired = args.code.timeout.map(|limit| limits::interrupt_after(engine.clone(), limit));
+    let interrupt_after = |limit| {
+        let ending = ending.clone();
+        // The failure is that of the guest.
+        limits::interrupt_after(engine.clone(), limit, move || _ = ending.run(true))
+    };
+    let expired = args.code.timeout.map(interrupt_after);
     let (path, guest_args) = args.module_and_args.split_first().ok_or_else(|| Failure::Usage("no module".into()))?;
     let module = load::program(&engine, path, args.allow_precompiled)?;
     if args.verbose {
@@ -127,6 +138,10 @@ fn run_module(args: &Run, engine: Engine, events: Events, started: Instant) -> D
         writeln!(std::io::stderr(), "weir: {}: {state}", path.display())?;
     }
     profile::use_from(args.code.profile_use.as_deref(), &module)?;
+    ending.add(&module);
+    if args.stats.is_some() || args.profile_save.is_some() {
+        ending.on_signals();
+    }
 
     let mut linker = Linker::new(&engine);
     weir_wasi::p1::add_to_linker_sync(&mut linker, |host: &mut Host| &mut host.wasi).map_err(Failure::Module)?;
@@ -146,8 +161,7 @@ fn run_module(args: &Run, engine: Engine, events: Events, started: Instant) -> D
         expired.limit(&mut store)?;
     }
 
-    let mut preloaded = Vec::new();
-    let done = preload(args, &mut linker, &mut store, profiling.as_ref(), &mut preloaded)
+    let done = preload(args, &mut linker, &mut store, profiling.as_ref(), ending)
         .and_then(|()| define_unknown(args, &module, &mut linker, &mut store))
         .and_then(|()| execute(args, guest_args, &module, &linker, &mut store));
     expired.iter().for_each(Expired::end);
@@ -159,21 +173,8 @@ fn run_module(args: &Run, engine: Engine, events: Events, started: Instant) -> D
     if has_run && matches!(args.profile, Some(ProfileKind::Counts)) {
         profile::print(&module)?;
     }
-    let wall = started.elapsed();
-    // Also of a program that failed. The statistics say whether the entry could be written.
-    module.update_cache();
-    preloaded.iter().for_each(Module::update_cache);
-    if args.verbose
-        && let Some(reason) = module.stats().stored.unwritten
-    {
-        // What follows is written even if nobody reads this.
-        let _ = writeln!(std::io::stderr(), "weir: {}: nothing was added to the cache: {reason}", path.display());
-    }
-    if let Some(format) = args.stats {
-        let trapped = matches!(&done, Err(Failure::Guest(error)) if error.is::<Trap>());
-        stats::print(format, &module.stats(), wall, trapped)?;
-    }
-    let saved = args.profile_save.as_ref().map_or(Ok(()), |file| profile::save(file, &module));
+    // Also if the program failed.
+    let saved = ending.run(matches!(&done, Err(Failure::Guest(error)) if error.is::<Trap>()));
     let saved = profiling.map_or(Ok(()), Profiling::finish).and(saved);
     let saved = saved.and(match (&done, &args.coredump) {
         (Err(Failure::Guest(error)), Some(file)) => coredump::save(file, error, &mut store, path),
@@ -181,7 +182,7 @@ fn run_module(args: &Run, engine: Engine, events: Events, started: Instant) -> D
     });
     if args.profile.is_none() {
         // The process ends now: nothing needs to be freed.
-        std::mem::forget((store, linker, module, preloaded));
+        std::mem::forget((store, linker, module));
     }
     match (done, saved) {
         // The program's own failure takes precedence over that of writing its profile or core dump.
@@ -194,13 +195,13 @@ fn run_module(args: &Run, engine: Engine, events: Events, started: Instant) -> D
     }
 }
 
-/// Instantiates the modules of `--preload`, and adds them to a list.
+/// Instantiates the modules of `--preload`.
 fn preload(
     args: &Run,
     linker: &mut Linker<Host>,
     store: &mut Store<Host>,
     profiling: Option<&Profiling>,
-    preloaded: &mut Vec<Module>,
+    ending: &Ending,
 ) -> Result<(), Failure> {
     for preload in &args.preloads {
         let bytes = preload.as_bytes();
@@ -213,7 +214,7 @@ fn preload(
         if let Some(profiling) = profiling {
             profiling.add_module(name, &module);
         }
-        preloaded.push(module.clone());
+        ending.add(&module);
         let instance = instantiate(linker, store, &module, file)?;
         if is_function(&module, INITIALIZE) {
             call(&instance, store, INITIALIZE, &[])?;

@@ -21,7 +21,7 @@ fn run(args: &Snapshot) -> Done {
     let mut config = args.engine.config();
     config.epoch_interruption(args.timeout.is_some()).max_wasm_stack(GUEST_STACK).value_stack_size(VALUE_STACK);
     let engine = Engine::new(&config).map_err(Failure::of_engine)?;
-    let expired = args.timeout.map(|limit| limits::interrupt_after(engine.clone(), limit));
+    let expired = args.timeout.map(|limit| limits::interrupt_after(engine.clone(), limit, || ()));
     let path = args.module.display();
     // All of it, also the debugging information that a run reads only for a backtrace.
     let bytes = load::bytes(&args.module)?;
