@@ -10,9 +10,11 @@ use std::io::Read;
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::{ChildStdin, Command, Output, Stdio};
+use std::sync::LazyLock;
 
-/// A program that computes until it is compiled, says that it is ready, and reads until its input ends.
-fn reader() -> String {
+/// A program that computes until it is compiled, says that it is ready, and reads until its input ends. The tests, which run at once, have one
+/// file, which is written once.
+static READER: LazyLock<String> = LazyLock::new(|| {
     let text = r#"(module
         (import "wasi_snapshot_preview1" "fd_read" (func $read (param i32 i32 i32 i32) (result i32)))
         (import "wasi_snapshot_preview1" "fd_write" (func $write (param i32 i32 i32 i32) (result i32)))
@@ -29,7 +31,7 @@ fn reader() -> String {
             (drop (call $write (i32.const 1) (i32.const 0) (i32.const 1) (i32.const 16)))
             (drop (call $read (i32.const 0) (i32.const 0) (i32.const 1) (i32.const 16)))))"#;
     file("ending.wat", text).to_str().unwrap().to_owned()
-}
+});
 
 /// A run of that program, which reads.
 struct Run {
@@ -41,7 +43,7 @@ impl Run {
     /// Starts it by `env` with this option, since signals may be ignored in the process that runs the tests.
     fn ready(caches: &Path, option: &str, flags: &[&str]) -> Run {
         let mut command = Command::new("env");
-        command.arg(option).arg(WEIR).args(flags).arg(reader()).env("XDG_CACHE_HOME", caches);
+        command.arg(option).arg(WEIR).args(flags).arg(&*READER).env("XDG_CACHE_HOME", caches);
         let mut process = start(command.stdin(Stdio::piped()).stdout(Stdio::piped()));
         let mut line = [0; 6];
         process.0.stdout.as_mut().unwrap().read_exact(&mut line).expect("the program has started");
@@ -73,7 +75,7 @@ fn a_signal_keeps_what_was_compiled() {
         let output = Run::ready(&caches, DEFAULT, &[]).ended_by(signal, number);
         assert_eq!(stderr(&output), "");
         assert_eq!(entries(&caches).len(), 1, "{signal}");
-        let (stats, _) = stats(&caches, &[&reader()]);
+        let (stats, _) = stats(&caches, &[&READER]);
         let stored = &stats["stored"];
         assert_eq!(stored["cache"], "hit", "{signal}");
         assert!(stored["baseline"].as_u64().unwrap() + stored["optimised"].as_u64().unwrap() > 0, "{signal}: {stored}");
@@ -101,7 +103,7 @@ fn a_signal_writes_statistics_and_the_profile() {
     let output = Run::ready(&caches, DEFAULT, &["--stats=json", "--profile-save", saved]).ended_by("-TERM", 15);
     let stats: serde_json::Value = serde_json::from_str(&stderr(&output)).expect("only the statistics");
     assert!(stats["stored"]["cache"].is_null());
-    let again = start(common::command().args(["--profile-use", saved, &reader()])).finish();
+    let again = start(common::command().args(["--profile-use", saved, &READER])).finish();
     assert_eq!((again.status.code(), stderr(&again)), (Some(0), String::new()));
 }
 

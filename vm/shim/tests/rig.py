@@ -111,6 +111,7 @@ class Rig:
         self.daemon = None
         self.existed = {folder for folder in shared_folders() if folder.exists()}
         self.serial = 0
+        self.launched = {}
         self.namespace = "default"
 
     def __enter__(self):
@@ -237,9 +238,12 @@ class Rig:
         return None
 
     def await_status(self, name, status="RUNNING", seconds=10):
+        process = self.launched.get(name)
         for _ in range(int(seconds / 0.02)):
             if self.status(name) == status:
                 return
+            if status == "RUNNING" and process and process.poll() is not None:
+                raise AssertionError(f"{name} has ended with {process.returncode}: {process.communicate()[1]}")
             time.sleep(0.02)
         raise AssertionError(f"{name} is {self.status(name)}, not {status}, after {seconds} s")
 
@@ -258,4 +262,5 @@ class Rig:
         command = ["ctr", "-a", self.root / "containerd.sock", "run", "--rm", "--snapshotter", "native", "--runtime", runtime]
         command += [*flags, image, name, *args]
         pipes = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-        return name, subprocess.Popen(list(map(str, command)), text=True, **pipes)
+        self.launched[name] = subprocess.Popen(list(map(str, command)), text=True, **pipes)
+        return name, self.launched[name]
