@@ -1,6 +1,6 @@
-//! The end of a run: later runs get what was compiled, and what was asked for is written.
+//! The end of a run: the cache gets compiled code, and statistics and the profile are written.
 //!
-//! A signal, or the time limit if the guest is blocked, ends the process while the guest runs. The same is done then.
+//! A signal may end the process while the guest runs, and so may the time limit if the guest is blocked. The same work precedes that end.
 
 use crate::args::{Run, StatsFormat};
 use crate::failure::Failure;
@@ -18,7 +18,7 @@ use weir::Module;
 /// The signals by which terminals and services end programs.
 const SIGNALS: [i32; 3] = [SIGHUP, SIGINT, SIGTERM];
 
-/// What is done at the end.
+/// The work at the end of a run.
 #[derive(Debug)]
 pub(crate) struct Ending {
     stats: Option<StatsFormat>,
@@ -53,10 +53,10 @@ impl Ending {
         self.modules.lock().unwrap_or_else(PoisonError::into_inner).push(module.clone());
     }
 
-    /// Does it, once: others wait, and have nothing to do then. `trapped` is for the statistics.
+    /// Does the work once. A second caller waits for the first, and then does nothing. The statistics say whether the guest `trapped`.
     ///
     /// # Errors
-    /// What was asked for cannot be written.
+    /// The statistics or the profile cannot be written.
     pub fn run(&self, trapped: bool) -> Result<(), Failure> {
         // Held to the end.
         let mut modules = self.modules.lock().unwrap_or_else(PoisonError::into_inner);
@@ -76,9 +76,9 @@ impl Ending {
         saved.and(printed.map_err(Failure::from))
     }
 
-    /// Does it when a signal arrives that ends the process, which then ends by it; a second one ends it at once. Signals that the process
-    /// was started to ignore are ignored. The thread that waits takes a tenth of a millisecond, so it is begun when there is something to
-    /// keep.
+    /// Begins to wait for a signal that ends the process. The first one ends it after the work, a second one at once. Signals that the process
+    /// was started to ignore are ignored. Starting the thread that waits takes a tenth of a millisecond, so it starts when there is something
+    /// to keep.
     pub fn on_signals(self: &Arc<Self>) {
         if self.may_handle {
             self.awaits_signals.call_once(|| {

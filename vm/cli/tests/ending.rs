@@ -1,4 +1,4 @@
-//! Runs that a signal or the time limit ends keep what was compiled, and write what was asked for.
+//! A signal or the time limit ends a run: its code is in the cache, and the statistics and the profile are written.
 
 #![cfg(all(target_os = "linux", target_arch = "x86_64"))]
 

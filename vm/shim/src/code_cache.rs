@@ -161,8 +161,8 @@ impl Cache {
     }
 }
 
-/// A file for code that is not complete. It is removed unless it becomes an entry; what is left of a process that was ended, the next
-/// one removes.
+/// A file of code that is not complete. Dropping it removes the file, unless it has become an entry. A process that is killed leaves its file,
+/// which the next compilation removes.
 #[derive(Debug)]
 pub(crate) struct Unfinished {
     pub file: File,
