@@ -7,6 +7,7 @@ use crate::compiler::{self, Turn};
 use crate::executor::{CODE_REFUSED, Code, Groups, WeirExecutor};
 use crate::inherited::Inherited;
 use crate::layers::Layer;
+use crate::pid_file::{self, PidFile};
 use crate::settings::Settings;
 use crate::{metrics, signals, streams};
 use libcgroups::common::{
@@ -79,6 +80,8 @@ pub(crate) enum Failure {
     Failed(String),
 }
 
+/// How often the creation of a container is tried that [`pid_file::was_overtaken`].
+const ATTEMPTS: usize = 10;
 /// The name of a bundle's root.
 const ROOTFS: &str = "rootfs";
 
@@ -285,14 +288,24 @@ fn build(creation: Creation) -> Result<Created, Failure> {
     let state = creation.place.directory();
     let has_state = state.exists();
     let groups = missing_groups(&spec, &creation.place.id);
-    let built = build_mounted(&creation, &spec, &mut refusal);
-    if built.is_err() {
-        unmount(&rootfs);
-        // libcontainer removes them after some errors only. State that existed before belongs to another container.
+    // libcontainer removes these after some errors only. State that existed before belongs to another container.
+    let remove_remains = || {
         if !has_state {
-            let _ = std::fs::remove_dir_all(state);
+            let _ = std::fs::remove_dir_all(&state);
         }
         groups.iter().for_each(|group| remove_group(group));
+    };
+    let mut built = build_mounted(&creation, &spec, &mut refusal);
+    for _ in 1..ATTEMPTS {
+        if !built.as_ref().is_err_and(|message| pid_file::was_overtaken(message)) {
+            break;
+        }
+        remove_remains();
+        built = build_mounted(&creation, &spec, &mut refusal);
+    }
+    if built.is_err() {
+        unmount(&rootfs);
+        remove_remains();
     }
     built.map_err(|error| if refusal.is_empty() { Failure::Failed(error) } else { Failure::Refused(refusal) })
 }
@@ -318,11 +331,15 @@ fn build_mounted(creation: &Creation, spec: &Spec, refusal: &mut String) -> Resu
     let has_code = matches!(stored, Some(Some(_)));
     let layer = creation.layer.as_ref().map(|layer| std::fs::File::open(&layer.file)).transpose().map_err(chain)?;
     let code = Code { layer, stored: stored.flatten() };
-    let executor = WeirExecutor::new(inherited, groups_of(&group), code, writer);
+    let pid_file = PidFile::new().map_err(chain)?;
+    let number = pid_file.path();
+    let executor = WeirExecutor::new(inherited, groups_of(&group), code, writer, pid_file);
     std::fs::create_dir_all(&place.root).map_err(chain)?;
     let built = ContainerBuilder::new(place.id.clone(), SyscallType::Linux)
         .with_executor(executor)
         .with_root_path(&place.root)
+        .map_err(chain)?
+        .with_pid_file(Some(number))
         .map_err(chain)?
         .with_stdin(open(streams::input(&creation.stdin))?)
         .with_stdout(open(streams::output(&creation.stdout))?)

@@ -5,6 +5,7 @@ use crate::code_cache::Stored;
 use crate::entry::Entry;
 use crate::guest::{ABORTED, Guest, Limits, Source};
 use crate::inherited::{self, Inherited};
+use crate::pid_file::PidFile;
 use crate::signals::{self, Ending};
 use crate::{message, privileges};
 use libcontainer::workload::default::DefaultExecutor;
@@ -27,6 +28,7 @@ struct State {
     code: Code,
     /// Where a refusal is written for the shim: libcontainer would shorten it.
     refusal: Option<PipeWriter>,
+    pid_file: Option<PidFile>,
     guest: Option<(Guest, Ending)>,
 }
 
@@ -53,8 +55,9 @@ pub(crate) struct Code {
 
 impl WeirExecutor {
     /// Creates the executor of a container, in the process that creates it. The guest loses what this process has inherited.
-    pub fn new(inherited: Inherited, groups: Groups, code: Code, refusal: PipeWriter) -> WeirExecutor {
-        WeirExecutor(Rc::new(RefCell::new(State { inherited, groups, code, refusal: Some(refusal), guest: None })))
+    pub fn new(inherited: Inherited, groups: Groups, code: Code, refusal: PipeWriter, pid_file: PidFile) -> WeirExecutor {
+        let state = State { inherited, groups, code, refusal: Some(refusal), pid_file: Some(pid_file), guest: None };
+        WeirExecutor(Rc::new(RefCell::new(state)))
     }
 
     /// Loads what the specification names. `None` if it is a native program.
@@ -105,7 +108,10 @@ impl Executor for WeirExecutor {
                 return Err(ExecutorValidationError::ArgValidationError(message));
             }
         }
-        Ok(())
+        // After this, libcontainer reports that the process is ready.
+        let pid_file = self.0.borrow_mut().pid_file.take();
+        let created = pid_file.map_or(Ok(()), PidFile::wait);
+        created.map_err(|_| ExecutorValidationError::ArgValidationError("the container's creator has ended".into()))
     }
 
     fn setup_envs(&self, variables: HashMap<String, String>) -> Result<(), ExecutorSetEnvsError> {

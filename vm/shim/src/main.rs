@@ -29,6 +29,7 @@ mod layers;
 mod logging;
 mod message;
 mod metrics;
+mod pid_file;
 mod privileges;
 mod service;
 mod settings;

@@ -27,6 +27,9 @@ disabled_plugins = [{disabled}]
   address = "{root}/containerd.sock.ttrpc"
 [plugins."io.containerd.internal.v1.opt"]
   path = "{root}/opt"
+# No collection of garbage: in a case another containerd has its content here, which this one does not know to be used.
+[plugins."io.containerd.gc.v1.scheduler"]
+  mutation_threshold = 1000000
 # Version 2 of containerd unpacks images with these only.
 [[plugins."io.containerd.transfer.v1.local".unpack_config]]
   platform = "linux/amd64"
@@ -100,13 +103,14 @@ def shared_folders():
 class Rig:
     """Starts containerd; used with `with`, it ends it and removes everything."""
 
-    def __init__(self, cri=False, more="", shims=(SHIM,), without=()):
+    def __init__(self, cri=False, more="", shims=(SHIM,), without=(), variables=()):
         self.root = Path(tempfile.mkdtemp(prefix="weir-shim-"))
         (self.root / "bin").mkdir()
         for shim in shims:
             os.symlink(shim, self.root / "bin" / shim.name)
         disabled = ", ".join(f'"{plugin}"' for plugin in [*without, *([] if cri else ["io.containerd.grpc.v1.cri"])])
         (self.root / "config.toml").write_text(CONFIG.format(root=self.root, disabled=disabled, more=more.replace("{root}", str(self.root))))
+        self.variables = dict(variables)
         self.log = open(self.root / "containerd.log", "ab")
         self.daemon = None
         self.existed = {folder for folder in shared_folders() if folder.exists()}
@@ -127,7 +131,7 @@ class Rig:
     def start(self):
         path = f"{self.root}/bin:{os.environ['PATH']}"
         command = ["containerd", "-c", self.root / "config.toml"]
-        variables = {**os.environ, "PATH": path, "WEIR_SHIM_CACHE": str(self.root / "cache")}
+        variables = {**os.environ, "PATH": path, "WEIR_SHIM_CACHE": str(self.root / "cache"), **self.variables}
         self.daemon = subprocess.Popen(command, env=variables, stdout=self.log, stderr=self.log)
         for _ in range(200):
             if self.ctr("version").returncode == 0:

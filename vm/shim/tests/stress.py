@@ -1,6 +1,7 @@
 """The cases of many containers and of failures around them."""
 
 import os
+import shutil
 import signal
 import subprocess
 import time
@@ -8,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from cases import COMPILED, MIB, SOON, annotated, await_end, binary, compilers, forget, long_to_compile, ran
-from rig import RUNTIME, Skip, nothing_left, output
+from rig import RUNTIME, Rig, Skip, nothing_left, output
 
 CASES = []
 
@@ -99,6 +100,43 @@ def killed_creations(rig, images):
         await_end(worker)
         messages.append(errors.strip()[-60:])
     return messages
+
+
+# The first message of libcontainer's intermediate process is late if the file exists.
+LATE = r"""
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+ssize_t sendmsg(int socket, const struct msghdr *message, int flags) {
+    char name[16] = "";
+    prctl(PR_GET_NAME, name);
+    if (!strncmp(name, "youki:[1", 8) && !unlink(getenv("LATE"))) usleep(300000);
+    return syscall(SYS_sendmsg, socket, message, flags);
+}
+"""
+
+
+@case
+def late_messages(rig, images):
+    """A container whose first process is ready before its number is known, as on a busy machine, is created, also with hooks."""
+    if not shutil.which("gcc"):
+        raise Skip("gcc is missing, which makes a library that delays messages")
+    library, late = rig.root / "late.so", rig.root / "late"
+    subprocess.run(["gcc", "-shared", "-fPIC", "-o", library, "-x", "c", "-"], input=LATE, text=True, check=True)
+    with Rig(variables={"LD_PRELOAD": str(library), "LATE": str(late)}) as other:
+        for number, hooks in enumerate(({}, {"createRuntime": [{"path": "/bin/true"}]})):
+            _, spec = rig.specification(images.probe, "/probe.wat", "x", "7")
+            spec["root"]["path"], spec["process"]["cwd"] = str(rig.rootfs()), "/"
+            if hooks:
+                spec["hooks"] = hooks
+            late.touch()
+            # The names of this one's containers are others.
+            ran(other.specified(f"c{os.getpid()}-late-{number}", spec), 7)
+            assert not late.exists(), "no message was late"
+    nothing_left()
 
 
 @case

@@ -1,0 +1,77 @@
+//! The file to which libcontainer writes the number of a container's first process: here a pipe, from which this process learns that its
+//! number is known.
+//!
+//! libcontainer forks an *intermediate* process, which forks the first one. Up to version 0.6 both report to the creator over one channel: the
+//! intermediate one the number, the first one that it is ready. The creator takes these messages in this order only. But on a busy machine the
+//! first process may be ready before its parent has run again: one of 2,500 creations failed there. So the first process waits until the
+//! number has been written. Version 0.7 has a channel for each; it needs version 0.9 of containerd's library, with which containerd waits
+//! until the shim has been loaded.
+
+use std::io::{self, PipeReader, PipeWriter, Read};
+use std::os::fd::AsRawFd;
+use std::path::PathBuf;
+
+/// The message with which libcontainer refuses one that came before the number.
+const OVERTAKEN: &str = "expected: IntermediateReady";
+
+/// The pipe.
+#[derive(Debug)]
+pub(crate) struct PidFile {
+    reader: PipeReader,
+    writer: PipeWriter,
+}
+
+impl PidFile {
+    /// Makes a pipe, in the process that creates the container. It must live until the container is created.
+    ///
+    /// # Errors
+    /// There are no descriptors left.
+    pub fn new() -> io::Result<PidFile> {
+        let (reader, writer) = io::pipe()?;
+        Ok(PidFile { reader, writer })
+    }
+
+    /// The path of its end for writing, in the process that creates the container.
+    pub fn path(&self) -> PathBuf {
+        // libcontainer resolves the links of a path if something is there; a pipe has no other name. Of a path through what does not exist
+        // it removes the `..` only.
+        format!("/proc/self/fd/none/../{}", self.writer.as_raw_fd()).into()
+    }
+
+    /// Waits until the number is written, in the container's first process.
+    ///
+    /// # Errors
+    /// The creator has ended before.
+    pub fn wait(self) -> io::Result<()> {
+        let PidFile { mut reader, writer } = self;
+        // Otherwise this process would wait for itself.
+        drop(writer);
+        reader.read_exact(&mut [0])
+    }
+}
+
+/// Whether the creation of a container failed because its first process reported before its number did. That of a container with hooks
+/// reports before it can wait. No hook was executed then, so that the creation may be tried again.
+pub(crate) fn was_overtaken(message: &str) -> bool {
+    message.contains(OVERTAKEN)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use libcontainer::utils::PathBufExt;
+
+    #[test]
+    fn the_number_is_written_by_path() {
+        let file = PidFile::new().unwrap();
+        let path = file.path().canonicalize_safely().unwrap();
+        std::fs::write(path, "7").unwrap();
+        file.wait().unwrap();
+    }
+
+    #[test]
+    fn the_end_of_the_creator_ends_the_wait() {
+        let file = PidFile::new().unwrap();
+        assert_eq!(file.wait().unwrap_err().kind(), io::ErrorKind::UnexpectedEof);
+    }
+}
