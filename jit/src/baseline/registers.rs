@@ -512,6 +512,8 @@ impl Compiler<'_> {
                     let Value { at, .. } = self.values[local];
                     self.move_to(Popped { kind, at, index: local }, own);
                     self.registers.give(own, index);
+                    // There may be more copies than registers.
+                    self.registers.locked.remove(own);
                     At::Reg(own)
                 }
             };
