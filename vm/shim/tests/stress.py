@@ -89,7 +89,7 @@ def killed_creations(rig, images):
     for is_shim in (False, True):
         forget(rig)
         _, process = rig.launch(image, flags=annotated(compile="first"))
-        worker, compiler = compilers()
+        worker, compiler = compilers(rig)
         creator = parent(compiler)
         os.kill(parent(creator) if is_shim else creator, 9)
         # The compilation, which takes longer, ends with it.
