@@ -10,6 +10,7 @@ use crate::layers::Layer;
 use crate::settings::Settings;
 use oci_spec::runtime::Spec;
 use rustix::fs::{Mode, OFlags, ResolveFlags, open, openat2};
+use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 use std::fs::{DirBuilder, File};
@@ -35,6 +36,8 @@ const LOCK: &str = "lock";
 pub(crate) const MAX_BYTES: u64 = 1 << 30;
 /// Modules above this size, in bytes, are not cached: hashing them would delay each start.
 const MAX_MODULE: u64 = 256 << 20;
+/// How often a file is opened that the kernel asks to open again.
+const ATTEMPTS: usize = 16;
 /// The time after which a module is tried again that could not be compiled. It may have been for want of the node's memory.
 const FORGIVEN: Duration = Duration::from_secs(600);
 
@@ -309,7 +312,14 @@ fn open_within(rootfs: &Path, path: &Path) -> io::Result<File> {
     let flags = OFlags::RDONLY | OFlags::CLOEXEC;
     let root = open(rootfs, flags | OFlags::DIRECTORY, Mode::empty())?;
     let rules = ResolveFlags::IN_ROOT | ResolveFlags::NO_MAGICLINKS;
-    let found = File::from(openat2(&root, path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty(), rules)?);
+    let mut repetitions = 1..ATTEMPTS;
+    let found = loop {
+        match openat2(&root, path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty(), rules) {
+            // The kernel gives up a path with `..` if something is renamed meanwhile, anywhere.
+            Err(Errno::AGAIN) if repetitions.next().is_some() => (),
+            found => break File::from(found?),
+        }
+    };
     if !found.metadata()?.is_file() {
         return Err(io::Error::other("it is no regular file"));
     }

@@ -355,7 +355,7 @@ fn build_mounted(creation: &Creation, spec: &Spec, refusal: &mut String) -> Resu
     rustix::fs::fcntl_setfl(&refusals, OFlags::NONBLOCK).map_err(chain)?;
     let mut bytes = Vec::new();
     let _ = refusals.read_to_end(&mut bytes);
-    if built.is_err() {
+    if built.is_err() && bytes != CODE_REFUSED {
         *refusal = String::from_utf8_lossy(&bytes).into_owned();
     }
     let pid = built.map_err(chain)?.pid().ok_or("the container has no process")?;

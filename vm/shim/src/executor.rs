@@ -39,7 +39,7 @@ pub(crate) struct Groups {
     pub processors: Option<Levels>,
 }
 
-/// The bytes of a message that the shim gets: the pipe has room for them, so that nobody waits.
+/// The bytes of a message: the pipe to the shim has room for them, and so has standard error that nobody reads yet.
 const MAX_REFUSAL: usize = 16 << 10;
 /// What the shim gets if a module was loaded, but not from the node's code for it.
 pub(crate) const CODE_REFUSED: &[u8] = b"code refused";
@@ -100,11 +100,11 @@ impl Executor for WeirExecutor {
             }
             Ok(None) => (),
             Err(message) => {
-                let message = message::plain(&message);
+                let mut message = message::plain(&message);
+                message.truncate(message.floor_char_boundary(MAX_REFUSAL));
                 // The container's own standard error may be closed.
                 let _ = writeln!(std::io::stderr(), "weir: {message}");
-                let shown = &message.as_bytes()[..message.len().min(MAX_REFUSAL)];
-                let _ = refusal.map(|mut refusal| refusal.write_all(shown));
+                let _ = refusal.map(|mut refusal| refusal.write_all(message.as_bytes()));
                 return Err(ExecutorValidationError::ArgValidationError(message));
             }
         }

@@ -5,7 +5,11 @@ use containerd_client::tonic::Request;
 use containerd_client::{Client, with_namespace};
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
+use std::time::Duration;
+use tokio::time::timeout;
 
+/// The time in which containerd answers: the kubelet waits no longer for a creation.
+const PATIENCE: Duration = Duration::from_secs(120);
 /// The media types of layers that are modules.
 const MODULES: [&str; 3] = [
     "application/wasm",
@@ -57,8 +61,14 @@ struct Platform {
 /// of this machine, the module is written to `copy`.
 ///
 /// # Errors
-/// containerd cannot be asked, the artifact does not have exactly one module, or that cannot be written: a message.
+/// containerd cannot be asked or does not answer, the artifact does not have exactly one module, or that cannot be written: a message.
 pub(crate) async fn find(address: &str, namespace: &str, id: &str, copy: PathBuf) -> Result<Option<Layer>, String> {
+    let late = |_| Err(format!("{address}: containerd did not give the image's module in {} s", PATIENCE.as_secs()));
+    timeout(PATIENCE, search(address, namespace, id, copy)).await.unwrap_or_else(late)
+}
+
+/// [`find`], however long containerd takes.
+async fn search(address: &str, namespace: &str, id: &str, copy: PathBuf) -> Result<Option<Layer>, String> {
     let client = Client::from_path(address).await.map_err(|error| format!("{address}: {error}"))?;
     // Both at once, since a start waits for each request.
     let (root, image) = tokio::join!(directory(&client, namespace), image_of(&client, namespace, id));

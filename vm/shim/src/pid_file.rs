@@ -7,12 +7,15 @@
 //! number has been written. Version 0.7 has a channel for each; it needs version 0.9 of containerd's library, with which containerd waits
 //! until the shim has been loaded.
 
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::io::{self, PipeReader, PipeWriter, Read};
 use std::os::fd::AsRawFd;
 use std::path::PathBuf;
 
-/// The message with which libcontainer refuses one that came before the number.
-const OVERTAKEN: &str = "expected: IntermediateReady";
+/// The time in which a number is written that will be. libcontainer goes on if it cannot write it.
+const PATIENCE: Timespec = Timespec { tv_sec: 5, tv_nsec: 0 };
+/// How libcontainer says that a message came before the number, around that message's name.
+const OVERTAKEN: [&str; 2] = ["failed to create container: received unexpected message: ", ", expected: IntermediateReady"];
 
 /// The pipe.
 #[derive(Debug)]
@@ -38,22 +41,30 @@ impl PidFile {
         format!("/proc/self/fd/none/../{}", self.writer.as_raw_fd()).into()
     }
 
-    /// Waits until the number is written, in the container's first process.
+    /// Waits until the number is written, in the container's first process. Returns after a while in any case.
     ///
     /// # Errors
     /// The creator has ended before.
     pub fn wait(self) -> io::Result<()> {
+        self.wait_for(&PATIENCE)
+    }
+
+    fn wait_for(self, patience: &Timespec) -> io::Result<()> {
         let PidFile { mut reader, writer } = self;
         // Otherwise this process would wait for itself.
         drop(writer);
-        reader.read_exact(&mut [0])
+        // An error is that of a seccomp filter.
+        let has_answer = poll(&mut [PollFd::new(&reader, PollFlags::IN)], Some(patience)).is_ok_and(|ready| ready > 0);
+        if has_answer { reader.read_exact(&mut [0]) } else { Ok(()) }
     }
 }
 
-/// Whether the creation of a container failed because its first process reported before its number did. That of a container with hooks
+/// Whether this error of libcontainer's says that a container's first process reported before its number did. That of a container with hooks
 /// reports before it can wait. No hook was executed then, so that the creation may be tried again.
 pub(crate) fn was_overtaken(message: &str) -> bool {
-    message.contains(OVERTAKEN)
+    let rest = message.strip_prefix(OVERTAKEN[0]).and_then(|rest| rest.split_once(OVERTAKEN[1]));
+    // A report of a failure is no bare name: it has the image's words.
+    rest.is_some_and(|(name, _)| name.chars().all(char::is_alphabetic))
 }
 
 #[cfg(test)]
@@ -73,5 +84,22 @@ mod tests {
     fn the_end_of_the_creator_ends_the_wait() {
         let file = PidFile::new().unwrap();
         assert_eq!(file.wait().unwrap_err().kind(), io::ErrorKind::UnexpectedEof);
+    }
+
+    #[test]
+    fn a_number_that_is_never_written_is_not_awaited() {
+        let file = PidFile::new().unwrap();
+        let _creator = file.writer.try_clone().unwrap();
+        file.wait_for(&Timespec { tv_sec: 0, tv_nsec: 1 }).unwrap();
+    }
+
+    #[test]
+    fn only_a_bare_message_has_overtaken() {
+        let begin = "failed to create container: received unexpected message: ";
+        assert!(was_overtaken(&format!("{begin}HookRequest, expected: IntermediateReady(0)")));
+        assert!(was_overtaken(&format!("{begin}InitReady, expected: IntermediateReady(0). error during cleanup: io")));
+        assert!(!was_overtaken(&format!("{begin}ExecFailed(\"a, expected: IntermediateReady\"), expected: HookRequest")));
+        let refused = format!("failed to create container: exec process failed with error {begin}a, expected: IntermediateReady");
+        assert!(!was_overtaken(&refused));
     }
 }

@@ -36,6 +36,8 @@ const KILLED: u32 = 137;
 const COPY: &str = "module";
 /// The time in which a process ends that was killed.
 const END: Duration = Duration::from_secs(1);
+/// The time after which it is seen whether the shim has containers. Without any twice, it ends.
+const FORGOTTEN: Duration = Duration::from_secs(60);
 /// Why there is no other process in a container.
 const NO_EXEC: &str = "exec is not supported: a WebAssembly container holds one module and no other program";
 const NO_TERMINAL: &str = "terminals are not supported: a WebAssembly module has none in WASI preview 1";
@@ -85,7 +87,10 @@ impl Shim for WeirShim {
     async fn create_task_service(&self, publisher: RemotePublisher) -> Service {
         let events = Events { publisher: Arc::new(publisher), namespace: self.namespace.clone() };
         let (namespace, address) = (self.namespace.clone(), self.address.clone());
-        Service { namespace, address, containers: Arc::default(), creations: Arc::default(), events, exit: self.exit.clone() }
+        let (containers, creations) = (Arc::default(), Arc::default());
+        let service = Service { namespace, address, containers, creations, events, exit: self.exit.clone() };
+        tokio::spawn(service.clone().end_if_forgotten());
+        service
     }
 }
 
@@ -280,6 +285,21 @@ impl Service {
             if creations.end {
                 self.exit.signal();
             }
+        }
+    }
+
+    /// Ends the shim when it has had no container for some time. containerd does not know of it if its start has failed afterwards, as on a full
+    /// disk, and never asks it to end.
+    async fn end_if_forgotten(self) {
+        let mut was_idle = false;
+        loop {
+            tokio::time::sleep(FORGOTTEN).await;
+            let is_idle = lock(&self.creations).running.is_empty() && lock(&self.containers).is_empty();
+            if is_idle && was_idle {
+                log::warn!("the shim ends: it has no containers");
+                return self.exit.signal();
+            }
+            was_idle = is_idle;
         }
     }
 

@@ -193,8 +193,10 @@ def content_elsewhere(rig, _images):
     """If containerd's content is in no files of its own, the module is copied to the bundle, and its code is cached: here it is another's (containerd 2)."""
     if version() < (2, 0):
         raise Skip("`ctr` before containerd 2 names no namespace for another's content")
-    remote = f'[proxy_plugins.remote]\n  type = "content"\n  address = "{rig.root}/containerd.sock"\n'
-    with Rig(more=remote, without=["io.containerd.content.v1.content"]) as other:
+    # It would not know what the other uses.
+    uncollected = '[plugins."io.containerd.gc.v1.scheduler"]\n  mutation_threshold = 1000000\n'
+    remote = '[proxy_plugins.remote]\n  type = "content"\n  address = "{}/containerd.sock"\n'
+    with Rig(more=uncollected) as store, Rig(more=remote.format(store.root), without=["io.containerd.content.v1.content"]) as other:
         # The names of this one's containers are others.
         other.serial = 1000
         probe = unpacked(other, "test/elsewhere:1", [binary(rig, (HERE / "guests/probe.wat").read_bytes())])

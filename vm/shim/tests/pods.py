@@ -57,6 +57,15 @@ class Pods:
 
     def __enter__(self):
         self.rig.start()
+        try:
+            self.prepare()
+        except BaseException:
+            self.rig.__exit__()
+            raise
+        return self
+
+    def prepare(self):
+        """Makes the images and the connection."""
         native = self.rig.root / "native"
         (self.rig.root / "native.c").write_text(NATIVE)
         subprocess.run(["gcc", "-static", "-O1", "-o", native, self.rig.root / "native.c"], check=True)
@@ -68,7 +77,6 @@ class Pods:
         self.cri = self.cri_module.Cri(self.rig.root / "containerd.sock")
         self.logs = self.rig.root / "logs"
         self.logs.mkdir()
-        return self
 
     def __exit__(self, *_):
         self.cri.channel.close()

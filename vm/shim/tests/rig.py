@@ -27,9 +27,6 @@ disabled_plugins = [{disabled}]
   address = "{root}/containerd.sock.ttrpc"
 [plugins."io.containerd.internal.v1.opt"]
   path = "{root}/opt"
-# No collection of garbage: in a case another containerd has its content here, which this one does not know to be used.
-[plugins."io.containerd.gc.v1.scheduler"]
-  mutation_threshold = 1000000
 # Version 2 of containerd unpacks images with these only.
 [[plugins."io.containerd.transfer.v1.local".unpack_config]]
   platform = "linux/amd64"

@@ -1,5 +1,6 @@
 """The cases of many containers and of failures around them."""
 
+import json
 import os
 import shutil
 import signal
@@ -9,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from cases import COMPILED, MIB, SOON, annotated, await_end, binary, compilers, forget, long_to_compile, ran
-from rig import RUNTIME, Rig, Skip, nothing_left, output
+from rig import RUNTIME, SHIM, Rig, Skip, nothing_left, output
 
 CASES = []
 
@@ -124,19 +125,50 @@ def late_messages(rig, images):
     """A container whose first process is ready before its number is known, as on a busy machine, is created, also with hooks."""
     if not shutil.which("gcc"):
         raise Skip("gcc is missing, which makes a library that delays messages")
-    library, late = rig.root / "late.so", rig.root / "late"
+    library, late, hooked = rig.root / "late.so", rig.root / "late", rig.root / "hooked"
     subprocess.run(["gcc", "-shared", "-fPIC", "-o", library, "-x", "c", "-"], input=LATE, text=True, check=True)
+    hooks = {"createRuntime": [{"path": "/bin/sh", "args": ["sh", "-c", f"echo >> {hooked}"]}]}
     with Rig(variables={"LD_PRELOAD": str(library), "LATE": str(late)}) as other:
-        for number, hooks in enumerate(({}, {"createRuntime": [{"path": "/bin/true"}]})):
-            _, spec = rig.specification(images.probe, "/probe.wat", "x", "7")
+
+        def specified(number, *args, **more):
+            _, spec = rig.specification(images.probe, *args)
             spec["root"]["path"], spec["process"]["cwd"] = str(rig.rootfs()), "/"
-            if hooks:
-                spec["hooks"] = hooks
-            late.touch()
             # The names of this one's containers are others.
-            ran(other.specified(f"c{os.getpid()}-late-{number}", spec), 7)
+            return other.specified(f"c{os.getpid()}-late-{number}", {**spec, **more})
+
+        for number, (more, runs) in enumerate((({}, 0), ({"hooks": hooks}, 1))):
+            late.touch()
+            ran(specified(number, "/probe.wat", "x", "7", **more), 7)
             assert not late.exists(), "no message was late"
+            assert hooked.exists() == runs and (not runs or hooked.read_text() == "\n"), runs
+            nothing_left()
+        # libcontainer's words in a refusal are no reason to try again.
+        words = "failed to create container: received unexpected message: HookRequest, expected: IntermediateReady(0)"
+        hooked.unlink()
+        ran(specified(2, words, hooks=hooks), 1, "", words)
+        assert hooked.read_text() == "\n"
+        nothing_left()
+
+
+@case
+def forgotten(rig, images):
+    """A shim whose start has failed after it was there, so that containerd does not know of it, ends after a while."""
+    name, spec = rig.specification(images.probe, "/probe.wat", "a")
+    (bundle := rig.root / name).mkdir()
+    (bundle / "config.json").write_text(json.dumps(spec))
+    # Where the address would be written.
+    (bundle / "address").mkdir()
+    os.mkfifo(bundle / "log")
+    log = os.open(bundle / "log", os.O_RDWR)
+    address = str(rig.root / "containerd.sock")
+    command = [SHIM, "-namespace", "default", "-id", name, "-address", address, "-publish-binary", "containerd", "start"]
+    started = subprocess.run(command, cwd=bundle, env={**os.environ, "TTRPC_ADDRESS": f"{address}.ttrpc"}, check=False, capture_output=True)
+    assert started.returncode != 0, started
+    shim, begun = shim_of(name), time.time()
+    await_end(shim, 150)
+    os.close(log)
     nothing_left()
+    return f"after {time.time() - begun:.0f} s"
 
 
 @case
