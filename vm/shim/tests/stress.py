@@ -38,17 +38,11 @@ def shim_of(name):
 
 @case
 def two_hundred(rig, images):
-    """200 containers run at once, and end."""
+    """200 containers are created at once, run at once, and end."""
     begun = time.time()
-    names, processes, batches = [], [], []
-    for _ in range(10):
-        at = time.time()
-        batch = [rig.launch(images.probe, "/probe.wat", "l") for _ in range(20)]
-        for name, process in batch:
-            rig.await_status(name, seconds=60)
-            names.append(name)
-            processes.append(process)
-        batches.append(time.time() - at)
+    names, processes = zip(*(rig.launch(images.probe, "/probe.wat", "l") for _ in range(200)))
+    for name in names:
+        rig.await_status(name, seconds=240)
     started = time.time() - begun
     running = sum(line.endswith("RUNNING") for line in map(str.rstrip, rig.ctr("task", "ls").stdout.splitlines()))
     assert running >= 200, running
@@ -61,8 +55,7 @@ def two_hundred(rig, images):
         process.stderr.close()
     assert statuses == {143}, statuses
     nothing_left(20)
-    slowest, fastest = max(batches), min(batches)
-    return f"{started:.1f} s to start, twenty in {fastest:.1f} to {slowest:.1f} s; {time.time() - begun:.1f} s to end"
+    return f"{started:.1f} s to start; {time.time() - begun:.1f} s to end"
 
 
 @case
