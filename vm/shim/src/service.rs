@@ -56,6 +56,8 @@ impl Shim for WeirShim {
     type T = Service;
 
     async fn new(_runtime: &str, args: &Flags, _config: &mut containerd_shim::Config) -> WeirShim {
+        // The library has set its handlers by now.
+        signals::ignore_pipe();
         WeirShim { namespace: args.namespace.clone(), id: args.id.clone(), address: args.address.clone(), exit: Arc::default() }
     }
 

@@ -66,6 +66,13 @@ impl Ending {
     }
 }
 
+/// Ignores SIGPIPE again, as Rust's runtime does. containerd's library handles it, and its handler of each signal writes to a socket. While the
+/// process ends, that has no reader: writing is then a SIGPIPE, whose handler writes, and so on without end.
+pub(crate) fn ignore_pipe() {
+    // SAFETY: no handler is set.
+    unsafe { libc::signal(libc::SIGPIPE, libc::SIG_IGN) };
+}
+
 /// Gives SIGPIPE its default action again, for a native program: it would inherit that it is ignored.
 ///
 /// # Errors

@@ -143,25 +143,59 @@ def late_messages(rig, images):
         nothing_left()
 
 
+def bundle_of(rig, name, spec):
+    (bundle := rig.root / name).mkdir()
+    (bundle / "config.json").write_text(json.dumps(spec))
+    return bundle
+
+
+def begin_start(rig, bundle):
+    """Starts a shim as containerd does, and returns the running command."""
+    address = str(rig.root / "containerd.sock")
+    command = [SHIM, "-namespace", "default", "-id", bundle.name, "-address", address, "-publish-binary", "containerd", "start"]
+    variables = {**os.environ, "TTRPC_ADDRESS": f"{address}.ttrpc"}
+    return subprocess.Popen(command, cwd=bundle, env=variables, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+
+
 @case
 def forgotten(rig, images):
     """A shim whose start has failed after it was there, so that containerd does not know of it, ends after a while."""
     name, spec = rig.specification(images.probe, "/probe.wat", "a")
-    (bundle := rig.root / name).mkdir()
-    (bundle / "config.json").write_text(json.dumps(spec))
+    bundle = bundle_of(rig, name, spec)
     # Where the address would be written.
     (bundle / "address").mkdir()
+    # The shim writes its log there.
     os.mkfifo(bundle / "log")
     log = os.open(bundle / "log", os.O_RDWR)
-    address = str(rig.root / "containerd.sock")
-    command = [SHIM, "-namespace", "default", "-id", name, "-address", address, "-publish-binary", "containerd", "start"]
-    started = subprocess.run(command, cwd=bundle, env={**os.environ, "TTRPC_ADDRESS": f"{address}.ttrpc"}, check=False, capture_output=True)
-    assert started.returncode != 0, started
-    shim, begun = shim_of(name), time.time()
+    started = begin_start(rig, bundle)
+    errors, _ = started.communicate(timeout=10)
+    assert started.returncode != 0, errors
+    shim, at = shim_of(name), time.time()
     await_end(shim, 150)
     os.close(log)
     nothing_left()
-    return f"after {time.time() - begun:.0f} s"
+    return f"after {time.time() - at:.0f} s"
+
+
+@case
+def signalled_starts(rig, images):
+    """Starts of a pod's shim come to their end whatever signals arrive meanwhile: their own children send some."""
+    flags = ["--annotation", f"io.kubernetes.cri.sandbox-id={rig.name()}"]
+    first, process = rig.launch(images.probe, "/probe.wat", "l", flags=flags)
+    rig.await_status(first)
+    name, spec = rig.specification(images.probe, "/probe.wat", "a")
+    spec["annotations"] = {"io.kubernetes.cri.sandbox-id": flags[1].split("=")[1]}
+    for number in range(100):
+        started = begin_start(rig, bundle_of(rig, f"{name}-{number}", spec))
+        until = time.time() + 10
+        while started.poll() is None and time.time() < until:
+            started.send_signal(signal.SIGCHLD)
+        if started.poll() is None:
+            started.kill()
+            raise AssertionError(f"start {number} does not end")
+        assert started.stdout.read().startswith(b"unix://")
+    rig.ctr("task", "kill", first)
+    process.communicate(timeout=10)
 
 
 @case
