@@ -31,7 +31,8 @@ def shim_of(name):
     """The number of the shim of a container."""
     for line in output("ps -eo pid,args").splitlines():
         pid, _, args = line.strip().partition(" ")
-        if "containerd-shim-weir-v1 -namespace" in args and f"-id {name} " in args + " ":
+        # What prepares a move outlives the command that started the shim.
+        if "containerd-shim-weir-v1 -namespace" in args and f"-id {name} " in args + " " and not args.endswith(" start"):
             return int(pid)
     raise AssertionError(f"{name} has no shim")
 
