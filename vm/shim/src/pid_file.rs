@@ -1,11 +1,11 @@
 //! The file to which libcontainer writes the number of a container's first process: here a pipe, from which this process learns that its
 //! number is known.
 //!
-//! libcontainer forks an *intermediate* process, which forks the first one. Up to version 0.6 both report to the creator over one channel: the
-//! intermediate one the number, the first one that it is ready. The creator takes these messages in this order only. But on a busy machine the
-//! first process may be ready before its parent has run again: one of 2,500 creations failed there. So the first process waits until the
-//! number has been written. Version 0.7 has a channel for each; it needs version 0.9 of containerd's library, with which containerd waits
-//! until the shim has been loaded.
+//! libcontainer forks an *intermediate* process, which forks the first one. Up to version 0.6 both report to the creator over one channel:
+//! the intermediate one the number, the first one that it is ready. The creator takes these messages in this order only. But on a busy
+//! machine the first process may be ready before its parent has run again: one run of all cases in twelve had such a failure. So the first
+//! process waits until the number has been written. Version 0.7 has a channel for each; it needs version 0.9 of containerd's library, with
+//! which containerd waits until the shim has been loaded.
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::io::{self, PipeReader, PipeWriter, Read};
