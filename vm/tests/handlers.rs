@@ -300,11 +300,6 @@ fn signals_change_no_result() {
         return;
     }
     const SIGNALS: u64 = 15;
-    // std's stack for signals has room for two of the kernel's frames with AVX-512. On a busy machine three signals nest: a trap's and both of these.
-    let room = Box::leak(vec![0u8; 64 << 10].into_boxed_slice());
-    let stack = libc::stack_t { ss_sp: room.as_mut_ptr().cast(), ss_flags: 0, ss_size: room.len() };
-    // SAFETY: the memory is never freed, and no handler is running.
-    assert_eq!(unsafe { libc::sigaltstack(&stack, null_mut()) }, 0);
     install(libc::SIGUSR1, count as *const () as usize, 0);
     install(libc::SIGALRM, count as *const () as usize, libc::SA_ONSTACK);
     // SAFETY: there is always a thread that calls.

@@ -309,6 +309,8 @@ fn ten_thousand_failures_take_no_memory() {
     let module = Module::new(&world.engine, text).expect("it is valid");
     let mut before = (0, [0; 2]);
     let mut kept = Guest::new(&world.engine, &module).expect("no imports");
+    // This thread has its signal stack from then on.
+    assert_eq!(kept.call("f", 7).expect("there is memory"), 7);
     let mapping = functions().iter().filter(|function| function.name().starts_with("weir::mapping"));
     let mapping: Vec<_> = mapping.filter(|function| !KEEPS_MEMORY.contains(&function.name())).collect();
     for repetition in 0..10_000 {

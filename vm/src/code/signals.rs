@@ -142,10 +142,10 @@ fn resume_in_pad(fault: &mut Fault<'_>) -> bool {
     true
 }
 
-/// Bytes of an alternate signal stack for the handler itself.
+/// Bytes of an alternate signal stack: a trap and other signals nest on it.
 const HANDLER_STACK: usize = 64 << 10;
 
-/// Provides this thread with an alternate signal stack if it has none. Must be called before native code is entered;
+/// Provides this thread with an alternate signal stack that is large enough. Must be called before native code is entered;
 /// after the first time it costs a thread-local read.
 ///
 /// # Errors

@@ -704,15 +704,20 @@ fn traps_on_several_threads_at_once() {
 }
 
 #[test]
-fn a_thread_without_an_alternate_stack_gets_one() {
-    std::thread::spawn(|| {
-        testing::remove_signal_stack();
-        assert_eq!(testing::signal_stack(), None);
-        signals::ensure_altstack().unwrap();
-        assert!(testing::signal_stack() >= Some(64 << 10));
-    })
-    .join()
-    .unwrap();
+fn a_thread_gets_an_alternate_stack_that_is_large_enough() {
+    let threads = [false, true].map(|has_none| {
+        std::thread::spawn(move || {
+            if has_none {
+                testing::remove_signal_stack();
+            }
+            assert!(testing::signal_stack() < Some(64 << 10));
+            signals::ensure_altstack().unwrap();
+            assert!(testing::signal_stack() >= Some(64 << 10));
+        })
+    });
+    for thread in threads {
+        thread.join().unwrap();
+    }
 }
 
 /// Runs the test `name` in a process of its own, with the variable set that makes it crash, and returns the signal that ended the

@@ -149,9 +149,9 @@ unsafe fn chain(signal: libc::c_int, info: *mut libc::siginfo_t, context: *mut l
     }
 }
 
-/// Provides this thread with an alternate signal stack if it has none: threads that Rust made have one, those of a C
-/// program may have none. It has `bytes` for the handler; the kernel's own frame comes on top. After the first time it
-/// costs a thread-local read.
+/// Provides this thread with an alternate signal stack of at least `bytes`. A smaller one is replaced: threads that Rust
+/// made have 8 KiB, which two of the kernel's frames nearly fill where it saves the registers of AVX-512, and a third
+/// ends the process. After the first time it costs a thread-local read.
 ///
 /// # Errors
 /// There is no memory for it, or the system refuses.
@@ -176,7 +176,7 @@ fn install_stack(bytes: usize) -> io::Result<()> {
     thread_local!(static OWN: OnceCell<Option<AltStack>> = const { OnceCell::new() });
     let install = |own: &OnceCell<Option<AltStack>>| {
         if own.get().is_none() {
-            let _ = own.set(AltStack::install_if_missing(bytes)?);
+            let _ = own.set(AltStack::install_if_small(bytes)?);
         }
         READY.set(true);
         Ok(())
@@ -185,19 +185,22 @@ fn install_stack(bytes: usize) -> io::Result<()> {
     OWN.try_with(install).unwrap_or_else(|_| Err(io::Error::other("the thread has no signal stack any more")))
 }
 
-/// This thread's alternate stack, if it was made here; removed when the thread ends.
+/// This thread's alternate stack, if it was made here; removed when the thread ends. The one before is not put back:
+/// Rust's has been unmapped by then.
 #[derive(Debug)]
 struct AltStack {
     memory: Option<Mapping>,
 }
 
 impl AltStack {
-    fn install_if_missing(bytes: usize) -> io::Result<Option<AltStack>> {
+    /// Returns `None` if the thread's stack is large enough, or if it runs on it, so that it cannot be replaced.
+    fn install_if_small(bytes: usize) -> io::Result<Option<AltStack>> {
         let mut current = disabled();
         Call::SignalStack.enter()?;
         // SAFETY: it only fills in `current`.
         check(unsafe { libc::sigaltstack(null(), &mut current) })?;
-        if current.ss_flags & libc::SS_DISABLE == 0 {
+        let is_enabled = current.ss_flags & libc::SS_DISABLE == 0;
+        if is_enabled && (current.ss_size >= bytes || current.ss_flags & libc::SS_ONSTACK != 0) {
             return Ok(None);
         }
         // SAFETY: it reads a constant.
