@@ -34,7 +34,7 @@ const POD: &str = "io.kubernetes.cri.sandbox-id";
 const KILLED: u32 = 137;
 /// The name in a bundle of the copy of a module that is a layer. containerd removes the bundle, to which only root has access.
 const COPY: &str = "module";
-/// The time in which a process ends that was killed.
+/// The time in which a process ends that was killed, and a request that changes a container.
 const END: Duration = Duration::from_secs(1);
 /// The time after which it is seen whether the shim has containers. Without any twice, it ends.
 const FORGOTTEN: Duration = Duration::from_secs(60);
@@ -130,6 +130,8 @@ struct Entry {
     /// The writer that keeps standard input from ending.
     input: Mutex<Option<File>>,
     stage: Mutex<Stage>,
+    /// Held by a request that pauses, continues, kills or removes the container.
+    changes: tokio::sync::Mutex<()>,
     /// Set when the first process has ended.
     exited: watch::Receiver<Option<Exited>>,
 }
@@ -152,6 +154,12 @@ struct Exited {
 impl Entry {
     fn exit(&self) -> Option<Exited> {
         self.exited.borrow().clone()
+    }
+
+    /// Waits until no request changes the container, but not for one that does not end. containerd closes the connection when it has deleted
+    /// the last container, and a request that killed it must have its response by then.
+    async fn begin_change(&self) -> Option<tokio::sync::MutexGuard<'_, ()>> {
+        tokio::time::timeout(END, self.changes.lock()).await.ok()
     }
 
     /// Waits for the end.
@@ -221,6 +229,7 @@ impl Service {
             creator: Mutex::new(Some(creator)),
             input: Mutex::new(input),
             stage: Mutex::new(Stage::Created),
+            changes: tokio::sync::Mutex::default(),
             exited: receiver,
         };
         let entry = Arc::new(entry);
@@ -264,6 +273,7 @@ impl Service {
         event: impl Event,
     ) -> TtrpcResult<Empty> {
         let entry = self.entry(&id)?;
+        let _change = entry.begin_change().await;
         self.operate(&entry, operation).await?;
         *lock(&entry.stage) = stage;
         self.events.send(event).await;
@@ -430,6 +440,7 @@ impl Task for Service {
             }
         }
         let entry = self.container(&request.id, &request.exec_id)?;
+        let _change = entry.begin_change().await;
         self.remove(&entry).await?;
         // A container that was never started is killed by this.
         let Exited { status, at } = entry.wait().await;
@@ -466,6 +477,7 @@ impl Task for Service {
         if entry.exit().is_some() {
             return Err(failure(Code::NOT_FOUND, "process already finished"));
         }
+        let _change = entry.begin_change().await;
         let mut pids = vec![entry.pid];
         if request.all {
             pids = self.operate(&entry, container::processes).await?;

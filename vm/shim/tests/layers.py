@@ -197,8 +197,6 @@ def content_elsewhere(rig, _images):
     uncollected = '[plugins."io.containerd.gc.v1.scheduler"]\n  mutation_threshold = 1000000\n'
     remote = '[proxy_plugins.remote]\n  type = "content"\n  address = "{}/containerd.sock"\n'
     with Rig(more=uncollected) as store, Rig(more=remote.format(store.root), without=["io.containerd.content.v1.content"]) as other:
-        # The names of this one's containers are others.
-        other.serial = 1000
         probe = unpacked(other, "test/elsewhere:1", [binary(rig, (HERE / "guests/probe.wat").read_bytes())])
         name, process = other.launch(probe, "m", "l")
         other.await_status(name)

@@ -56,7 +56,7 @@ class Pods:
         self.rig = Rig(cri=True, more=CRI_CONFIG)
 
     def __enter__(self):
-        self.rig.start()
+        self.rig.__enter__()
         try:
             self.prepare()
         except BaseException:

@@ -1,6 +1,7 @@
 """A containerd of its own, with the shim in its path, in a temporary directory."""
 
 import fcntl
+import itertools
 import json
 import os
 import shutil
@@ -55,6 +56,7 @@ def unserved_sockets():
     return {str(path) for path in Path("/run/containerd/s").glob("*") if str(path) not in served}
 
 
+SERIAL = itertools.count(1)
 # Those that others have left.
 OLD_SOCKETS = unserved_sockets()
 
@@ -111,7 +113,6 @@ class Rig:
         self.log = open(self.root / "containerd.log", "ab")
         self.daemon = None
         self.existed = {folder for folder in shared_folders() if folder.exists()}
-        self.serial = 0
         self.launched = {}
         self.namespace = "default"
 
@@ -249,8 +250,8 @@ class Rig:
         raise AssertionError(f"{name} is {self.status(name)}, not {status}, after {seconds} s")
 
     def name(self):
-        self.serial += 1
-        return f"c{os.getpid()}-{self.serial}"
+        """A name that no container of any rig of this process has."""
+        return f"c{os.getpid()}-{next(SERIAL)}"
 
     def run(self, image, *args, flags=(), name=None, runtime=RUNTIME, **more):
         """Runs a container to its end; returns the finished `ctr run`."""

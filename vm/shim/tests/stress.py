@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from cases import COMPILED, MIB, SOON, annotated, await_end, binary, compilers, forget, long_to_compile, ran
-from rig import RUNTIME, SHIM, Rig, Skip, nothing_left, output
+from rig import HERE, RUNTIME, SHIM, Rig, Skip, nothing_left, output
 
 CASES = []
 
@@ -97,8 +97,9 @@ def killed_creations(rig, images):
     return messages
 
 
-# The first message of libcontainer's intermediate process is late if the file exists.
+# The first message of libcontainer's intermediate process is late if the file exists, or what follows the end of a pause.
 LATE = r"""
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -111,35 +112,68 @@ ssize_t sendmsg(int socket, const struct msghdr *message, int flags) {
     if (!strncmp(name, "youki:[1", 8) && !unlink(getenv("LATE"))) usleep(300000);
     return syscall(SYS_sendmsg, socket, message, flags);
 }
+ssize_t write(int file, const void *bytes, size_t length) {
+    ssize_t written = syscall(SYS_write, file, bytes, length);
+    char link[40], path[500];
+    sprintf(link, "/proc/self/fd/%d", file);
+    ssize_t end = readlink(link, path, sizeof path - 1);
+    path[end < 0 ? 0 : end] = 0;
+    if ((strstr(path, "/freezer.state") || strstr(path, "/cgroup.freeze")) && !unlink(getenv("LATE"))) usleep(300000);
+    return written;
+}
 """
+
+
+@contextmanager
+def late(rig):
+    """A containerd with the library, and the file."""
+    if not shutil.which("gcc"):
+        raise Skip("gcc is missing, which makes a library that is late")
+    library, file = rig.root / "late.so", rig.root / "late"
+    subprocess.run(["gcc", "-shared", "-fPIC", "-o", library, "-x", "c", "-"], input=LATE, text=True, check=True)
+    with Rig(variables={"LD_PRELOAD": str(library), "LATE": str(file)}) as other:
+        yield other, file
+
+
+@case
+def killed_while_paused(rig, _images):
+    """A paused container is killed, and has ended before the request has: the request has its response all the same."""
+    with late(rig) as (other, file):
+        probe = other.image("test/paused:1", {"probe.wat": ((HERE / "guests/probe.wat").read_bytes(), 0o644)}, ["/probe.wat"])
+        name, process = other.launch(probe, "/probe.wat", "s")
+        other.await_status(name)
+        assert other.ctr("task", "pause", name).returncode == 0
+        file.touch()
+        killed = other.ctr("task", "kill", "-s", "KILL", name)
+        assert killed.returncode == 0, killed.stderr
+        assert not file.exists(), "nothing was late"
+        process.communicate(timeout=SOON)
+        assert process.returncode == 137, process.returncode
+        nothing_left()
 
 
 @case
 def late_messages(rig, images):
     """A container whose first process is ready before its number is known, as on a busy machine, is created, also with hooks."""
-    if not shutil.which("gcc"):
-        raise Skip("gcc is missing, which makes a library that delays messages")
-    library, late, hooked = rig.root / "late.so", rig.root / "late", rig.root / "hooked"
-    subprocess.run(["gcc", "-shared", "-fPIC", "-o", library, "-x", "c", "-"], input=LATE, text=True, check=True)
+    hooked = rig.root / "hooked"
     hooks = {"createRuntime": [{"path": "/bin/sh", "args": ["sh", "-c", f"echo >> {hooked}"]}]}
-    with Rig(variables={"LD_PRELOAD": str(library), "LATE": str(late)}) as other:
+    with late(rig) as (other, file):
 
-        def specified(number, *args, **more):
-            _, spec = rig.specification(images.probe, *args)
+        def specified(*args, **more):
+            name, spec = rig.specification(images.probe, *args)
             spec["root"]["path"], spec["process"]["cwd"] = str(rig.rootfs()), "/"
-            # The names of this one's containers are others.
-            return other.specified(f"c{os.getpid()}-late-{number}", {**spec, **more})
+            return other.specified(name, {**spec, **more})
 
-        for number, (more, runs) in enumerate((({}, 0), ({"hooks": hooks}, 1))):
-            late.touch()
-            ran(specified(number, "/probe.wat", "x", "7", **more), 7)
-            assert not late.exists(), "no message was late"
+        for more, runs in (({}, 0), ({"hooks": hooks}, 1)):
+            file.touch()
+            ran(specified("/probe.wat", "x", "7", **more), 7)
+            assert not file.exists(), "no message was late"
             assert hooked.exists() == runs and (not runs or hooked.read_text() == "\n"), runs
             nothing_left()
         # libcontainer's words in a refusal are no reason to try again.
         words = "failed to create container: received unexpected message: HookRequest, expected: IntermediateReady(0)"
         hooked.unlink()
-        ran(specified(2, words, hooks=hooks), 1, "", words)
+        ran(specified(words, hooks=hooks), 1, "", words)
         assert hooked.read_text() == "\n"
         nothing_left()
 
