@@ -46,7 +46,7 @@ sys.path.insert(0, str(HERE / "tests"))
 import cases  # noqa: E402
 import layers  # noqa: E402
 import pods  # noqa: E402
-from rig import RUNTIME, SHIM, Rig, Skip, output, version  # noqa: E402
+from rig import RUNTIME, SHIM, Rig, Skip, leftovers, output, version  # noqa: E402
 
 REAL = HERE.parent.parent / "programs/real"
 RUNC = "io.containerd.runc.v2"
@@ -207,43 +207,62 @@ def idle(rig, image, args, runtime, count):
     took = time.monotonic() - begun
     time.sleep(2)
     fall = (before - available()) / count
+    sizes = sizes_of(rig, names)
+    for name in names:
+        rig.remove(name)
+    return f"{fall:.0f} KiB of MemAvailable each; PSS in KiB for each: {sizes}; started in {1000 * took / count:.0f} ms each"
+
+
+def sizes_of(rig, names):
+    """The proportional set sizes in KiB for each of these containers, which are all of the namespace, by role."""
     tasks = dict(line.split()[:2] for line in rig.ctr("task", "ls").stdout.splitlines()[1:])
     roles = {"guest": [proportional(tasks[name]) for name in names]}
+    others = [pid for name, pid in tasks.items() if name not in names]
+    if others:
+        roles["pause"] = [proportional(pid) for pid in others]
     for line in output("ps -eo pid,ppid,comm,args").splitlines():
         pid, parent, command, arguments = line.split(None, 3)
         if "containerd-shim-" in arguments and str(rig.root) in arguments and pid not in tasks.values():
             roles.setdefault(role_of(parent, command), []).append(proportional(pid))
-    for name in names:
-        rig.remove(name)
-    sizes = ", ".join(f"{role} {sum(values) / count:.0f}" for role, values in sorted(roles.items()))
-    total = sum(map(sum, roles.values())) / count
-    return f"{fall:.0f} KiB of MemAvailable each; PSS in KiB for each: {sizes}, together {total:.0f}; started in {1000 * took / count:.0f} ms each"
+    sizes = ", ".join(f"{role} {sum(values) / len(names):.0f}" for role, values in sorted(roles.items()))
+    return f"{sizes}, together {sum(map(sum, roles.values())) / len(names):.0f}"
 
 
-def pod():
-    """A pod of ten containers that sleep, through the CRI plugin."""
+def pods_of_ten(peer):
+    """Pods of ten containers that sleep, through the CRI plugin: one on each engine, and a native one."""
+    variants = [("Weir", "weir", "probe", "/m.wasm", "l")]
+    variants += [("wasmtime", "peer", "probe", "/m.wasm", "l")] if peer else []
+    variants += [("native with runc", "runc", "native", "/native")]
     try:
-        with pods.Pods() as cluster:
-            config = cluster.cri_module.pod_config("ten", cluster.logs)
-            before = available()
-            sandbox = cluster.cri.run_pod(config, "weir")
-            begun = time.monotonic()
-            for number in range(10):
-                container = cluster.cri_module.container_config(f"c{number}", "docker.io/test/probe:1", ["/probe.wat", "l"])
-                cluster.cri.start(cluster.cri.create(sandbox, container, config))
-            took = time.monotonic() - begun
-            time.sleep(2)
-            fall = before - available()
-            sizes = {}
-            for line in output("ps -eo pid,ppid,comm,args").splitlines():
-                pid, parent, command, arguments = line.split(None, 3)
-                if "weir-v1 -namespace k8s.io" in arguments:
-                    sizes.setdefault("guest" if command == "weir" else role_of(parent, command), []).append(proportional(pid))
-            cluster.cri.remove_pod(sandbox)
-            totals = ", ".join(f"{role} {sum(values) / 10:.0f}" for role, values in sorted(sizes.items()))
-            print(f"pod of ten, Weir: {fall} KiB of MemAvailable; PSS in KiB for each: {totals}; {100 * took:.0f} ms for each")
+        with pods.Pods(peer and runtime_of(peer), shims=shims(peer)) as cluster:
+            probe = cases.binary(cluster.rig, (HERE / "tests/guests/probe.wat").read_bytes())
+            cluster.rig.image("docker.io/test/probe:1", {"m.wasm": (probe, 0o644)}, ["/m.wasm", "l"])
+            for engine, handler, image, *args in variants:
+                print(f"pod of ten, {engine}: {pod(cluster, handler, image, args)}", flush=True)
     except Skip as reason:
-        print(f"pod of ten: not measured: {reason}")
+        print(f"pods of ten: not measured: {reason}")
+
+
+def pod(cluster, handler, image, args):
+    """Starts a pod of ten containers; returns what they take."""
+    config = cluster.cri_module.pod_config(f"ten-{handler}", cluster.logs)
+    sandbox = cluster.cri.run_pod(config, handler)
+    begun = time.monotonic()
+    names = []
+    for number in range(10):
+        container = cluster.cri_module.container_config(f"c{number}", f"docker.io/test/{image}:1", args)
+        names.append(cluster.cri.create(sandbox, container, config))
+        cluster.cri.start(names[-1])
+    took = time.monotonic() - begun
+    time.sleep(2)
+    sizes = sizes_of(cluster.rig, names)
+    cluster.cri.remove_pod(sandbox)
+    return f"PSS in KiB for each: {sizes}; started in {100 * took:.0f} ms each"
+
+
+def shims(peer):
+    """The programs that containerd finds."""
+    return [SHIM, *([peer.resolve()] if peer else [])]
 
 
 def main():
@@ -263,14 +282,16 @@ def main():
     if options.peer and version() < (1, 7):
         sys.exit("measure.py: containerd before 1.7 does not run layers, which a comparison with a peer needs")
     print(f"containerd {'.'.join(map(str, version()))}, {os.cpu_count()} processors")
-    with Rig(shims=[SHIM, *([options.peer.resolve()] if options.peer else [])]) as rig:
+    with Rig(shims=shims(options.peer)) as rig:
         variants = Variants(rig, options.peer, folders)
         if options.first > 1:
             variants.first_times(options.first)
         if options.rounds > 1:
             variants.later_times(options.rounds)
         variants.memory(options.idle)
-    pod()
+    pods_of_ten(options.peer)
+    if left := leftovers():
+        sys.exit(f"measure.py: left behind: {left}")
 
 
 if __name__ == "__main__":

@@ -258,7 +258,7 @@ pub(crate) fn find(spec: &Spec, rootfs: &Path) -> Option<(Wanted, Option<Stored>
     let annotations = spec.annotations().clone().unwrap_or_default();
     let module = open_within(rootfs, &path).ok()?;
     let identity = Identity::of(&module).ok()?;
-    let key = key(&read(module).ok()?, &Settings::of_annotations(&annotations).ok()?)?;
+    let key = key(bounded(module).ok()?, &Settings::of_annotations(&annotations).ok()?)?;
     let wanted = Wanted { rootfs: rootfs.into(), path, may_change: true, key, replaces: false, annotations };
     found(&cache, wanted, identity)
 }
@@ -268,14 +268,12 @@ pub(crate) fn find_layer(spec: &Spec, layer: &Layer) -> Option<(Wanted, Option<S
     let cache = Cache::open()?;
     let annotations = spec.annotations().clone().unwrap_or_default();
     let module = File::open(&layer.file).ok()?;
-    if module.metadata().ok()?.len() > MAX_MODULE {
-        return None;
-    }
     let settings = Settings::of_annotations(&annotations).ok()?;
     let identity = Identity::of(&module).ok()?;
+    let module = bounded(module).ok()?;
     let key = match &layer.digest {
         Some(digest) => key_of(digest.as_bytes(), &settings)?,
-        None => key(&read(module).ok()?, &settings)?,
+        None => key(module, &settings)?,
     };
     let (rootfs, path) = (layer.file.parent()?.into(), layer.file.file_name()?.into());
     let wanted = Wanted { rootfs, path, may_change: layer.digest.is_none(), key, replaces: false, annotations };
@@ -326,17 +324,15 @@ fn open_within(rootfs: &Path, path: &Path) -> io::Result<File> {
     File::open(format!("/proc/self/fd/{}", found.as_raw_fd()))
 }
 
-/// Reads a module.
+/// A module as what may be read of it.
 ///
 /// # Errors
 /// The system's error, or it is too large for the cache.
-pub(crate) fn read(file: File) -> io::Result<Vec<u8>> {
-    if file.metadata()?.len() > MAX_MODULE {
+pub(crate) fn bounded(module: File) -> io::Result<io::Take<File>> {
+    if module.metadata()?.len() > MAX_MODULE {
         return Err(io::Error::other("it is too large for the cache"));
     }
-    let mut bytes = Vec::new();
-    file.take(MAX_MODULE).read_to_end(&mut bytes)?;
-    Ok(bytes)
+    Ok(module.take(MAX_MODULE))
 }
 
 /// Whether a file of the directory has the name of an entry.
@@ -344,19 +340,24 @@ fn is_key(name: &str) -> bool {
     name.len() == 2 * blake3::OUT_LEN && name.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 
-/// The name of the entry of a module in the binary format.
-pub(crate) fn key(module: &[u8], settings: &Settings) -> Option<String> {
-    if module.starts_with(b"\0asm") { key_of(module, settings) } else { None }
+/// The name of the entry of a module. `None` if it is not in the binary format, if its code is not kept with these settings, or if it
+/// cannot be read. Its bytes are not kept in memory: they count to no container.
+pub(crate) fn key(mut module: impl Read, settings: &Settings) -> Option<String> {
+    let mut magic = [0; 4];
+    settings.of_code()?;
+    module.read_exact(&mut magic).ok()?;
+    if magic == *b"\0asm" { key_of(magic.chain(module), settings) } else { None }
 }
 
 /// Returns the file name of an entry, made of a module's bytes or its digest, the settings and the shim's version, for which size and
 /// time of its program stand.
-fn key_of(content: &[u8], settings: &Settings) -> Option<String> {
+fn key_of(content: impl Read, settings: &Settings) -> Option<String> {
     let settings = settings.of_code()?;
     let program = std::fs::metadata("/proc/self/exe").ok()?;
     let mut hasher = blake3::Hasher::new();
-    hasher.update(content);
+    hasher.update_reader(content).ok()?;
+    let length = hasher.count();
     let text = format!("{settings} {} {} {}", program.len(), program.mtime(), program.mtime_nsec());
-    hasher.update(&(content.len() as u64).to_le_bytes());
+    hasher.update(&length.to_le_bytes());
     Some(hasher.update(text.as_bytes()).finalize().to_hex().to_string())
 }

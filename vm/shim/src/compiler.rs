@@ -15,7 +15,7 @@ use nix::unistd::{Gid, Uid, setgroups, setresgid, setresuid};
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 use std::fs::{File, TryLockError};
-use std::io::{self, Write};
+use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use weir::Module;
@@ -156,8 +156,9 @@ fn compile_without_privileges(work: Work) -> Result<(), NotCompiled> {
     // Otherwise tools show the shim's name.
     let _ = rustix::thread::set_name(c"weir-compile");
     let settings = Settings::of_annotations(&annotations).map_err(NotCompiled::Other)?;
-    let bytes = code_cache::read(module.into_inner()).map_err(failed)?;
-    if expected.is_some() && code_cache::key(&bytes, &settings) != expected {
+    let mut bytes = Vec::new();
+    code_cache::bounded(module.into_inner()).and_then(|mut module| module.read_to_end(&mut bytes)).map_err(failed)?;
+    if expected.is_some() && code_cache::key(bytes.as_slice(), &settings) != expected {
         return Err(NotCompiled::Other("the module has changed since its container was created".into()));
     }
     if !is_awaited {

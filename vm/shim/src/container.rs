@@ -9,7 +9,7 @@ use crate::inherited::Inherited;
 use crate::layers::Layer;
 use crate::pid_file::{self, PidFile};
 use crate::settings::Settings;
-use crate::{metrics, signals, streams};
+use crate::{message, metrics, signals, streams};
 use libcgroups::common::{
     AnyCgroupManager, CgroupConfig, CgroupManager, ControllerOpt, DEFAULT_CGROUP_ROOT, create_cgroup_manager,
 };
@@ -324,7 +324,7 @@ fn build_mounted(creation: &Creation, spec: &Spec, refusal: &mut String) -> Resu
             log::error!("container {}: no code is cached: {message:?}", place.id);
         }
     }
-    let (mut refusals, writer) = std::io::pipe().map_err(chain)?;
+    let (refusals, writer) = std::io::pipe().map_err(chain)?;
     // Before anything else is opened that the guest needs.
     let inherited = Inherited::list(&[&writer]).map_err(chain)?;
     let (wanted, stored) = code_of(creation, spec).unzip();
@@ -354,7 +354,7 @@ fn build_mounted(creation: &Creation, spec: &Spec, refusal: &mut String) -> Resu
     // the pipe is not waited for.
     rustix::fs::fcntl_setfl(&refusals, OFlags::NONBLOCK).map_err(chain)?;
     let mut bytes = Vec::new();
-    let _ = refusals.read_to_end(&mut bytes);
+    let _ = refusals.take(message::MAX_REFUSAL as u64).read_to_end(&mut bytes);
     if built.is_err() && bytes != CODE_REFUSED {
         *refusal = String::from_utf8_lossy(&bytes).into_owned();
     }

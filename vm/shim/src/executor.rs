@@ -39,8 +39,6 @@ pub(crate) struct Groups {
     pub processors: Option<Levels>,
 }
 
-/// The bytes of a message: the pipe to the shim has room for them, and so has standard error that nobody reads yet.
-const MAX_REFUSAL: usize = 16 << 10;
 /// What the shim gets if a module was loaded, but not from the node's code for it.
 pub(crate) const CODE_REFUSED: &[u8] = b"code refused";
 
@@ -62,6 +60,7 @@ impl WeirExecutor {
 
     /// Loads what the specification names. `None` if it is a native program.
     fn load(&self, spec: &Spec) -> Result<Option<(Guest, Ending)>, String> {
+        privileges::drop_unlisted(spec).map_err(|error| format!("capabilities cannot be dropped: {error}"))?;
         let groups = std::mem::take(&mut self.0.borrow_mut().groups);
         let Code { layer, stored } = std::mem::take(&mut self.0.borrow_mut().code);
         let entry = if layer.is_some() { Entry::of_layer(spec) } else { Entry::of(spec)? };
@@ -100,8 +99,7 @@ impl Executor for WeirExecutor {
             }
             Ok(None) => (),
             Err(message) => {
-                let mut message = message::plain(&message);
-                message.truncate(message.floor_char_boundary(MAX_REFUSAL));
+                let message = message::refusal(&message);
                 // The container's own standard error may be closed.
                 let _ = writeln!(std::io::stderr(), "weir: {message}");
                 let _ = refusal.map(|mut refusal| refusal.write_all(message.as_bytes()));

@@ -7,6 +7,7 @@ use crate::entry::{Entry, START};
 use crate::settings::Settings;
 use crate::{files, message};
 use oci_spec::runtime::Spec;
+use rustix::fs::OFlags;
 use std::fs::File;
 use std::io::Read;
 use std::time::Duration;
@@ -143,7 +144,10 @@ fn end_after(engine: Engine, limit: Duration) {
         std::thread::sleep(limit);
         engine.increment_epoch();
         std::thread::sleep(GRACE);
-        eprintln!("weir: {}", out_of_time(limit));
+        // Standard error may be full without a reader, and the guest's thread may wait for it and hold its lock.
+        let errors = std::io::stderr();
+        let _ = rustix::fs::fcntl_setfl(&errors, OFlags::NONBLOCK);
+        let _ = rustix::io::write(&errors, format!("weir: {}\n", out_of_time(limit)).as_bytes());
         std::process::exit(ABORTED);
     });
 }

@@ -1,11 +1,17 @@
 //! Modules that are layers of OCI artifacts, from containerd's content store.
 
-use containerd_client::services::v1::{GetContainerRequest, GetImageRequest, InfoRequest, PluginsRequest, ReadContentRequest};
-use containerd_client::tonic::Request;
+use containerd_client::services::v1::{
+    GetContainerRequest, GetImageRequest, InfoRequest, PluginsRequest, ReadContentRequest, ReadContentResponse,
+};
+use containerd_client::tonic::{Request, Streaming};
 use containerd_client::{Client, with_namespace};
 use serde::{Deserialize, Serialize};
+use std::fs::File;
+use std::io::Write;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
+use tokio::task::spawn_blocking;
 use tokio::time::timeout;
 
 /// The time in which containerd answers: the kubelet waits no longer for a creation.
@@ -95,10 +101,14 @@ async fn search(address: &str, namespace: &str, id: &str, copy: PathBuf) -> Resu
     {
         return Ok(Some(Layer { file, digest: Some(digest) }));
     }
-    let content = store.content(&digest, MAX_MODULE).await?;
-    let layer = Layer { file: copy.clone(), digest: None };
-    let written = tokio::task::spawn_blocking(move || std::fs::write(copy, content)).await.map_err(|error| error.to_string())?;
-    written.map(|()| Some(layer)).map_err(|error| error.to_string())
+    let mut content = store.content(&digest, MAX_MODULE).await?;
+    let file = Arc::new(File::create(&copy).map_err(|error| error.to_string())?);
+    while let Some(part) = content.next().await? {
+        let file = file.clone();
+        let written = spawn_blocking(move || (&*file).write_all(&part)).await.map_err(|error| error.to_string())?;
+        written.map_err(|error| error.to_string())?;
+    }
+    Ok(Some(Layer { file: copy, digest: None }))
 }
 
 /// The digest of the manifest of a container's image; `None` without image.
@@ -156,23 +166,41 @@ impl Store<'_> {
         let file = self.file(digest).filter(|file| file.metadata().is_ok_and(|data| data.len() <= MAX_DOCUMENT));
         match file.and_then(|file| std::fs::read(file).ok()) {
             Some(bytes) => Ok(bytes),
-            None => self.content(digest, MAX_DOCUMENT).await,
+            None => {
+                let (mut content, mut bytes) = (self.content(digest, MAX_DOCUMENT).await?, Vec::new());
+                while let Some(part) = content.next().await? {
+                    bytes.extend(part);
+                }
+                Ok(bytes)
+            }
         }
     }
 
-    /// Reads content of at most `most` bytes.
-    async fn content(&self, digest: &str, most: u64) -> Result<Vec<u8>, String> {
+    /// Asks for content of at most `most` bytes.
+    async fn content(&self, digest: &str, most: u64) -> Result<Content, String> {
         let namespace = self.namespace;
         let request = ReadContentRequest { digest: digest.into(), offset: 0, size: 0 };
         let request = with_namespace!(request, namespace);
         let parts = self.client.content().read(request).await.map_err(|error| format!("{digest}: {error}"))?;
-        let (mut parts, mut bytes) = (parts.into_inner(), Vec::new());
-        while let Some(part) = parts.message().await.map_err(|error| format!("{digest}: {error}"))? {
-            bytes.extend(part.data);
-            if bytes.len() as u64 > most {
-                return Err(format!("{digest}: it has more than {most} bytes"));
-            }
-        }
-        Ok(bytes)
+        Ok(Content { digest: digest.into(), parts: parts.into_inner(), most, left: most })
+    }
+}
+
+/// Content that arrives in parts.
+struct Content {
+    digest: String,
+    parts: Streaming<ReadContentResponse>,
+    most: u64,
+    left: u64,
+}
+
+impl Content {
+    async fn next(&mut self) -> Result<Option<Vec<u8>>, String> {
+        let Content { digest, most, .. } = self;
+        let part = self.parts.message().await.map_err(|error| format!("{digest}: {error}"))?;
+        let Some(part) = part else { return Ok(None) };
+        let left = self.left.checked_sub(part.data.len() as u64);
+        self.left = left.ok_or_else(|| format!("{digest}: it has more than {most} bytes"))?;
+        Ok(Some(part.data))
     }
 }

@@ -19,6 +19,16 @@ pub(crate) fn plain(text: &str) -> String {
     plain
 }
 
+/// The bytes of a refusal, at most: the pipe to the shim has room for them, and so has standard error that nobody reads yet.
+pub(crate) const MAX_REFUSAL: usize = 16 << 10;
+
+/// [`plain`], of which what is too long is cut off.
+pub(crate) fn refusal(text: &str) -> String {
+    let mut text = plain(text);
+    text.truncate(text.floor_char_boundary(MAX_REFUSAL));
+    text
+}
+
 /// The error and its causes in one line; for a trap, lines of the backtrace follow, innermost frame first.
 pub(crate) fn of(error: &Error) -> String {
     let mut text = if error.is::<Trap>() { "trap: ".to_string() } else { String::new() };
@@ -76,6 +86,7 @@ mod tests {
 
     #[test]
     fn control_characters() {
+        assert_eq!(refusal(&"\u{e9}".repeat(MAX_REFUSAL)).len(), MAX_REFUSAL);
         assert_eq!(plain("/a\u{1b}[2J\u{9b}1m\tb: \u{e9}\nnext"), "/a\\u{1b}[2J\\u{9b}1m\\tb: \u{e9}\nnext");
     }
 }

@@ -1,11 +1,35 @@
-//! The capabilities of a guest.
+//! The capabilities of a container.
 //!
 //! A native program gets its capabilities when it is executed. The kernel then takes all but the ambient ones from a user that is not
 //! root. A guest is never executed, so that is done here.
 
-use oci_spec::runtime::{Capability, Spec};
+use caps::CapSet;
+use caps::errors::CapsError;
+use oci_spec::runtime::{Capabilities, Capability, LinuxCapabilities, Spec};
 use rustix::thread::{CapabilitySet, CapabilitySets, set_capabilities};
 use std::io;
+
+/// Empties the sets of capabilities that the specification leaves out: containerd does so if all are dropped. libcontainer leaves such sets as
+/// they were, so a container of root kept all of the machine's. To be called before any other thread exists.
+///
+/// # Errors
+/// The system's error: the other sets do not permit it.
+pub(crate) fn drop_unlisted(spec: &Spec) -> Result<(), CapsError> {
+    let listed = spec.process().as_ref().and_then(|process| process.capabilities().as_ref());
+    let sets: [(CapSet, fn(&LinuxCapabilities) -> &Option<Capabilities>); 5] = [
+        (CapSet::Bounding, LinuxCapabilities::bounding),
+        (CapSet::Ambient, LinuxCapabilities::ambient),
+        (CapSet::Inheritable, LinuxCapabilities::inheritable),
+        (CapSet::Effective, LinuxCapabilities::effective),
+        (CapSet::Permitted, LinuxCapabilities::permitted),
+    ];
+    for (set, list) in sets {
+        if listed.is_none_or(|listed| list(listed).is_none()) {
+            caps::clear(None, set)?;
+        }
+    }
+    Ok(())
+}
 
 /// Takes the capabilities that a program of this user would not have. To be called before any other thread exists.
 ///

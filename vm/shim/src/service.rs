@@ -334,7 +334,7 @@ impl Service {
             match layers::find(&self.address, &self.namespace, &id, creation.bundle.join(COPY)).await {
                 Ok(layer) => creation.layer = layer,
                 Err(message) => {
-                    let message = message::plain(&message);
+                    let message = message::refusal(&message);
                     log::error!("container {id} is refused: {message:?}");
                     let text = message.clone();
                     let abandon = move || {
@@ -441,6 +441,10 @@ impl Task for Service {
         }
         let entry = self.container(&request.id, &request.exec_id)?;
         let _change = entry.begin_change().await;
+        let found = self.entry(&request.id)?;
+        if !Arc::ptr_eq(&found, &entry) {
+            return Err(failure(Code::NOT_FOUND, format!("the container {} has been removed, and there is another", request.id)));
+        }
         self.remove(&entry).await?;
         // A container that was never started is killed by this.
         let Exited { status, at } = entry.wait().await;
@@ -474,10 +478,11 @@ impl Task for Service {
         let entry = self.container(&request.id, &request.exec_id)?;
         let signal = i32::try_from(request.signal).ok().filter(|signal| signals::exists(*signal));
         let signal = signal.ok_or_else(|| failure(Code::INVALID_ARGUMENT, format!("there is no signal {}", request.signal)))?;
+        // No other signal ends a container that is paused.
+        let _change = if signal == SIGKILL { entry.begin_change().await } else { None };
         if entry.exit().is_some() {
             return Err(failure(Code::NOT_FOUND, "process already finished"));
         }
-        let _change = entry.begin_change().await;
         let mut pids = vec![entry.pid];
         if request.all {
             pids = self.operate(&entry, container::processes).await?;

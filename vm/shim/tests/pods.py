@@ -22,9 +22,14 @@ CRI_CONFIG = """
       runtime_type = "io.containerd.weir.v1"
       pod_annotations = ["dev.weir.*"]
       container_annotations = ["dev.weir.*"]
+{peer}
   [plugins."io.containerd.grpc.v1.cri".cni]
     bin_dir = "{root}/cni"
     conf_dir = "{root}/cni"
+"""
+PEER = """
+    [plugins."io.containerd.grpc.v1.cri".containerd.runtimes.peer]
+      runtime_type = "{runtime}"
 """
 NATIVE = r"""
 #include <stdio.h>
@@ -43,9 +48,9 @@ def case(function):
 
 
 class Pods:
-    """A containerd with the CRI plugin, and its images."""
+    """A containerd with the CRI plugin, and its images. It may have a third runtime, with the handler `peer`."""
 
-    def __init__(self):
+    def __init__(self, peer=None, **more):
         try:
             import cri
         except ImportError as error:
@@ -53,7 +58,8 @@ class Pods:
         if not shutil.which("gcc"):
             raise Skip("gcc is missing, which makes the pod's native program")
         self.cri_module = cri
-        self.rig = Rig(cri=True, more=CRI_CONFIG)
+        config = CRI_CONFIG.replace("{peer}", PEER.format(runtime=peer) if peer else "")
+        self.rig = Rig(cri=True, more=config, **more)
 
     def __enter__(self):
         self.rig.__enter__()

@@ -67,7 +67,7 @@ def leftovers():
     found = [f"process {line}" for line in output("ps -eo pid,args").splitlines() if mark in line and "check.py" not in line]
     found += [f"mount {line}" for line in Path("/proc/self/mountinfo").read_text().splitlines() if mark in line]
     found += [f"group {path}" for path in output(f"find /sys/fs/cgroup -type d -name '*{mark}*'").splitlines()]
-    found += [f"state {path}" for path in output(f"find /run/containerd/weir -name '{mark}*'").splitlines()]
+    found += [f"state {path}" for path in output(f"find /run/containerd -name '{mark}*'").splitlines()]
     found += [f"socket {path}" for path in unserved_sockets() - OLD_SOCKETS]
     return "; ".join(found)
 
@@ -96,7 +96,9 @@ def shared_folders():
     groups = Path("/sys/fs/cgroup")
     names = ("default", "k8s.io")
     found = [folder / name for folder in (state / "weir", groups, *groups.iterdir()) for name in names]
-    return [*found, state / "weir", state / "s", state]
+    # Those of other runtimes, and of `ctr`, too.
+    others = [folder for name in ("runc", "wasmtime") for folder in (state / name / "default", state / name / "k8s.io", state / name)]
+    return [*found, *others, state / "weir", state / "s", state / "fifo", state]
 
 
 class Rig:
@@ -201,10 +203,22 @@ class Rig:
         return name, spec
 
     def specified(self, name, spec):
-        """Runs a container with a specification that `ctr` has not made."""
+        """Runs a container with a specification that `ctr` has not made, to its end."""
+        process = self.begin_specified(name, spec)
+        out, errors = process.communicate(timeout=60)
+        return subprocess.CompletedProcess(process.args, process.returncode, out, errors)
+
+    def begin_specified(self, name, spec):
+        """Starts one in the background; returns the running `ctr run`."""
         path = self.root / f"{name}.json"
         path.write_text(json.dumps(spec))
-        return self.ctr("run", "--rm", "--runtime", RUNTIME, "--config", path, name)
+        return self.begin("run", "--rm", "--runtime", RUNTIME, *self.fifos(), "--config", path, name)
+
+    def begin(self, *args):
+        """Runs `ctr` in the background."""
+        command = ["ctr", "-a", self.root / "containerd.sock", "-n", self.namespace, *args]
+        pipes = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+        return subprocess.Popen(list(map(str, command)), text=True, **pipes)
 
     def rootfs(self):
         """A new root with the probe, outside of containerd's images."""
@@ -249,6 +263,10 @@ class Rig:
             time.sleep(0.02)
         raise AssertionError(f"{name} is {self.status(name)}, not {status}, after {seconds} s")
 
+    def fifos(self):
+        """The flag that has `ctr` make its FIFOs here: it leaves them if it is killed, or if another removes the container."""
+        return "--fifo-dir", self.root / "fifos"
+
     def name(self):
         """A name that no container of any rig of this process has."""
         return f"c{os.getpid()}-{next(SERIAL)}"
@@ -256,13 +274,11 @@ class Rig:
     def run(self, image, *args, flags=(), name=None, runtime=RUNTIME, **more):
         """Runs a container to its end; returns the finished `ctr run`."""
         name = name or self.name()
-        return self.ctr("run", "--rm", "--snapshotter", "native", "--runtime", runtime, *flags, image, name, *args, **more)
+        return self.ctr("run", "--rm", "--snapshotter", "native", "--runtime", runtime, *self.fifos(), *flags, image, name, *args, **more)
 
     def launch(self, image, *args, flags=(), runtime=RUNTIME, name=None):
         """Starts a container in the background; returns its name and the running `ctr run`."""
         name = name or self.name()
-        command = ["ctr", "-a", self.root / "containerd.sock", "run", "--rm", "--snapshotter", "native", "--runtime", runtime]
-        command += [*flags, image, name, *args]
-        pipes = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-        self.launched[name] = subprocess.Popen(list(map(str, command)), text=True, **pipes)
+        command = ["run", "--rm", "--snapshotter", "native", "--runtime", runtime, *self.fifos(), *flags, image, name, *args]
+        self.launched[name] = self.begin(*command)
         return name, self.launched[name]

@@ -9,8 +9,8 @@ import time
 from contextlib import contextmanager
 from pathlib import Path
 
-from cases import COMPILED, MIB, SOON, annotated, await_end, binary, compilers, forget, long_to_compile, ran
-from rig import HERE, RUNTIME, SHIM, Rig, Skip, nothing_left, output
+from cases import COMPILED, MIB, SOON, annotated, await_end, binary, compilers, detached, forget, long_to_compile, ran
+from rig import HERE, SHIM, Rig, Skip, group, nothing_left, output
 
 CASES = []
 
@@ -18,13 +18,6 @@ CASES = []
 def case(function):
     CASES.append(function)
     return function
-
-
-def detached(rig, image, *args, flags=()):
-    name = rig.name()
-    done = rig.ctr("run", "-d", "--null-io", "--snapshotter", "native", "--runtime", RUNTIME, *flags, image, name, *args)
-    assert done.returncode == 0, done.stderr
-    return name
 
 
 def shim_of(name):
@@ -77,7 +70,7 @@ def shim_is_killed(rig, images):
 
 @case
 def killed_creations(rig, images):
-    """The process that creates a container is killed, and the shim while it creates one: nothing of the container is left."""
+    """The process that creates a container is killed, or the shim, while a module is compiled or in a hook: nothing of the container is left."""
     image = rig.image("test/creation:1", {"m.wasm": (binary(rig, long_to_compile(3000)), 0o644)}, ["/m.wasm"])
     parent = lambda pid: int(output(f"ps -o ppid= -p {pid}"))
     messages = []
@@ -94,7 +87,31 @@ def killed_creations(rig, images):
         # While it ends it has no arguments by which it would be known.
         await_end(worker)
         messages.append(errors.strip()[-60:])
+        messages.append(killed_in_hook(rig, images, is_shim))
     return messages
+
+
+def killed_in_hook(rig, images, is_shim):
+    """Kills a creation in a hook, when the container has its groups and its first process; returns the error."""
+    name, spec = rig.specification(images.probe, "/probe.wat", "l")
+    spec["root"]["path"], spec["process"]["cwd"] = str(rig.rootfs()), "/"
+    number = rig.root / f"hook-{name}"
+    spec["hooks"] = {"createRuntime": [{"path": "/bin/sh", "args": ["sh", "-c", f"echo $$ > {number}; exec sleep 100"]}]}
+    process = rig.begin_specified(name, spec)
+    while not (number.exists() and number.read_text()):
+        assert process.poll() is None, process.communicate()
+        time.sleep(0.01)
+    hook = int(number.read_text())
+    parent = lambda pid: int(output(f"ps -o ppid= -p {pid}"))
+    creator = parent(hook)
+    assert group(name).exists()
+    os.kill(parent(creator) if is_shim else creator, 9)
+    _, errors = process.communicate(timeout=SOON / 20)
+    assert process.returncode == 1, errors
+    # A hook is a program of the machine, which nobody ends.
+    os.kill(hook, 9)
+    nothing_left()
+    return errors.strip()[-60:]
 
 
 # The first message of libcontainer's intermediate process is late if the file exists, or what follows the end of a pause.
@@ -233,15 +250,40 @@ def signalled_starts(rig, images):
     process.communicate(timeout=10)
 
 
+# Prints a line every 50 ms.
+LINES = b"""(module
+  (import "wasi_snapshot_preview1" "fd_write" (func $write (param i32 i32 i32 i32) (result i32)))
+  (import "wasi_snapshot_preview1" "poll_oneoff" (func $poll (param i32 i32 i32 i32) (result i32)))
+  (import "wasi_snapshot_preview1" "proc_exit" (func $exit (param i32)))
+  (memory (export "memory") 1)
+  (data (i32.const 0) "\\10\\00\\00\\00\\05\\00\\00\\00")
+  (data (i32.const 16) "line\\n")
+  (func (export "_start")
+    (i32.store (i32.const 80) (i32.const 1))
+    (i64.store (i32.const 88) (i64.const 50000000))
+    (loop $next
+      (if (call $write (i32.const 1) (i32.const 0) (i32.const 1) (i32.const 8)) (then (call $exit (i32.const 9))))
+      (drop (call $poll (i32.const 64) (i32.const 128) (i32.const 1) (i32.const 256)))
+      (br $next))))"""
+
+
 @case
 def containerd_restarts(rig, images):
-    """containerd is stopped and started while containers run: they go on, and can be ended."""
+    """containerd is stopped and started while containers run: they go on, and can be ended. So do those that lose who reads their output."""
     names = [detached(rig, images.probe, "/probe.wat", "l") for _ in range(3)]
+    name, reader = rig.launch(rig.image("test/lines:1", {"lines.wat": (LINES, 0o644)}, ["/lines.wat"]))
+    assert reader.stdout.readline() == "line\n"
+    reader.kill()
+    reader.communicate()
+    names.append(name)
     guests = [rig.pid(name) for name in names]
     rig.stop()
+    # The guest writes every 50 ms.
+    time.sleep(0.3)
     assert all(Path(f"/proc/{guest}").exists() for guest in guests)
     rig.start()
     assert [rig.pid(name) for name in names] == guests
+    assert [rig.status(name) for name in names] == ["RUNNING"] * 4
     for name in names:
         assert rig.ctr("task", "kill", name).returncode == 0
         rig.await_status(name, "STOPPED")
