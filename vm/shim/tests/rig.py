@@ -265,7 +265,7 @@ class Rig:
 
     def fifos(self):
         """The flag that has `ctr` make its FIFOs here: it leaves them if it is killed, or if another removes the container."""
-        return "--fifo-dir", self.root / "fifos"
+        return "--fifo-dir", self.root / "streams"
 
     def name(self):
         """A name that no container of any rig of this process has."""
