@@ -100,9 +100,9 @@ NAMESPACES = {1: 2, 2: 1}
 
 
 def pod_config(name, logs):
-    """A pod in the network of the host."""
+    """A pod in the network of the host, whose name it has."""
     metadata = {1: name, 2: f"uid-{name}", 3: "default", 4: 0}
-    return {1: metadata, 2: name, 3: str(logs), 8: {2: {1: NAMESPACES}}}
+    return {1: metadata, 3: str(logs), 8: {2: {1: NAMESPACES}}}
 
 
 def container_config(name, image, args, annotations=(), memory=0):
