@@ -32,6 +32,8 @@ pub struct Shape {
     pub arms: bool,
     /// Whether it loads what nothing uses, also in arms that do nothing else.
     pub unused: bool,
+    /// Whether what the loop passes from round to round is returned as it was in the last round, too, and not only as the next one would have it.
+    pub before: bool,
     /// Whether it polls.
     pub polls: bool,
     /// The cost of a round, or 0.
@@ -120,6 +122,7 @@ pub fn shape(rng: &mut Rng) -> Shape {
         arms: rng.percent(25),
         unused: rng.percent(15),
         stores: !reduces || ty.is_float() || rng.percent(50),
+        before: rng.percent(20),
         polls: rng.percent(60),
         cost: if rng.percent(60) { 1 + u64::from(rng.below(9)) } else { 0 },
         counter,
@@ -127,7 +130,7 @@ pub fn shape(rng: &mut Rng) -> Shape {
     }
 }
 
-/// A function with one loop of this shape. It returns all that the loop passes from round to round.
+/// A function with one loop of this shape. It returns what the loop passes from round to round.
 pub fn function<'a>(arena: &'a Bump, rng: &mut Rng, shape: Shape) -> Func<'a> {
     let func = Func::new(arena, 0, Entry::Call, PARAMS, []);
     let mut maker = Maker { func, rng, block: Block(0), pc: 1, params: Vec::new(), index: None, small: None, shape };
@@ -341,7 +344,7 @@ impl Maker<'_, '_> {
         sum: Option<(Value, Value)>,
         recurrence: Option<(Value, Value)>,
     ) {
-        let Shape { copies, elements, ty, counter, .. } = self.shape;
+        let Shape { copies, elements, ty, counter, before, .. } = self.shape;
         let params = self.params.clone();
         let step = match counter {
             Counter::Index(_) => copies,
@@ -352,7 +355,8 @@ impl Maker<'_, '_> {
         let step = self.number(Type::I32, step.into());
         let next = self.inst(Op::Add, Type::I32, 0, &[index, step]);
         self.func.set_args(index, &[params[3], next]);
-        let mut returned = vec![index, next];
+        let both = |phi, next| if before { vec![phi, next] } else { vec![next] };
+        let mut returned = both(index, next);
         for (i, pointer) in pointers.into_iter().flatten().enumerate() {
             let by = self.number(Type::I32, (copies * elements[i]).into());
             let next = self.inst(Op::Add, Type::I32, 0, &[pointer, by]);
@@ -362,13 +366,13 @@ impl Maker<'_, '_> {
         if let Some((phi, total)) = sum {
             let start = params[param_of(ty)];
             self.func.set_args(phi, &[start, total]);
-            returned.extend([phi, total]);
+            returned.extend(both(phi, total));
         }
         if let Some((phi, last)) = recurrence {
             let start = if self.rng.percent(60) { self.small } else { None };
             let start = start.unwrap_or(params[param_of(ty)]);
             self.func.set_args(phi, &[start, last]);
-            returned.extend([phi, last]);
+            returned.extend(both(phi, last));
         }
         // Some loops test the value before the step.
         let tested = if self.rng.one_in(5) { index } else { next };

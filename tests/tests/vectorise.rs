@@ -42,6 +42,8 @@ fn world(rng: &mut Rng, shape: Shape, apart: bool) -> (Sandbox, Vec<u128>) {
         1 => 100 + rng.below(200),
         _ => rng.below(100),
     };
+    // Often as many as some rounds of the vector loop have.
+    let rounds = if rng.percent(60) { rounds.next_multiple_of(16) } else { rounds };
     let element = shape.elements.into_iter().max().expect("there are three arrays");
     let extent = (rounds + 4) * shape.copies * element + 64;
     let first = match rng.below(5) {
@@ -154,6 +156,15 @@ fn note_run(reached: &mut Reached, shape: Shape, (end, world): &Observed) {
     reached.note(format!("vector rounds: {:?}", shape.counter));
     reached.note(format!("vector rounds: reduces {}, stores {}", shape.reduces, shape.stores));
     reached.note(format!("vector rounds: {kind}"));
+    if world.accesses == world.wide_accesses {
+        reached.note("vector rounds only");
+        if shape.reduces {
+            reached.note("vector rounds only: reduces");
+        }
+        if shape.recurs {
+            reached.note("vector rounds only: recurs");
+        }
+    }
     if !world.called_at.is_empty() {
         reached.note("vector rounds: the host is called");
     }

@@ -34,6 +34,8 @@ pub struct Sandbox {
     pub called_at: Vec<u64>,
     /// What the host does when it is called by a poll.
     pub callback: fn(&mut Sandbox) -> Result<(), Trap>,
+    /// The number of accesses.
+    pub accesses: u64,
     /// The number of accesses of 16 bytes.
     pub wide_accesses: u64,
     /// The tags and payloads of the exceptions that were thrown. A reference to one is its index and 1.
@@ -61,6 +63,7 @@ impl Default for Sandbox {
             due_at: Vec::new(),
             called_at: Vec::new(),
             callback: |_| Ok(()),
+            accesses: 0,
             wide_accesses: 0,
             exceptions: Vec::new(),
             in_flight: None,
@@ -70,7 +73,7 @@ impl Default for Sandbox {
     }
 }
 
-/// Functions, `due_at` and the number of wide accesses are not compared.
+/// Functions, `due_at` and the numbers of accesses are not compared.
 impl PartialEq for Sandbox {
     fn eq(&self, other: &Sandbox) -> bool {
         (&self.memories, &self.globals, &self.data) == (&other.memories, &other.globals, &other.data)
@@ -130,6 +133,7 @@ impl World for Sandbox {
     type Failure = Trap;
 
     fn load(&mut self, memory: u32, address: u64, offset: u64, width: u32) -> Result<u128, Trap> {
+        self.accesses += 1;
         self.wide_accesses += u64::from(width == 16);
         let mut raw = [0; 16];
         raw[..width as usize].copy_from_slice(self.bytes(memory, address, offset, width.into())?);
@@ -137,6 +141,7 @@ impl World for Sandbox {
     }
 
     fn store(&mut self, memory: u32, address: u64, offset: u64, width: u32, value: u128) -> Result<(), Trap> {
+        self.accesses += 1;
         self.wide_accesses += u64::from(width == 16);
         self.bytes(memory, address, offset, width.into())?.copy_from_slice(&value.to_le_bytes()[..width as usize]);
         Ok(())

@@ -1,5 +1,6 @@
 //! Makes the blocks of a vector loop: check, set-up, loop and exit.
 
+mod ending;
 mod memory;
 
 use super::pack;
@@ -7,15 +8,18 @@ use super::plan::Plan;
 use super::precheck::{self, Extent, Numbers};
 use super::work::{Combine, Count, Group, Node, Ramp, Reduction, VECTOR};
 use crate::analysis::counted::{Linear, Test};
-use crate::ir::{Block, Func, Op, Probability, Type, Value};
+use crate::ir::fold::fold;
+use crate::ir::{Block, Effect, Func, Op, Probability, Type, Value};
 use rustc_hash::FxHashMap;
 use weir_bytecode::lanes::{Integer, Lane, LaneOp, Lanes, Shape, Widen};
 use weir_bytecode::{Module, Opcode};
 
 /// The base-2 logarithm of the size of a page, if there is no module.
 const PAGE_LOG2: u8 = 16;
-/// The loop must have this many times the rounds of one round of the vector loop.
+/// The loop must have more than this many times the rounds of one round of the vector loop, if it makes the last round itself.
 const LEAST: u64 = 2;
+/// Otherwise it must have the rounds of one round of the vector loop, and so many copies of what the producer has unrolled.
+const LEAST_COPIES: u64 = 16;
 
 /// Makes the vector loop of `plan` in front of the loop with this head, which is entered by the predecessor with the index `entry`. The
 /// head's phis are those of the plan's block, in the same order.
@@ -34,6 +38,7 @@ pub fn emit(func: &mut Func<'_>, module: Option<&Module>, plan: &Plan, head: Blo
         own,
         copies: FxHashMap::default(),
         rows: FxHashMap::default(),
+        controls: None,
         out: Vec::new(),
     };
     e.run();
@@ -56,6 +61,8 @@ struct Emit<'e, 'a> {
     copies: FxHashMap<Value, Value>,
     /// Loads of a round of the vector loop, by group, distance and bytes.
     rows: FxHashMap<(usize, u64, u64), Value>,
+    /// The tested value in round 0 and its bound.
+    controls: Option<[Value; 2]>,
     /// The instructions of the current block so far.
     out: Vec<Value>,
 }
@@ -136,6 +143,7 @@ impl Emit<'_, '_> {
         let head_of_loop = self.head;
         let [trip, fits, setup, head, exit] = [(); 5].map(|()| self.func.create_block());
         let work = if plan.poll.is_some() { self.func.create_block() } else { head };
+        let done = if plan.ending.is_some() { self.func.create_block() } else { exit };
         self.enter_at(trip);
 
         let rounds = self.trip();
@@ -151,6 +159,7 @@ impl Emit<'_, '_> {
         for &value in plan.work.reductions.iter().flat_map(|reduction| &reduction.invariants) {
             self.invariant(value);
         }
+        self.prepare(plan.ending.as_deref().unwrap_or_default());
         self.end(setup, Op::Jump, &[]);
         self.func.add_edge(setup, head);
 
@@ -169,18 +178,42 @@ impl Emit<'_, '_> {
         let branch = self.end(work, Op::Branch, &[goes_on]);
         self.func.set_probability(branch, Some(Probability::of_counts(63, 1)));
         self.func.add_edge(work, head);
-        self.func.add_edge(work, exit);
+        self.func.add_edge(work, done);
         self.close(&at_head, &first, &next);
 
+        let finished = plan.ending.as_ref().map(|ending| (ending, self.finish([done, exit], ending, total, &next)));
         let last = if due.is_some() { self.joined(&at_head, &next) } else { next };
         self.leave(exit, total, &last);
+        if let Some((ending, results)) = finished {
+            self.land(ending, results);
+        }
     }
 
-    /// Creates an instruction in the current block.
+    /// Creates an instruction in the current block, unless it has a value that is known: numbers of rounds often are constants.
     fn inst(&mut self, op: Op, ty: Type, imm: u64, args: &[Value]) -> Value {
+        if let Some(known) = self.known(op, ty, args) {
+            return known;
+        }
         let value = self.func.create(op, ty, self.pc, 0, imm, args);
         self.out.push(value);
         value
+    }
+
+    /// The value of an operation on constants, or on one that changes nothing.
+    fn known(&mut self, op: Op, ty: Type, args: &[Value]) -> Option<Value> {
+        let constant = |value: &Value| self.func.as_const(*value);
+        match (op, args) {
+            (Op::Select, [condition, a, b]) => constant(condition).map(|bits| if bits as u32 == 0 { *b } else { *a }),
+            (Op::Add, [zero, other]) | (Op::Add, [other, zero]) | (Op::Sub, [other, zero]) if constant(zero) == Some(0) => {
+                Some(*other)
+            }
+            (_, [a, others @ ..]) if others.len() < 2 && op.effect() == Effect::Pure => {
+                let bits: Option<Vec<u64>> = args.iter().map(constant).collect();
+                let bits = fold(op, self.func.ty(*a), ty, &bits?)?;
+                Some(self.number(ty, bits))
+            }
+            _ => None,
+        }
     }
 
     fn number(&mut self, ty: Type, bits: u64) -> Value {
@@ -215,7 +248,11 @@ impl Emit<'_, '_> {
     /// Ends a block of the check: goes on if there are enough rounds, else to the loop. If that edge is new, the caller adds its
     /// predecessor.
     fn branch_if_enough(&mut self, block: Block, rounds: Value, then: Block) {
-        let least = self.constant(LEAST * self.plan.rounds);
+        let rounds_of_vectors = self.plan.rounds;
+        let least = self.constant(match self.plan.ending {
+            Some(_) => rounds_of_vectors.max(LEAST_COPIES / self.plan.layout.unrolled as u64) - 1,
+            None => LEAST * rounds_of_vectors,
+        });
         let enough = self.less(least, rounds);
         self.end(block, Op::Branch, &[enough]);
         self.func.add_edge(block, then);
@@ -277,10 +314,9 @@ impl Emit<'_, '_> {
             Test::Less { signed: true, .. } | Test::Greater { signed: true, .. } => Op::ExtendS,
             Test::Less { signed: false, .. } | Test::Greater { signed: false, .. } | Test::Differs => Op::ExtendU,
         };
-        let [tested, bound] = [&control.tested, &control.bound].map(|form| {
-            let value = self.linear(form);
-            self.inst(extend, Type::I64, 0, &[value])
-        });
+        let controls = [&control.tested, &control.bound].map(|form| self.linear(form));
+        self.controls = Some(controls);
+        let [tested, bound] = controls.map(|value| self.inst(extend, Type::I64, 0, &[value]));
         precheck::rounds(self, control.test, tested, bound, control.step)
     }
 
@@ -324,10 +360,10 @@ impl Emit<'_, '_> {
         rounds
     }
 
-    /// The number of rounds of the vector loop; at least one round of the loop is left.
+    /// The number of rounds of the vector loop. At least one round of the loop is left to itself, unless [`Emit::finish`] can end it.
     fn vector_rounds(&mut self, rounds: Value) -> Value {
         let one = self.constant(1);
-        let rounds = self.sub(rounds, one);
+        let rounds = if self.plan.ending.is_some() { rounds } else { self.sub(rounds, one) };
         self.divide(rounds, self.plan.rounds)
     }
 

@@ -4,12 +4,14 @@
 //!             b1 (the loop's entry edge)
 //! b0 → b1     check: how many rounds are there, do they fit, are the groups of accesses apart → else b1
 //!     ↺       vector loop: loads, operations and stores of eight rounds at once
+//!             done: has the loop ended with this round? → what follows b1, with the results of the loop
 //!             exit: inductions and reductions as after these rounds → b1, which does the rest
 //! ```
 //!
-//! The original loop stays as it is. It is the remainder, because the vector loop leaves it at least one round, and all that
-//! the check refuses. So every trap, and every store before a trap, happens in code as it was written: in the rounds of the
-//! vector loop no access is out of bounds, no address wraps around, and there is enough fuel.
+//! The original loop stays as it is. It makes the rounds that are left, and all that the check refuses. If not all results of the loop
+//! can be told without it (see the file `ending`), at least one round is left to it. So every trap, and every store before a trap,
+//! happens in code as it was written: in the rounds of the vector loop no access is out of bounds, no address wraps around, and there is
+//! enough fuel.
 //!
 //! - **Bounds.** If a trip would leave the memory, the vector loop runs the rounds that fit.
 //! - **Order.** All loads of a round of the vector loop come before all its stores. A pair of groups of accesses, one with stores,
@@ -28,6 +30,7 @@
 
 mod bounds;
 mod emit;
+mod ending;
 mod flatten;
 mod pack;
 mod plan;
@@ -37,13 +40,15 @@ mod work;
 use super::cfg_edit;
 use super::pass::{Changed, Context, Pass};
 use crate::ir::{Block, Func};
+use ending::Outer;
+use plan::{MOST_COPIES, Plan};
 use work::Allowed;
 
 /// Vectorisation of counted loops.
 pub const PASS: Pass = Pass { name: "vectorise", run, needs: &[], keeps: &[] };
 
-/// A loop is left as it is if the profile says that it makes fewer rounds on average.
-const MIN_ROUNDS: f32 = 16.0;
+/// A loop is left as it is if the profile says that on average it makes fewer copies of what the producer has unrolled.
+const MIN_COPIES: f32 = 16.0;
 
 fn run(func: &mut Func<'_>, cx: &Context<'_>) -> Changed {
     let mut changed = 0;
@@ -51,21 +56,26 @@ fn run(func: &mut Func<'_>, cx: &Context<'_>) -> Changed {
         return Changed(0);
     }
     let allowed = Allowed { module: cx.module, floats: !cx.options.canonical_nans };
+    // The vector loops that this pass makes use no more values of other loops than those did.
+    let mut outer = None;
     for latch in func.blocks() {
         if !cx.goes_on(1) {
             break;
         }
         let Some(head) = head(func, latch) else { continue };
-        if !(cx.options.opt_all || pays(func, latch, head)) {
+        let rounds = if cx.options.opt_all { f32::INFINITY } else { rounds(func, latch, head) };
+        if rounds < MIN_COPIES / MOST_COPIES {
             continue;
         }
+        let pays = |plan: &Plan| rounds * plan.layout.unrolled as f32 >= MIN_COPIES && cx.spend();
         if head == latch {
-            if let Some(plan) = plan::plan(func, allowed, head).filter(|_| cx.spend()) {
+            let outer = outer.get_or_insert_with(|| Outer::of(func));
+            if let Some(plan) = plan::plan(func, allowed, head, Some(outer)).filter(pays) {
                 emit::emit(func, cx.module, &plan, head, plan.entry);
                 changed += 1;
             }
         } else if let Some(flat) = flatten::flatten(func, head, latch) {
-            if let Some(plan) = plan::plan(func, allowed, flat.block).filter(|_| cx.spend()) {
+            if let Some(plan) = plan::plan(func, allowed, flat.block, None).filter(pays) {
                 emit::emit(func, cx.module, &plan, head, flat.entry);
                 changed += 1;
             }
@@ -82,11 +92,11 @@ fn head(func: &Func<'_>, latch: Block) -> Option<Block> {
     func.block(latch).succs.iter().copied().find(leads)
 }
 
-/// Whether the loop makes enough rounds, as far as it is known.
-fn pays(func: &Func<'_>, latch: Block, head: Block) -> bool {
-    let Some(probability) = func.terminator(latch).and_then(|branch| func.inst(branch).probability) else { return true };
+/// The number of rounds of the loop on average; infinite if it is not known.
+fn rounds(func: &Func<'_>, latch: Block, head: Block) -> f32 {
+    let Some(probability) = func.terminator(latch).and_then(|branch| func.inst(branch).probability) else { return f32::INFINITY };
     let repeats = if func.block(latch).succs[0] == head { probability } else { probability.complement() };
-    1.0 - repeats.as_f32() <= 1.0 / MIN_ROUNDS
+    1.0 / (1.0 - repeats.as_f32())
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@
 //! lanes are as narrow as the operations allow, because more of them are in a vector then.
 
 use super::bounds::Bounds;
+use super::ending::{Last, Outer, ending};
 use super::pack::Packer;
 use super::precheck::{Ahead, MAX_STRIDE, Placed, ahead_of};
 use super::work::{Access, Allowed, Group, Layout, MAX_BLOCK, Work};
@@ -17,6 +18,10 @@ const MAX_GROUPS: usize = 8;
 const MAX_CHECKS: usize = 8;
 /// An element has at most this many times the bytes of an access to a part of it, because a vector load reads whole elements.
 const MAX_PARTS: u64 = 4;
+
+/// The most copies of a round that the producer has made, among [`COPIES`].
+pub const MOST_COPIES: f32 = COPIES[0] as f32;
+const COPIES: [u64; 5] = [8, 4, 3, 2, 1];
 
 /// What must hold for two groups.
 #[derive(Clone, Copy, Debug)]
@@ -61,10 +66,13 @@ pub struct Plan {
     pub poll: Option<Value>,
     /// The first charge of fuel and the sum of all.
     pub fuel: Option<Charge>,
+    /// What is used after the loop, if the vector loop may make all rounds.
+    pub ending: Option<Vec<(Value, Last)>>,
 }
 
-/// The vector loop for the loop that consists of `block`, if it can be vectorised.
-pub fn plan(func: &Func<'_>, allowed: Allowed<'_>, block: Block) -> Option<Plan> {
+/// The vector loop for the loop that consists of `block`, if it can be vectorised. It leaves rounds to the loop itself unless `outer` values are
+/// known.
+pub fn plan(func: &Func<'_>, allowed: Allowed<'_>, block: Block, outer: Option<&Outer>) -> Option<Plan> {
     if func.block(block).insts.len() > MAX_BLOCK {
         return None;
     }
@@ -73,7 +81,7 @@ pub fn plan(func: &Func<'_>, allowed: Allowed<'_>, block: Block) -> Option<Plan>
     let control = counted.control()?;
     let (memory, descends, accessed) = groups(func, &counted, allowed)?;
     let bounds = Bounds::of(func, block);
-    [8, 4, 3, 2, 1].into_iter().find_map(|unrolled| {
+    COPIES.into_iter().find_map(|unrolled| {
         let groups = divided(&accessed, unrolled)?;
         let moving = groups.iter().filter(|group| group.stride != 0);
         let widest = moving.flat_map(|group| &group.accesses).map(|access| access.width).max()?;
@@ -90,9 +98,25 @@ pub fn plan(func: &Func<'_>, allowed: Allowed<'_>, block: Block) -> Option<Plan>
             let vectors = if work.reductions.is_empty() { least } else { 2 * least };
             let rounds = vectors * lanes / unrolled;
             let checks = checks(&groups, rounds, descends)?;
+            let ending = outer.and_then(|outer| ending(func, &counted, &work, outer));
             let (entry, inductions, control, groups) =
                 (counted.entry, counted.inductions.clone(), control.clone(), groups.clone());
-            Some(Plan { block, entry, control, inductions, memory, groups, checks, layout, work, vectors, rounds, poll, fuel })
+            Some(Plan {
+                block,
+                entry,
+                control,
+                inductions,
+                memory,
+                groups,
+                checks,
+                layout,
+                work,
+                vectors,
+                rounds,
+                poll,
+                fuel,
+                ending,
+            })
         })
     })
 }
