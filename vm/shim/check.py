@@ -7,7 +7,7 @@ All cases, or those whose names contain a NAME. With --measure, measure.py runs 
 
 It needs root, and the commands `containerd` (1.6 or later), `ctr` and `runc`; some cases also wabt's `wat2wasm` or `wasm-tools`, `gcc`,
 `script`, Python's grpc (Debian: python3-grpcio, for /usr/bin/python3), and in TEST_MODULES the path of src/modules of the package
-containerd-shim-wasm-test-modules, with rustc's target wasm32-wasip1. A case that lacks something is skipped and says what. It installs
+containerd-shim-wasm-test-modules 0.4.1 (crates.io), with rustc's target wasm32-wasip1. A case that lacks something is skipped and says what. It installs
 nothing. What it makes is in a temporary directory and in control groups, and is removed at the end. The shim is the release build:
 
     cargo build --release --locked --manifest-path vm/shim/Cargo.toml

@@ -163,7 +163,8 @@ def killed_while_paused(rig, _images):
         file.touch()
         killed = other.ctr("task", "kill", "-s", "KILL", name)
         assert killed.returncode == 0, killed.stderr
-        assert not file.exists(), "nothing was late"
+        # With version 2 of control groups a paused container ends without being continued.
+        assert not file.exists() or Path("/sys/fs/cgroup/cgroup.controllers").exists(), "nothing was late"
         process.communicate(timeout=SOON)
         assert process.returncode == 137, process.returncode
         nothing_left()

@@ -24,8 +24,9 @@ impl Outer {
         Outer(outer)
     }
 
+    /// Whether a value may be used outside. It may if it has been made since.
     fn has(&self, value: Value) -> bool {
-        self.0[value.index()]
+        self.0.get(value.index()).is_none_or(|&outer| outer)
     }
 }
 
