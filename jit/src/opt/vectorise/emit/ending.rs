@@ -26,7 +26,7 @@ impl Emit<'_, '_> {
     }
 
     /// Ends the vector loop, which has made `total` rounds: `done` leads to `exit` if the loop would go on, and otherwise to a block in which
-    /// the values of `ending` are computed. Returns both, for [`Emit::land`].
+    /// the values of `ending` are computed. Returns that block and the values, for [`Emit::land`].
     pub(super) fn finish(
         &mut self,
         [done, exit]: [Block; 2],
@@ -34,11 +34,12 @@ impl Emit<'_, '_> {
         total: Value,
         last: &Carried,
     ) -> (Block, Vec<Value>) {
-        let made = self.times_i32(total, self.plan.rounds as u32);
+        let low = self.inst(Op::Wrap, Type::I32, 0, &[total]);
+        let made = self.times_i32(low, self.plan.rounds as u32);
         let one = self.number(Type::I32, 1);
         let before = self.inst(Op::Sub, Type::I32, 0, &[made, one]);
         let (control, [tested, bound]) = (&self.plan.control, self.controls.expect("the number of rounds has been computed"));
-        let added = self.times_low(before, control.step as u32);
+        let added = self.times_i32(before, control.step as u32);
         let tested = self.inst(Op::Add, Type::I32, 0, &[tested, added]);
         let op = match control.test {
             Test::Differs => Op::Ne,
@@ -62,7 +63,7 @@ impl Emit<'_, '_> {
             .map(|(_, result)| match result {
                 Last::Linear(form, stride) => {
                     let first = self.linear(form);
-                    let added = self.times_low(before, *stride);
+                    let added = self.times_i32(before, *stride);
                     self.inst(Op::Add, Type::I32, 0, &[first, added])
                 }
                 Last::Next(phi) => self.next(*phi, total, last),
@@ -96,13 +97,8 @@ impl Emit<'_, '_> {
         self.with_invariants(reduction, sum, total)
     }
 
-    /// The low half of a number of 64 bits, times a constant.
+    /// The product with a constant, modulo 2³².
     fn times_i32(&mut self, number: Value, by: u32) -> Value {
-        let low = self.inst(Op::Wrap, Type::I32, 0, &[number]);
-        self.times_low(low, by)
-    }
-
-    fn times_low(&mut self, number: Value, by: u32) -> Value {
         let by = self.number(Type::I32, by.into());
         self.inst(Op::Mul, Type::I32, 0, &[number, by])
     }
