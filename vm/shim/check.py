@@ -50,7 +50,7 @@ def main():
         wanted, measured = wanted[:at], wanted[at + 1 :]
     chosen = [case for module in (cases, layers, stress, pods) for case in module.CASES if not wanted or any(w in case.__name__ for w in wanted)]
     failed = skipped = 0
-    version = "2" if Path("/sys/fs/cgroup/cgroup.controllers").exists() else "1"
+    version = "2" if rig.is_unified() else "1"
     print(f"containerd {'.'.join(map(str, rig.version()))}, version {version} of control groups", flush=True)
     with rig.Rig() as shared:
         images = cases.Images(shared)

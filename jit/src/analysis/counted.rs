@@ -63,6 +63,23 @@ pub enum Test {
     },
 }
 
+impl Test {
+    /// The operation that compares the tested value with the bound, and is true if the loop goes on.
+    pub fn op(self) -> Op {
+        match self {
+            Test::Differs => Op::Ne,
+            Test::Less { or_equal: false, signed: true } => Op::LtS,
+            Test::Less { or_equal: false, signed: false } => Op::LtU,
+            Test::Less { or_equal: true, signed: true } => Op::LeS,
+            Test::Less { or_equal: true, signed: false } => Op::LeU,
+            Test::Greater { or_equal: false, signed: true } => Op::GtS,
+            Test::Greater { or_equal: false, signed: false } => Op::GtU,
+            Test::Greater { or_equal: true, signed: true } => Op::GeS,
+            Test::Greater { or_equal: true, signed: false } => Op::GeU,
+        }
+    }
+}
+
 /// The comparison that controls the exit of a loop. It is made at the end of each round.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Control {

@@ -344,7 +344,6 @@ fn is_key(name: &str) -> bool {
 /// cannot be read. Its bytes are not kept in memory: they count to no container.
 pub(crate) fn key(mut module: impl Read, settings: &Settings) -> Option<String> {
     let mut magic = [0; 4];
-    settings.of_code()?;
     module.read_exact(&mut magic).ok()?;
     if magic == *b"\0asm" { key_of(magic.chain(module), settings) } else { None }
 }

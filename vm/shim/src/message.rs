@@ -22,7 +22,7 @@ pub(crate) fn plain(text: &str) -> String {
 /// The bytes of a refusal, at most: the pipe to the shim has room for them, and so has standard error that nobody reads yet.
 pub(crate) const MAX_REFUSAL: usize = 16 << 10;
 
-/// [`plain`], of which what is too long is cut off.
+/// [`plain`], truncated to [`MAX_REFUSAL`] bytes.
 pub(crate) fn refusal(text: &str) -> String {
     let mut text = plain(text);
     text.truncate(text.floor_char_boundary(MAX_REFUSAL));

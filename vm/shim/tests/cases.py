@@ -9,7 +9,7 @@ import subprocess
 import time
 from pathlib import Path
 
-from rig import RUNTIME, Skip, group, leftovers, nothing_left, output
+from rig import RUNTIME, Skip, group, is_unified, leftovers, nothing_left, output
 
 HERE = Path(__file__).resolve().parent
 CASES = []
@@ -340,7 +340,7 @@ def systemd_groups(rig, images):
     """Control groups of systemd, as kubelets use them, limit as others do; where there is no systemd they are refused."""
     name = rig.name()
     flags = ["--cgroup", f"system.slice:weir:{name}", "--memory-limit", str(64 * MIB)]
-    if not (Path("/run/systemd/system").exists() and Path("/sys/fs/cgroup/cgroup.controllers").exists()):
+    if not (Path("/run/systemd/system").exists() and is_unified()):
         done = ran(rig.run(images.probe, flags=flags, name=name), 1, "")
         assert "is one of systemd, which needs a running systemd and version 2" in done.stderr, done.stderr
         nothing_left()
@@ -533,6 +533,16 @@ CAPABILITIES = (
 ).split()
 
 
+def state_of(rig, image, flags):
+    """What /proc says of the first process of a container that sleeps."""
+    name, process = rig.launch(image, "/probe.wat", "l", flags=flags)
+    rig.await_status(name)
+    fields = Path(f"/proc/{rig.pid(name)}/status").read_text()
+    rig.ctr("task", "kill", name)
+    process.communicate()
+    return dict(line.split(":\t", 1) for line in fields.splitlines() if ":\t" in line)
+
+
 @case
 def hardened(rig, images):
     """It works with the default seccomp profile, as another user, without capabilities, no_new_privs and a read-only root."""
@@ -544,20 +554,10 @@ def hardened(rig, images):
     pages = int(ran(rig.run(images.user, "/probe.wat", "g", flags=[*flags, "--memory-limit", str(32 * MIB)])).stdout)
     assert 0 < pages * PAGE < 32 * MIB
     took = ends(rig, images.user, "s", "SIGTERM", 143, flags)
-    name, process = rig.launch(images.user, "/probe.wat", "l", flags=flags)
-    rig.await_status(name)
-    fields = Path(f"/proc/{rig.pid(name)}/status").read_text()
-    rig.ctr("task", "kill", name)
-    process.communicate()
-    state = dict(line.split(":\t", 1) for line in fields.splitlines() if ":\t" in line)
+    state = state_of(rig, images.user, flags)
     assert state["Seccomp"] == "2" and state["NoNewPrivs"] == "1" and int(state["CapEff"], 16) == 0, state
     assert state["Uid"].split()[0] == "1000", state
-    name, process = rig.launch(images.probe, "/probe.wat", "l", flags=flags)
-    rig.await_status(name)
-    fields = Path(f"/proc/{rig.pid(name)}/status").read_text()
-    rig.ctr("task", "kill", name)
-    process.communicate()
-    state = dict(line.split(":\t", 1) for line in fields.splitlines() if ":\t" in line)
+    state = state_of(rig, images.probe, flags)
     assert state["Uid"].split()[0] == "0" and not any(int(state[f"Cap{kind}"], 16) for kind in ("Eff", "Prm", "Inh", "Bnd", "Amb")), state
     return f"SIGTERM in {took:.0f} ms; Seccomp 2, NoNewPrivs 1, CapEff 0, Uid 1000"
 

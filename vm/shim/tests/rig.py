@@ -46,6 +46,16 @@ def version():
     return tuple(map(int, found[:2]))
 
 
+def is_unified():
+    """Whether the control groups are of version 2."""
+    return Path("/sys/fs/cgroup/cgroup.controllers").exists()
+
+
+def parent(pid):
+    """The number of a process's parent."""
+    return int(output(f"ps -o ppid= -p {pid}"))
+
+
 def output(command):
     return subprocess.run(command, shell=True, capture_output=True, text=True, check=False).stdout
 

@@ -710,6 +710,7 @@ fn a_thread_gets_an_alternate_stack_that_is_large_enough() {
             if has_none {
                 testing::remove_signal_stack();
             }
+            assert_eq!(testing::signal_stack().is_none(), has_none);
             assert!(testing::signal_stack() < Some(64 << 10));
             signals::ensure_altstack().unwrap();
             assert!(testing::signal_stack() >= Some(64 << 10));

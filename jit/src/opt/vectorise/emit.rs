@@ -18,7 +18,8 @@ use weir_bytecode::{Module, Opcode};
 const PAGE_LOG2: u8 = 16;
 /// The loop must have more than this many times the rounds of one round of the vector loop, if it makes the last round itself.
 const LEAST: u64 = 2;
-/// Otherwise it must have the rounds of one round of the vector loop, and so many copies of what the producer has unrolled.
+/// If the vector loop may make all rounds, the loop must have the rounds of one round of the vector loop. If the producer has unrolled it, each
+/// of its rounds makes several copies of the body; it must make this many copies in all.
 const LEAST_COPIES: u64 = 16;
 
 /// Makes the vector loop of `plan` in front of the loop with this head, which is entered by the predecessor with the index `entry`. The
@@ -248,10 +249,10 @@ impl Emit<'_, '_> {
     /// Ends a block of the check: goes on if there are enough rounds, else to the loop. If that edge is new, the caller adds its
     /// predecessor.
     fn branch_if_enough(&mut self, block: Block, rounds: Value, then: Block) {
-        let rounds_of_vectors = self.plan.rounds;
-        let least = self.constant(match self.plan.ending {
-            Some(_) => rounds_of_vectors.max(LEAST_COPIES / self.plan.layout.unrolled as u64) - 1,
-            None => LEAST * rounds_of_vectors,
+        let Plan { ending, rounds: at_once, layout, .. } = self.plan;
+        let least = self.constant(match ending {
+            Some(_) => (LEAST_COPIES / layout.unrolled as u64).max(*at_once) - 1,
+            None => LEAST * at_once,
         });
         let enough = self.less(least, rounds);
         self.end(block, Op::Branch, &[enough]);
@@ -623,12 +624,8 @@ impl Emit<'_, '_> {
             let added = self.inst(Op::Mul, Type::I32, 0, &[done, step]);
             values.insert(induction.phi, self.inst(Op::Add, Type::I32, 0, &[induction.start, added]));
         }
-        for (reduction, sums) in plan.work.reductions.iter().zip(&last.sums) {
-            let sum = self.reduced(reduction, sums);
-            values.insert(reduction.phi, self.with_invariants(reduction, sum, vector_rounds));
-        }
-        for (recurrence, &before) in plan.work.recurrences.iter().zip(&last.before) {
-            values.insert(recurrence.phi, self.last_lane(before, self.func.ty(recurrence.phi)));
+        for phi in plan.work.carried() {
+            values.insert(phi, self.carried(phi, vector_rounds, last));
         }
         self.end(exit, Op::Jump, &[]);
         self.func.add_edge(exit, self.head);
@@ -639,6 +636,17 @@ impl Emit<'_, '_> {
             args.extend([self.starts[&planned], values[&planned]]);
             self.func.set_args(phi, &args);
         }
+    }
+
+    /// The phi of a reduction or a recurrence after this many rounds of the vector loop.
+    fn carried(&mut self, phi: Value, vector_rounds: Value, last: &Carried) -> Value {
+        let work = &self.plan.work;
+        if let Some((_, &before)) = work.recurrences.iter().zip(&last.before).find(|(it, _)| it.phi == phi) {
+            return self.last_lane(before, self.func.ty(phi));
+        }
+        let (reduction, sums) = work.reductions.iter().zip(&last.sums).find(|(it, _)| it.phi == phi).expect("it is one of them");
+        let sum = self.reduced(reduction, sums);
+        self.with_invariants(reduction, sum, vector_rounds)
     }
 
     /// `sum`, and the invariant values that each round adds.

@@ -41,7 +41,6 @@ pub enum Last {
 
 /// By value of the loop that is used after it, what it is in the last round. `None` if one of them cannot be told.
 pub fn ending(func: &Func<'_>, counted: &Counted<'_, '_>, work: &Work, outer: &Outer) -> Option<Vec<(Value, Last)>> {
-    let carried = || work.reductions.iter().map(|it| it.phi).chain(work.recurrences.iter().map(|it| it.phi));
     let last = |value: Value| {
         if func.ty(value) == Type::I32
             && let Some(form) = counted.linear(value)
@@ -49,7 +48,7 @@ pub fn ending(func: &Func<'_>, counted: &Counted<'_, '_>, work: &Work, outer: &O
         {
             return Some((value, Last::Linear(form, stride)));
         }
-        carried().find(|&phi| func.args(phi)[counted.back] == value).map(|phi| (value, Last::Next(phi)))
+        work.carried().find(|&phi| func.args(phi)[counted.back] == value).map(|phi| (value, Last::Next(phi)))
     };
     func.block(counted.block).insts.iter().copied().filter(|&value| outer.has(value)).map(last).collect()
 }

@@ -66,7 +66,7 @@ pub struct Plan {
     pub poll: Option<Value>,
     /// The first charge of fuel and the sum of all.
     pub fuel: Option<Charge>,
-    /// What is used after the loop, if the vector loop may make all rounds.
+    /// The values that are used after the loop, as they are in its last round. `None` if the loop itself must make that round.
     pub ending: Option<Vec<(Value, Last)>>,
 }
 

@@ -200,3 +200,11 @@ pub struct Work {
     /// The numbers that grow with the rounds.
     pub ramps: Vec<Ramp>,
 }
+
+impl Work {
+    /// The phis of the reductions and the recurrences.
+    pub fn carried(&self) -> impl Iterator<Item = Value> {
+        let reduced = self.reductions.iter().map(|reduction| reduction.phi);
+        reduced.chain(self.recurrences.iter().map(|recurrence| recurrence.phi))
+    }
+}

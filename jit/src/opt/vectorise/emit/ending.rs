@@ -3,13 +3,12 @@
 //! ```text
 //! vector loop → done      would the loop go on? → exit → the loop itself, for the rest
 //!                 ↓
-//!              complete   what is used after the loop, as it is in the last round
+//!              complete   computes the values that are used after the loop
 //!                 ↓
 //!     loop →  landing → what follows
 //! ```
 
 use super::{Carried, Emit};
-use crate::analysis::counted::Test;
 use crate::ir::{Block, Func, Op, Type, Value};
 use crate::opt::vectorise::ending::Last;
 
@@ -41,18 +40,7 @@ impl Emit<'_, '_> {
         let (control, [tested, bound]) = (&self.plan.control, self.controls.expect("the number of rounds has been computed"));
         let added = self.times_i32(before, control.step as u32);
         let tested = self.inst(Op::Add, Type::I32, 0, &[tested, added]);
-        let op = match control.test {
-            Test::Differs => Op::Ne,
-            Test::Less { or_equal: false, signed: true } => Op::LtS,
-            Test::Less { or_equal: false, signed: false } => Op::LtU,
-            Test::Less { or_equal: true, signed: true } => Op::LeS,
-            Test::Less { or_equal: true, signed: false } => Op::LeU,
-            Test::Greater { or_equal: false, signed: true } => Op::GtS,
-            Test::Greater { or_equal: false, signed: false } => Op::GtU,
-            Test::Greater { or_equal: true, signed: true } => Op::GeS,
-            Test::Greater { or_equal: true, signed: false } => Op::GeU,
-        };
-        let goes_on = self.inst(op, Type::I32, 0, &[tested, bound]);
+        let goes_on = self.inst(control.test.op(), Type::I32, 0, &[tested, bound]);
         self.end(done, Op::Branch, &[goes_on]);
         let complete = self.func.create_block();
         self.func.add_edge(done, exit);
@@ -66,7 +54,7 @@ impl Emit<'_, '_> {
                     let added = self.times_i32(before, *stride);
                     self.inst(Op::Add, Type::I32, 0, &[first, added])
                 }
-                Last::Next(phi) => self.next(*phi, total, last),
+                Last::Next(phi) => self.carried(*phi, total, last),
             })
             .collect();
         self.end(complete, Op::Jump, &[]);
@@ -84,17 +72,6 @@ impl Emit<'_, '_> {
             self.func.push(landing, value);
         }
         self.end(landing, Op::Jump, &[]);
-    }
-
-    /// What the phi of a reduction or a recurrence is after the vector loop.
-    fn next(&mut self, phi: Value, total: Value, last: &Carried) -> Value {
-        let work = &self.plan.work;
-        if let Some((recurrence, &before)) = work.recurrences.iter().zip(&last.before).find(|(it, _)| it.phi == phi) {
-            return self.last_lane(before, self.func.ty(recurrence.phi));
-        }
-        let (reduction, sums) = work.reductions.iter().zip(&last.sums).find(|(it, _)| it.phi == phi).expect("it is one of them");
-        let sum = self.reduced(reduction, sums);
-        self.with_invariants(reduction, sum, total)
     }
 
     /// The product with a constant, modulo 2³².
