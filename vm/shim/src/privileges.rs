@@ -9,6 +9,9 @@ use oci_spec::runtime::{Capabilities, Capability, LinuxCapabilities, Spec};
 use rustix::thread::{CapabilitySet, CapabilitySets, set_capabilities};
 use std::io;
 
+/// Returns a set of the specification.
+type Listed = fn(&LinuxCapabilities) -> &Option<Capabilities>;
+
 /// Empties the sets of capabilities that the specification leaves out: containerd does so if all are dropped. libcontainer leaves such sets as
 /// they were, so a container of root kept all of the machine's. To be called before any other thread exists.
 ///
@@ -16,7 +19,7 @@ use std::io;
 /// The system's error: the other sets do not permit it.
 pub(crate) fn drop_unlisted(spec: &Spec) -> Result<(), CapsError> {
     let listed = spec.process().as_ref().and_then(|process| process.capabilities().as_ref());
-    let sets: [(CapSet, fn(&LinuxCapabilities) -> &Option<Capabilities>); 5] = [
+    let sets: [(CapSet, Listed); 5] = [
         (CapSet::Bounding, LinuxCapabilities::bounding),
         (CapSet::Ambient, LinuxCapabilities::ambient),
         (CapSet::Inheritable, LinuxCapabilities::inheritable),
