@@ -231,6 +231,11 @@ pub(super) fn engines(config: &Config, quiescence: &Arc<Domain>) -> Result<Box<d
     let counting = Hooks { to_rust: weir_to_rust_counted, resume: weir_resume_counted, ..HOOKS };
     let hooks = if config.count_crossings { counting } else { HOOKS };
     let hooks = Hooks { assembly: config.has_assembly().then(|| assembly(config)), ..hooks };
+    let table = match &config.costs {
+        _ if !config.consume_fuel => table::<{ bulk::SHORT }>,
+        None => table::<{ bulk::BYTES_OF_UNIT - 1 }>,
+        Some(_) => table::<0>,
+    };
     Ok(Box::new(EngineState::new(config, quiescence, hooks, table)?))
 }
 
@@ -242,17 +247,20 @@ fn assembly(config: &Config) -> Assembly {
     Assembly { table, begin: immediate::BEGIN, scale: immediate::SCALE }
 }
 
-/// Returns the table that [`InstanceCtx::helpers`] points to. Entries of helpers that have stubs are null.
-fn table() -> [HelperAddress; Helper::COUNT] {
-    std::array::from_fn(|i| address(Helper::ALL[i]))
+/// Returns the table that [`InstanceCtx::helpers`] points to. Entries of helpers that have stubs are null. Copies and fills of `FREE` bytes
+/// or fewer are free of charge.
+fn table<const FREE: u64>() -> [HelperAddress; Helper::COUNT] {
+    std::array::from_fn(|i| address::<FREE>(Helper::ALL[i]))
 }
 
-fn address(helper: Helper) -> HelperAddress {
+fn address<const FREE: u64>(helper: Helper) -> HelperAddress {
     match helper {
         // These helpers are stubs, which call the functions of `Hooks`.
         Helper::Raise | Helper::Poll | Helper::Tick | Helper::OsrTarget | Helper::MemoryGrow | Helper::TableGrow => ptr::null(),
         Helper::Throw | Helper::ThrowRef => ptr::null(),
+        Helper::MemoryFill if FREE > 0 => memory_fill_short::<FREE> as *const u8,
         Helper::MemoryFill => memory_fill as *const u8,
+        Helper::MemoryCopy if FREE > 0 => memory_copy_short::<FREE> as *const u8,
         Helper::MemoryCopy => memory_copy as *const u8,
         Helper::MemoryInit => memory_init as *const u8,
         Helper::DataDrop => data_drop as *const u8,
@@ -362,15 +370,51 @@ unsafe extern "sysv64" fn memory_grow(ctx: *mut InstanceCtx, memory: u32, delta:
     grown(unsafe { bulk::memory_grow(instance_of(ctx), memory, delta) })
 }
 
+#[inline(never)]
 unsafe extern "sysv64" fn memory_fill(ctx: *mut InstanceCtx, memory: u32, address: u64, byte: u32, len: u64) -> u64 {
     // SAFETY: see the head of this file.
     unsafe { run(ctx, |instance| bulk::memory_fill(instance, memory, address, byte as u8, len)) }
 }
 
+#[inline(never)]
 unsafe extern "sysv64" fn memory_copy(ctx: *mut InstanceCtx, memories: u64, to: u64, from: u64, len: u64) -> u64 {
     let (dst, src) = unpack(memories);
     // SAFETY: see the head of this file.
     unsafe { run(ctx, |instance| bulk::memory_copy(instance, dst, src, to, from, len)) }
+}
+
+/// As [`memory_fill`], with a short way for up to `FREE` bytes.
+unsafe extern "sysv64" fn memory_fill_short<const FREE: u64>(
+    ctx: *mut InstanceCtx,
+    memory: u32,
+    address: u64,
+    byte: u32,
+    len: u64,
+) -> u64 {
+    // SAFETY: see the head of this file.
+    unsafe {
+        match memory == 0 && len <= FREE && bulk::fill_short(instance_of(ctx), address, byte as u8, len) {
+            true => Status::Return as u64,
+            false => memory_fill(ctx, memory, address, byte, len),
+        }
+    }
+}
+
+/// As [`memory_copy`], with a short way for up to `FREE` bytes.
+unsafe extern "sysv64" fn memory_copy_short<const FREE: u64>(
+    ctx: *mut InstanceCtx,
+    memories: u64,
+    to: u64,
+    from: u64,
+    len: u64,
+) -> u64 {
+    // SAFETY: see the head of this file.
+    unsafe {
+        match memories == 0 && len <= FREE && bulk::copy_short(instance_of(ctx), to, from, len) {
+            true => Status::Return as u64,
+            false => memory_copy(ctx, memories, to, from, len),
+        }
+    }
 }
 
 unsafe extern "sysv64" fn memory_init(ctx: *mut InstanceCtx, memory_segment: u64, to: u64, from: u32, len: u32) -> u64 {

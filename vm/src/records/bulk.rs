@@ -5,7 +5,8 @@
 //! [table of costs](crate::Config::operator_cost), length / 64 units are charged, and nothing for growing.
 //!
 //! A deadline that has been reached ends the guest before the effect, too: a function may have a million of these instructions in a row, each
-//! for gigabytes, and polls in loops and at calls only.
+//! for gigabytes, and polls in loops and at calls only. Compiled code without fuel does not look at the deadline for copies and fills of [`SHORT`]
+//! bytes or fewer.
 //!
 //! # Safety
 //! All functions are unsafe for one reason: the instance must belong to a live store that no other thread uses, and no
@@ -22,6 +23,9 @@ use std::ptr;
 use std::slice;
 use weir_bytecode::Trap;
 use weir_bytecode::cost::VariableOperatorCost;
+
+/// The bytes or elements that cost one unit of fuel.
+pub(crate) const BYTES_OF_UNIT: u64 = 64;
 
 /// The most that an instruction costs: what compiled code subtracts from the rest, without a test, does not let it overflow.
 const MAX_COST: i64 = 1 << 62;
@@ -82,6 +86,109 @@ pub(crate) unsafe fn memory_copy(
         ptr::copy(from, to, len as usize);
     }
     Ok(())
+}
+
+/// The longest access of [`copy_short`] and [`fill_short`].
+const MARGIN: u64 = 32;
+
+/// The length of a `memory.copy` or `memory.fill` up to which a whole function of them delays a deadline by less than 0.1 s.
+pub(crate) const SHORT: u64 = 1 << 10;
+
+/// `memory.copy` of at most [`SHORT`] bytes within memory 0, without charge. Returns false without any effect if a range is not within the
+/// memory, or is close to its ends. Most copies are of less than 64 bytes, which a call of the C library would take longer than.
+#[inline(always)]
+pub(crate) unsafe fn copy_short(instance: &InstanceRecord, to: u64, from: u64, len: u64) -> bool {
+    // SAFETY: see the head of this file; both ranges have been checked. They may overlap, so all loads come first.
+    unsafe {
+        let (Some(to), Some(from)) = (short_range(instance, to, len), short_range(instance, from, len)) else { return false };
+        match len {
+            64.. => ptr::copy(from, to, len as usize),
+            32.. => copy_long_ends(to, from, len),
+            16.. => copy_ends::<u128>(to, from, len),
+            8.. => copy_ends::<u64>(to, from, len),
+            4.. => copy_ends::<u32>(to, from, len),
+            2.. => copy_ends::<u16>(to, from, len),
+            1 => *to = *from,
+            0 => (),
+        }
+    }
+    true
+}
+
+/// `memory.fill` in memory 0, as [`copy_short`].
+#[inline(always)]
+pub(crate) unsafe fn fill_short(instance: &InstanceRecord, to: u64, byte: u8, len: u64) -> bool {
+    let bytes = u128::from_ne_bytes([byte; 16]);
+    // SAFETY: see the head of this file; the range has been checked.
+    unsafe {
+        let Some(to) = short_range(instance, to, len) else { return false };
+        match len {
+            64.. => ptr::write_bytes(to, byte, len as usize),
+            32.. => write_ends(to, len, [bytes; 2]),
+            16.. => write_ends(to, len, bytes),
+            8.. => write_ends(to, len, bytes as u64),
+            4.. => write_ends(to, len, bytes as u32),
+            2.. => write_ends(to, len, bytes as u16),
+            1 => *to = byte,
+            0 => (),
+        }
+    }
+    true
+}
+
+/// Returns the address of `len` bytes of memory 0, unless it has not [`MARGIN`] bytes more on both sides. An access of a length that the
+/// processor mispredicts is then within the memory, too.
+#[inline(always)]
+unsafe fn short_range(instance: &InstanceRecord, at: u64, len: u64) -> Option<*mut u8> {
+    // SAFETY: see the head of this file.
+    let (base, size) = unsafe { instance.scope.memory() };
+    let (before, limit) = (at.wrapping_sub(MARGIN), size.checked_sub(2 * MARGIN + len)?);
+    (before <= limit).then(|| base.wrapping_add((MARGIN + unless_above(before, limit, before, 0)) as usize))
+}
+
+/// Copies the first and the last `T` of `len` bytes, which overlap unless there are two or more.
+#[inline(always)]
+unsafe fn copy_ends<T>(to: *mut u8, from: *const u8, len: u64) {
+    // SAFETY: the caller's ranges have these bytes.
+    unsafe {
+        let first = from.cast::<T>().read_unaligned();
+        let last = end::<T>(from.cast_mut(), len).read_unaligned();
+        to.cast::<T>().write_unaligned(first);
+        end::<T>(to, len).write_unaligned(last);
+    }
+}
+
+/// Copies the first and the last 32 bytes of `len`.
+#[inline(always)]
+unsafe fn copy_long_ends(to: *mut u8, from: *const u8, len: u64) {
+    // SAFETY: the caller's ranges have these bytes. Arrays would pass through the stack.
+    unsafe {
+        let (to_last, from_last) =
+            (end::<[u128; 2]>(to, len).cast::<u128>(), end::<[u128; 2]>(from.cast_mut(), len).cast::<u128>());
+        let (to, from) = (to.cast::<u128>(), from.cast::<u128>());
+        let first = (from.read_unaligned(), from.add(1).read_unaligned());
+        let last = (from_last.read_unaligned(), from_last.add(1).read_unaligned());
+        to.write_unaligned(first.0);
+        to.add(1).write_unaligned(first.1);
+        to_last.write_unaligned(last.0);
+        to_last.add(1).write_unaligned(last.1);
+    }
+}
+
+/// Writes `value` at the beginning of `len` bytes and at their end.
+#[inline(always)]
+unsafe fn write_ends<T: Copy>(to: *mut u8, len: u64, value: T) {
+    // SAFETY: the caller's range has these bytes.
+    unsafe {
+        to.cast::<T>().write_unaligned(value);
+        end::<T>(to, len).write_unaligned(value);
+    }
+}
+
+/// The address of the last `T` of `len` bytes.
+#[inline(always)]
+fn end<T>(at: *mut u8, len: u64) -> *mut T {
+    at.wrapping_add(len as usize - size_of::<T>()).cast()
 }
 
 /// `memory.init`, from data segment `segment`.
@@ -255,7 +362,7 @@ unsafe fn charge(instance: &InstanceRecord, len: u64, each: fn(&VariableOperator
         return Ok(());
     }
     let cost = match &config.costs {
-        None => len / 64,
+        None => len / BYTES_OF_UNIT,
         Some(costs) => len.saturating_mul(each(&costs.variable).into()),
     };
     store::charge(&mut record.ctx.fuel, i64::try_from(cost).unwrap_or(i64::MAX).min(MAX_COST))?;
