@@ -13,6 +13,7 @@ pub mod account;
 mod body;
 mod bytes;
 pub mod cost;
+pub mod effects;
 pub mod file;
 pub mod fusion;
 pub mod hints;

@@ -4,6 +4,7 @@ pub use crate::body::{Body, FuncBody};
 
 use crate::account::{Account, Aside};
 use crate::bytes::Bytes;
+use crate::effects::Effects;
 use crate::hints::{self, Hint, HintKind, HintSections};
 use crate::names::Names;
 use crate::places::{Places, PlainSegment};
@@ -13,7 +14,7 @@ use crate::validate::{InvalidModule, Unvalidated, bodies};
 use smallvec::{SmallVec, smallvec};
 use std::fmt;
 use std::ops::Range;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use wasmparser::{BinaryReader, BinaryReaderError, Parser, Payload};
 
 /// A validated module. All indices are in range, and the code of validated bodies is well typed.
@@ -64,10 +65,10 @@ pub struct Module {
     pub imported_globals: u32,
     /// Number of imported tags.
     pub imported_tags: u32,
-    /// Whether some tail call may leave the instance (`return_call` of an import, or any `return_call_indirect` or
-    /// `return_call_ref`), or bodies are not validated yet. A call of one of the module's own functions may then return with another
-    /// instance's context in the pinned register.
-    pub foreign_tail_calls: bool,
+    /// What its bodies may do.
+    pub effects: Effects,
+    /// For which tables [`Module::own_elements`] returns a number, once it was called.
+    pub own_tables: OnceLock<Box<[bool]>>,
     /// The names in the name section.
     pub names: Names,
     /// Its compilation hints.
@@ -276,6 +277,41 @@ impl From<PlainSegment> for DataSegment {
 }
 
 impl Module {
+    /// The number of elements of a table if it and they never change, and all functions in it are the module's own: it is defined here and not
+    /// exported, no instruction writes or grows it, and no imported function is among its first elements. A function that an instance
+    /// finds in such a table is a function of this instance.
+    pub fn own_elements(&self, table: u32) -> Option<u64> {
+        let own = self.own_tables.get_or_init(|| self.find_own_tables());
+        own[table as usize].then(|| self.tables[table as usize].ty.limits.min)
+    }
+
+    fn find_own_tables(&self) -> Box<[bool]> {
+        // The value of a global may have been imported.
+        let is_own =
+            |op: &ConstOp| *op == ConstOp::RefNull || matches!(*op, ConstOp::RefFunc(func) if func >= self.imported_funcs);
+        let all_own = |exprs: &[ConstExpr]| exprs.iter().all(|expr| expr.0.iter().all(is_own));
+        let first = self.imported_tables as usize;
+        let is_kept = |(table, Table { init, .. }): (u32, &Table)| {
+            !self.effects.writes_table(table) && init.as_ref().is_none_or(|init| all_own(std::slice::from_ref(init)))
+        };
+        let defined = (self.imported_tables..).zip(&self.tables[first..]).map(is_kept);
+        let mut own: Box<[bool]> = std::iter::repeat_n(false, first).chain(defined).collect();
+        for export in &self.exports {
+            if let ExternIndex::Table(table) = export.item {
+                own[table as usize] = false;
+            }
+        }
+        for segment in &self.elems {
+            if let ElemMode::Active { table, .. } = segment.mode {
+                own[table as usize] &= match &segment.items {
+                    ElemItems::Funcs(funcs) => funcs.iter().all(|&func| func >= self.imported_funcs),
+                    ElemItems::Exprs(exprs) => all_own(exprs),
+                };
+            }
+        }
+        own
+    }
+
     /// Where its bodies and data segments are.
     pub fn places(&self) -> Places {
         let bodies = self.bodies.iter().map(Body::range).collect();

@@ -7,6 +7,7 @@
 //! Reading any bytes ends with an item or with [`Damaged`], and allocates at most a constant times their length.
 
 use crate::body::FuncBody;
+use crate::effects::Effects;
 use crate::part::Part;
 use crate::places::{Places, PlainSegment};
 use crate::sidetable::{BranchEntry, Handler, LocalSet, LoopInfo, Segment, TryRegion};
@@ -306,6 +307,7 @@ impl Stored for LocalSet {
 }
 
 stored! {
+    Effects { foreign_tail_calls, written_tables }
     RefType { nullable, heap }
     BranchEntry { pc, stp, keep, drop }
     LoopInfo { pc, stp, height, parent, assigned }

@@ -49,6 +49,7 @@ pub use options::{Options, Proposal, Proposals, WasmFeatures};
 use crate::account::Account;
 use crate::body::Body;
 use crate::bytes::Bytes;
+use crate::effects::Effects;
 use crate::module::Module;
 use options::FEATURES;
 use std::sync::Arc;
@@ -104,7 +105,7 @@ pub fn parse_within(bytes: Bytes, options: Options, account: Account) -> Result<
 /// A module whose bodies are left for later.
 fn unfinished(Unfinished { mut module, unvalidated, bodies }: Unfinished) -> Result<Module, InvalidModule> {
     module.bodies = bodies.into_iter().map(Body::unvalidated).collect();
-    module.foreign_tail_calls = true;
+    module.effects = Effects::ALL;
     let Module { types, imports, exports, .. } = &module;
     let kept = unvalidated.as_ref().map_or(0, |unvalidated| unvalidated.size(types, imports.len(), exports.len()));
     module.unvalidated = unvalidated;

@@ -22,6 +22,8 @@ pub enum Fault {
     TableCheckDropped,
     /// The signature of a table's element is not compared.
     SignatureDropped,
+    /// A function in a table is taken for one of this instance.
+    InstanceNotLoaded,
     /// The instance is not restored after a call that may return with another one.
     InstanceNotRestored,
     /// A spill slot is below the frame.
@@ -54,6 +56,7 @@ impl Fault {
         Fault::JumpTableOffByOne,
         Fault::TableCheckDropped,
         Fault::SignatureDropped,
+        Fault::InstanceNotLoaded,
         Fault::InstanceNotRestored,
         Fault::SpillBelowFrame,
         Fault::SpillOverReturn,

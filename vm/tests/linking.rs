@@ -598,3 +598,53 @@ fn an_error_becomes_one_of_the_standard_library() {
     let error = error.into_boxed_dyn_error();
     assert_eq!((error.to_string(), error.source().map(ToString::to_string)), ("reading".into(), Some("the disk".into())));
 }
+
+/// Instances of one module call each other, and in between their own functions through tables that nobody else reaches.
+#[test]
+fn functions_in_a_table_of_its_own_run_in_their_instance() {
+    const TEXT: &str = r#"(module
+        (type $unary (func (param i32) (result i32)))
+        (import "" "next" (func $next (type $unary)))
+        (memory (export "memory") 1)
+        (global $sum (export "sum") (mut i32) (i32.const 0))
+        (table 3 funcref) (elem (i32.const 0) $add $store $through)
+        (func $add (type $unary)
+            (global.set $sum (i32.add (global.get $sum) (local.get 0))) (global.get $sum))
+        (func $store (type $unary) (i32.store (i32.const 8) (local.get 0)) (i32.load (i32.const 8)))
+        (func $through (type $unary) (call $next (local.get 0)))
+        (func (export "run") (type $unary) (local $i i32)
+            (loop $again
+                (drop (call_indirect (type $unary) (local.get 0) (i32.const 0)))
+                (drop (call_indirect (type $unary) (local.get 0) (i32.const 2)))
+                (drop (call_indirect (type $unary) (global.get $sum) (i32.const 1)))
+                (local.set $i (i32.add (local.get $i) (i32.const 1)))
+                (br_if $again (i32.lt_u (local.get $i) (local.get 0))))
+            (i32.load (i32.const 8))))"#;
+    each_engine(
+        |_| (),
+        |engine| {
+            let module = Module::new(engine, TEXT).unwrap();
+            let mut store = Store::new(engine, ());
+            store.set_epoch_deadline(u64::MAX);
+            let mut next = Func::wrap(&mut store, |n: i32| n + 1);
+            let instances: Vec<Instance> = (0..3)
+                .map(|_| {
+                    let instance = Instance::new(&mut store, &module, &[next.into()]).unwrap();
+                    next = instance.get_func(&mut store, "run").unwrap();
+                    instance
+                })
+                .collect();
+            // Each calls the one before `n` times in a call.
+            let n = 5;
+            let run = instances[2].get_typed_func::<i32, i32>(&mut store, "run").unwrap();
+            assert_eq!(run.call(&mut store, n).unwrap(), n * n);
+            for (instance, calls) in instances.iter().zip([n * n, n, 1]) {
+                let sum = instance.get_global(&mut store, "sum").unwrap().get(&mut store).unwrap_i32();
+                let memory = instance.get_memory(&store, "memory").unwrap();
+                let mut stored = [0; 4];
+                memory.read(&store, 8, &mut stored).unwrap();
+                assert_eq!((sum, i32::from_le_bytes(stored)), (calls * n * n, calls * n * n));
+            }
+        },
+    );
+}

@@ -12,7 +12,9 @@ use super::invalid::InvalidModule;
 use super::memory::OPERAND;
 use super::tables::{Placed, Shared, Tables};
 use crate::body::FuncBody;
+use crate::effects::Effects;
 use crate::opcodes::Opcode;
+use crate::reader::Reader;
 use crate::types::ValType;
 use std::ops::Range;
 use wasmparser::{BinaryReader, FuncToValidate, FuncValidator, FuncValidatorAllocations, FunctionBody, ValidatorResources};
@@ -80,9 +82,9 @@ impl Worker {
         self.tables.size()
     }
 
-    /// The tables of its bodies, and whether a tail call in them may leave the instance.
-    pub fn share(self) -> (Shared, bool) {
-        (self.tables.share(), self.builder.foreign_tail_calls)
+    /// The tables of its bodies, and what they may do.
+    pub fn share(self) -> (Shared, Effects) {
+        (self.tables.share(), self.builder.effects)
     }
 
     /// Validates the body of the module's own function number `index`.
@@ -135,11 +137,11 @@ impl Worker {
     /// The offset of the first instruction, unless the body is left to wasmparser.
     fn accept(&mut self, code: &Code<'_>, index: u32, range: &Range<u32>) -> Option<u32> {
         let Worker { acceptor, builder, locals, .. } = self;
-        let foreign_tail_calls = builder.foreign_tail_calls;
+        let effects = builder.effects;
         let entry = acceptor.accept(code, code.funcs[index as usize], range, locals, builder);
         match entry {
             Some(entry) => self.uncounted_bytes += u64::from(range.end - entry),
-            None => builder.foreign_tail_calls = foreign_tail_calls,
+            None => builder.effects = effects,
         }
         entry
     }
@@ -188,6 +190,9 @@ impl Worker {
             reader.visit_operator(&mut validator.visitor(pc.into()))??;
             let (next, after) = (reader.original_position() as u32, validator.operand_stack_height());
             self.builder.instruction(code, Step { class, pc, next, before });
+            if let Some(table) = written_table(rest) {
+                self.builder.effects.write_table(table);
+            }
             self.builder.operands(after);
             // A stack doubles when it is full.
             let taken = 2 * (after as usize * OPERAND + self.builder.open_blocks());
@@ -216,6 +221,21 @@ fn steps_of(bytes: &[u8], widest: u64) -> u64 {
     let labels = u64::from(labels).min(bytes.len() as u64);
     let has_types = matches!(bytes[0], 0x02..=0x19 | 0x1F | 0xD4..=0xD6);
     if has_types { (1 + labels) * (1 + widest) } else { 1 }
+}
+
+/// Returns the table that a valid instruction at the beginning of these bytes writes or grows. The acceptor knows none of these instructions.
+fn written_table(bytes: &[u8]) -> Option<u32> {
+    if !matches!(bytes[0], 0x26 | 0xFC) {
+        return None;
+    }
+    let mut reader = Reader { bytes, at: 0 };
+    let op = reader.opcode();
+    if op == Opcode::TableInit {
+        let _segment = reader.u32();
+        return Some(reader.u32());
+    }
+    let writes = matches!(op, Opcode::TableSet | Opcode::TableGrow | Opcode::TableFill | Opcode::TableCopy);
+    writes.then(|| reader.u32())
 }
 
 /// Reads the declarations of locals, and adds them to the parameters in `locals`.

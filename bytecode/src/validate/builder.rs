@@ -16,6 +16,7 @@ use super::tables::{Placed, Tables, add};
 use super::work::{Around, Weights, Work};
 use crate::account::Allocated;
 use crate::cost::Costs;
+use crate::effects::Effects;
 use crate::opcodes::{CallKind, Control, Effect, Opcode, StackType};
 use crate::reader::{Labels, Reader};
 use crate::sidetable::{BranchEntry, Handler, LocalSet, LoopInfo, NO_REGION, Segment, TryRegion};
@@ -173,8 +174,8 @@ pub(super) struct Step {
 /// The side table under construction. Its memory is reused from body to body.
 #[derive(Default)]
 pub(super) struct Builder {
-    /// Whether some tail call seen so far, in any body, may leave the instance.
-    pub foreign_tail_calls: bool,
+    /// What the bodies seen so far may do.
+    pub effects: Effects,
     branches: Vec<BranchEntry>,
     loops: Vec<LoopInfo>,
     work: Work,
@@ -453,14 +454,14 @@ impl Builder {
             }
             Class::ReturnCall => {
                 self.wide |= calls_with_vectors(code, pc, immediates.clone());
-                self.foreign_tail_calls |= immediates.u32() < code.imported_funcs;
+                self.effects.foreign_tail_calls |= immediates.u32() < code.imported_funcs;
                 self.work.stop(next);
                 self.live = false;
             }
             Class::ReturnCallIndirect => {
                 self.indirect_calls += 1;
                 self.wide |= calls_with_vectors(code, pc, immediates);
-                self.foreign_tail_calls = true;
+                self.effects.foreign_tail_calls = true;
                 self.work.stop(next);
                 self.live = false;
             }

@@ -360,6 +360,7 @@ fn local_sets_give_up_where_they_would_cost_too_much() {
 fn tail_calls_that_may_leave_the_instance_are_noticed() {
     let tail = |call: &str| {
         module(&format!("(module (type $t (func)) (import \"m\" \"f\" (func)) (table 1 funcref) (func) (func {call}))"))
+            .effects
             .foreign_tail_calls
     };
     assert!(tail("return_call 0"));
@@ -587,7 +588,7 @@ fn threads_validate_what_one_thread_does() {
         check_consistent(&shared);
     }
     let lazy = parse(Options { lazy: true, ..Options::default() });
-    assert!(lazy.foreign_tail_calls && lazy.bodies.iter().all(|body| body.get().is_none()));
+    assert!(lazy.effects.foreign_tail_calls && lazy.bodies.iter().all(|body| body.get().is_none()));
     for func in 0..1000 {
         assert_eq!(lazy.func_at(alone.bodies[func as usize].entry), Some(func));
         let body = lazy.validated_body(func).expect("it is defined here").expect("it is valid");

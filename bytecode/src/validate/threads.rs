@@ -165,9 +165,9 @@ impl Batches {
         let (mut threads, mut tables_size) = (Vec::with_capacity(validated.len()), 0);
         for (thread, Validated { batches, bodies, worker }) in validated.into_iter().enumerate() {
             tables_size += worker.size();
-            let (tables, foreign) = worker.share();
+            let (tables, effects) = worker.share();
             threads.push((tables, bodies));
-            module.foreign_tail_calls |= foreign;
+            module.effects.add(effects);
             for (number, batch) in batches {
                 done[number] = Some((batch, thread));
             }

@@ -23,6 +23,8 @@ enum Callee {
     Cell(u32),
     /// The function whose `FuncRef` or `TableEntry` is at the address in this register.
     Reference(Reg),
+    /// A function of this instance, whose `TableEntry` is at the address in this register.
+    OwnElement(Reg),
 }
 
 /// An argument of a helper.
@@ -82,7 +84,11 @@ impl<'c> Compiler<'c> {
         let entry = self.table_entry(table, &mut index, Trap::TableOutOfBounds);
         self.check_signature(entry, ty);
         self.count_target(counts::Callee::Entry, entry);
-        (&self.module.types[ty as usize], Callee::Reference(entry))
+        let callee = match self.module.own_elements(table) {
+            Some(_) => Callee::OwnElement(entry),
+            None => Callee::Reference(entry),
+        };
+        (&self.module.types[ty as usize], callee)
     }
 
     /// Pops a reference, and checks that it is not null.
@@ -113,14 +119,14 @@ impl<'c> Compiler<'c> {
                 let field = self.out.call_through();
                 self.relocate(field, func);
             }
-            Callee::Reference(_) => {
-                self.load_callee_instance();
+            Callee::Reference(_) | Callee::OwnElement(_) => {
+                self.load_callee_instance(callee);
                 self.out.indirect(2, Mem::at(SCRATCH, offset_of!(TableEntry, entry) as i32));
             }
         }
         let offset = self.offset() as u32;
         self.calls.push((offset, self.pc));
-        if matches!(callee, Callee::Reference(_)) || self.module.foreign_tail_calls {
+        if matches!(callee, Callee::Reference(_)) || self.module.effects.foreign_tail_calls {
             frame::restore_instance(&mut self.out);
         }
         self.unlock();
@@ -137,8 +143,8 @@ impl<'c> Compiler<'c> {
                 let field = self.out.jump_through();
                 self.relocate(field, func);
             }
-            Callee::Reference(_) => {
-                self.load_callee_instance();
+            Callee::Reference(_) | Callee::OwnElement(_) => {
+                self.load_callee_instance(callee);
                 self.out.indirect(4, Mem::at(SCRATCH, offset_of!(TableEntry, entry) as i32));
             }
         }
@@ -151,10 +157,13 @@ impl<'c> Compiler<'c> {
         Popped { at: self.values[local as usize].at, index: local as usize, ..popped }
     }
 
-    /// A `FuncRef` has the needed fields of a `TableEntry` at the same offsets.
-    fn load_callee_instance(&mut self) {
-        let instance = Mem::at(SCRATCH, offset_of!(TableEntry, instance) as i32);
-        self.emit(&Inst::new(Asm::Mov, Width::Q).dst(abi::INSTANCE).mem(instance));
+    /// Loads the instance of the function to be called, unless it is this one. A `FuncRef` has the needed fields of a `TableEntry` at the same
+    /// offsets.
+    fn load_callee_instance(&mut self, callee: Callee) {
+        if matches!(callee, Callee::Reference(_)) {
+            let instance = Mem::at(SCRATCH, offset_of!(TableEntry, instance) as i32);
+            self.emit(&Inst::new(Asm::Mov, Width::Q).dst(abi::INSTANCE).mem(instance));
+        }
     }
 
     fn relocate(&mut self, field: Field, func: u32) {
@@ -179,7 +188,7 @@ impl<'c> Compiler<'c> {
     /// Puts arguments where the callee expects them, and its reference into `r11`. Other values in registers are stored.
     fn place_arguments(&mut self, mut args: Vec<Argument>, callee: Callee) {
         let (mut overflow, mut moves) = (false, Moves::new());
-        if let Callee::Reference(reg) = callee {
+        if let Callee::Reference(reg) | Callee::OwnElement(reg) = callee {
             moves.push((reg, SCRATCH));
         }
         for Argument { location, operand } in &mut args {

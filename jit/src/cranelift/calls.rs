@@ -105,7 +105,7 @@ impl<'t> Translator<'t, '_> {
         }
         let call = self.b.ins().call_indirect(signature, target.code, &args);
         let registers = self.b.inst_results(call).to_vec();
-        if target.instance.is_some() || module.foreign_tail_calls {
+        if target.instance.is_some() || module.effects.foreign_tail_calls {
             self.b.ins().set_pinned_reg(self.instance);
         }
         self.results = self.receive(results, result_places(results), &registers);
@@ -236,11 +236,10 @@ impl<'t> Translator<'t, '_> {
         self.trap(trap_code(Trap::BadSignature));
         self.b.switch_to_block(right);
 
-        let target = Target {
-            code: self.load_runtime(types::I64, entry, offset_of!(TableEntry, entry)),
-            instance: Some(self.load_runtime(types::I64, entry, offset_of!(TableEntry, instance))),
-        };
-        (target, args)
+        let own = self.request.module.own_elements(inst.imm as u32).is_some();
+        let code = self.load_runtime(types::I64, entry, offset_of!(TableEntry, entry));
+        let instance = (!own).then(|| self.load_runtime(types::I64, entry, offset_of!(TableEntry, instance)));
+        (Target { code, instance }, args)
     }
 
     /// Calls a helper with 64-bit arguments.

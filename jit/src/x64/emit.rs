@@ -560,8 +560,8 @@ impl<'c> Emitter<'c> {
                 let field = self.out.call_through();
                 self.reloc(field, func);
             }
-            Target::Reference => {
-                self.load_instance();
+            Target::Reference | Target::OwnElement => {
+                self.load_instance(list.target);
                 dynasm!(self.out.asm; .arch x64; call QWORD [r11 + offset_of!(TableEntry, entry) as i32]);
             }
             Target::Helper(helper) => dynasm!(self.out.asm
@@ -582,7 +582,8 @@ impl<'c> Emitter<'c> {
 
     fn tail_call(&mut self, inst: &Inst) {
         self.epilogue();
-        match self.code.lists[inst.imm as usize].target {
+        let target = self.code.lists[inst.imm as usize].target;
+        match target {
             Target::Itself => {
                 let field = self.out.jump();
                 self.begin_at(field);
@@ -591,8 +592,8 @@ impl<'c> Emitter<'c> {
                 let field = self.out.jump_through();
                 self.reloc(field, func);
             }
-            Target::Reference => {
-                self.load_instance();
+            Target::Reference | Target::OwnElement => {
+                self.load_instance(target);
                 dynasm!(self.out.asm; .arch x64; jmp QWORD [r11 + offset_of!(TableEntry, entry) as i32]);
             }
             Target::Address => self.out.jump_register(abi::RAX),
@@ -605,8 +606,12 @@ impl<'c> Emitter<'c> {
         self.out.patch(field, -(field as i32 + 4));
     }
 
+    /// Loads the instance of the function to be called, unless it is this one: what the callee loads first need not wait for the element then.
     /// A `FuncRef` has the needed fields of a `TableEntry` at the same offsets.
-    fn load_instance(&mut self) {
+    fn load_instance(&mut self, target: Target) {
+        if target == Target::OwnElement {
+            return;
+        }
         const {
             assert!(offset_of!(FuncRef, entry) == offset_of!(TableEntry, entry));
             assert!(offset_of!(FuncRef, instance) == offset_of!(TableEntry, instance));

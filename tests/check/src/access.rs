@@ -540,16 +540,16 @@ fn element(
         value = Value { var: None, disp: value.disp.wrapping_add((known << shift) as i64), ..value };
     }
     let bound = Bound::Table(table);
+    let least = cx.module().tables[table as usize].ty.limits.min;
     let (index, field) = match value.var.map(|var| unshifted(state, var)) {
         Some((class, shift)) => {
             if 1 << shift != SIZE || value.disp < 0 || value.disp >= SIZE {
                 return refuse("no element of the table");
             }
             // An index below the length is small enough that its product does not wrap around.
-            (state.room(class, bound).is_some_and(|room| room >= 1), value.disp)
+            (state.room(class, bound).is_some_and(|room| room >= 1) || state.value(class).high < least, value.disp)
         }
         None => {
-            let least = cx.module().tables[table as usize].ty.limits.min;
             let inside = |needed: u64| needed <= least || state.is_at_least(bound, needed);
             (value.disp >= 0 && inside((value.disp / SIZE) as u64 + 1), value.disp % SIZE)
         }

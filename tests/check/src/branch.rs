@@ -198,19 +198,29 @@ fn has_instance(state: &State) -> Result<(), Violation> {
     }
 }
 
-/// The type and kind of a callee, after the checks of what it is called with.
-fn callee<'m>(cx: &Context<'m>, state: &State, target: &Value) -> Result<Option<(&'m FuncType, Target)>, Violation> {
+/// What is called.
+struct Callee<'m> {
+    ty: &'m FuncType,
+    kind: Target,
+    /// Whether it is a function of this instance.
+    own: bool,
+}
+
+/// The callee at an address, after the checks of what it is called with.
+fn callee<'m>(cx: &Context<'m>, state: &State, target: &Value) -> Result<Option<Callee<'m>>, Violation> {
     let module = cx.module();
-    let (ty, kind) = match target.base {
+    let callee = match target.base {
         Base::Code(func) if target.fixed() == Some(0) => {
             has_instance(state)?;
-            (module.func_type(func), Target::Function)
+            Callee { ty: module.func_type(func), kind: Target::Function, own: true }
         }
         Base::EntryOf(found) if target.fixed() == Some(0) => {
-            if !state.value(state.regs[R15]).is(Base::InstanceOf(found)) || found == NONE {
+            let element = state.value(found);
+            let own = matches!(element.base, Base::Table(table) if module.own_elements(table).is_some());
+            let instance = state.value(state.regs[R15]);
+            if found == NONE || !(instance.is(Base::InstanceOf(found)) || own && instance.is(Base::Instance)) {
                 return refuse(Rule::Branch, "the pinned register does not have the instance of the function that is called");
             }
-            let element = state.value(found);
             let ty = match (&element.base, element.sig) {
                 (Base::Table(_), Some(ty)) => ty,
                 (Base::Table(_), None) => return refuse(Rule::Branch, "the signature of the table's element was not checked"),
@@ -218,12 +228,12 @@ fn callee<'m>(cx: &Context<'m>, state: &State, target: &Value) -> Result<Option<
                 (Base::Reference(..), _) => return refuse(Rule::Branch, "the reference may be null, or its type is not known"),
                 _ => return refuse(Rule::Branch, "the entry of something that is no function"),
             };
-            (&module.types[ty as usize], Target::Reference)
+            Callee { ty: &module.types[ty as usize], kind: Target::Reference, own }
         }
         _ => return Ok(None),
     };
-    passes(cx, state, &ty.params, param_places(&ty.params), &INT_ARG_REGS)?;
-    Ok(Some((ty, kind)))
+    passes(cx, state, &callee.ty.params, param_places(&callee.ty.params), &INT_ARG_REGS)?;
+    Ok(Some(callee))
 }
 
 /// Destroys what a call of this convention does not preserve.
@@ -266,17 +276,17 @@ pub fn call(
         return Ok((helper(cx, state, *index)?, Target::Helper));
     }
     may_call(cx, state)?;
-    let Some((ty, kind)) = callee(cx, state, &target)? else {
+    let Some(Callee { ty, kind, own }) = callee(cx, state, &target)? else {
         return refuse(Rule::Branch, "a call of an address that is not known");
     };
-    returned(cx, state, ty, kind == Target::Function);
+    returned(cx, state, ty, own);
     Ok((After::Next, kind))
 }
 
 /// The state after a call of a function of this type.
 fn returned(cx: &Context<'_>, state: &mut State, ty: &FuncType, own: bool) {
     clobber(state);
-    if !own || cx.module().foreign_tail_calls {
+    if !own || cx.module().effects.foreign_tail_calls {
         state.regs[R15] = NONE;
     }
     define(state, &ty.results, result_places(&ty.results), &INT_RESULT_REGS);
@@ -455,7 +465,7 @@ pub fn jump(
     }
     has_left(state)?;
     match callee(cx, state, &target)? {
-        Some((_, kind)) => Ok((Jumps::default(), kind)),
+        Some(Callee { kind, .. }) => Ok((Jumps::default(), kind)),
         None => refuse(Rule::Branch, "a jump to an address that is not known"),
     }
 }

@@ -23,6 +23,7 @@ const MODULE: &str = r#"(module
     (memory 1)
     (memory i64 1)
     (table 4 funcref)
+    (table $shared (export "table") 4 funcref)
     (global $g (mut i64) (i64.const 0))
     (func $load (export "load") (param i32) (result i32) (i32.load offset=8 (local.get 0)))
     (func (export "far") (param i32) (result i32) (i32.load offset=0x90000000 (local.get 0)))
@@ -33,6 +34,8 @@ const MODULE: &str = r#"(module
     (func (export "store64") (param i64 i64) (i64.store 1 offset=16 (local.get 0) (local.get 1)))
     (func (export "indirect") (param i32 i32) (result i32)
         (call_indirect (type $unary) (local.get 0) (local.get 1)))
+    (func (export "foreign") (param i32 i32) (result i32)
+        (call_indirect $shared (type $unary) (local.get 0) (local.get 1)))
     (func (export "element") (param i32) (result funcref) (table.get (local.get 0)))
     (func (export "switch") (param i32) (result i32)
         (block (block (block (block (block (block
@@ -95,7 +98,7 @@ struct Way {
 }
 
 /// The functions of the module.
-const FUNCTIONS: usize = 14;
+const FUNCTIONS: usize = 15;
 
 /// Checks every function, compiled with a fault; returns the number that was proved and the refusals.
 fn run(fault: Option<seeded::Fault>, way: Way) -> (usize, Vec<(u32, Box<Fault>)>) {
@@ -116,8 +119,8 @@ fn run(fault: Option<seeded::Fault>, way: Way) -> (usize, Vec<(u32, Box<Fault>)>
             Err(fault) => refused.push((func, fault)),
         }
     }
-    // The direct calls and the indirect one.
-    assert!(!profiled || inlining == 2, "{inlining}");
+    // The direct calls and the indirect ones.
+    assert!(!profiled || inlining == 3, "{inlining}");
     (proved, refused)
 }
 
@@ -190,8 +193,9 @@ fn every_fault_is_found() {
             }
             F::DisplacementPastGuard => native(fault, true, &["far"], &[Rule::Access]),
             F::JumpTableOffByOne => both(fault, &["switch"], &[Rule::Branch, Rule::Access, Rule::Instruction]),
-            F::TableCheckDropped => both(fault, &["indirect", "element"], &[Rule::Access]),
-            F::SignatureDropped => both(fault, &["indirect"], &[Rule::Branch]),
+            F::TableCheckDropped => both(fault, &["indirect", "foreign", "element"], &[Rule::Access]),
+            F::SignatureDropped => both(fault, &["indirect", "foreign"], &[Rule::Branch]),
+            F::InstanceNotLoaded => native(fault, true, &["foreign"], &[Rule::Branch]),
             F::InstanceNotRestored => native(fault, true, &["calls"], &[Rule::Access, Rule::Convention]),
             F::SpillBelowFrame | F::SpillOverReturn => native(fault, true, &["spills"], &[Rule::Access]),
             F::RegisterNotRestored => native(fault, true, &["spills"], &[Rule::Convention]),
@@ -201,7 +205,7 @@ fn every_fault_is_found() {
                 native(fault, false, &["load", "store", "load64", "store64", "inlines", "loop"], &[Rule::Mask]);
                 baseline(fault, false, &["load", "store", "load64"], &[Rule::Mask]);
             }
-            F::TableMaskDropped => both(fault, &["indirect", "element"], &[Rule::Mask]),
+            F::TableMaskDropped => both(fault, &["indirect", "foreign", "element"], &[Rule::Mask]),
             F::JumpMaskDropped => both(fault, &["switch"], &[Rule::Mask]),
         }
     }

@@ -23,100 +23,99 @@
 ;;      0  push rbp
 ;;      1  mov rbp,rsp
 ;;      4  push rbx
-;;      6  push r15
-;;      8  mov r11,[r15+8]
-;;      f  cmp rsp,[r11]
-;;     16  jb near 105h
-;;     1c  mov ebx,esi
-;;     1e  mov rax,[r15+10h]
-;;     22  mov rcx,[r15+30h]
-;;     26  mov rcx,[rcx+8]
-;;     2a  mov rdx,rdi                          @0x46
-;;     2d  add rdx,8                            @0x46
-;;     31  jb near 107h                         @0x46
-;;     37  cmp rcx,rdx                          @0x46
-;;     3a  jb near 110h                         @0x46
-;;     40  cmovb rdx,rcx                        @0x46
-;;     44  mov qword [rax+rdx-8],7              @0x46
-;;     4d  add rdi,10h                          @0x4b
-;;     51  jb near 119h                         @0x4b
-;;     57  cmp rcx,rdi                          @0x4b
-;;     5a  jb near 122h                         @0x4b
-;;     60  cmovb rdi,rcx                        @0x4b
-;;     64  mov rdi,[rax+rdi-8]                  @0x4b
-;;     69  xor eax,eax                          @0x50
-;;     6b  mov rcx,[r15+38h]                    @0x50
-;;     6f  cmp rbx,[rcx+8]                      @0x50
-;;     73  jae near 12Bh                        @0x50
-;;     79  mov rdx,rbx                          @0x50
-;;     7c  cmovae rdx,rax                       @0x50
-;;     80  shl rdx,5                            @0x50
-;;     84  add rdx,[rcx]                        @0x50
-;;     87  cmp dword [rdx+8],0                  @0x50
-;;     8e  jne near 12Dh                        @0x50
-;;     94  mov r11,rdx                          @0x50
-;;     97  mov r15,[r11+10h]                    @0x50
-;;     9e  call qword [r11]                     @0x50
-;;     a5  mov r15,[rbp-10h]                    @0x50
-;;     a9  xor ecx,ecx                          @0x5f
-;;     ac  cmp ebx,5                            @0x5f
-;;     af  jae short 0FBh                       @0x5f
-;;     b1  cmovb ecx,ebx                        @0x5f
-;;     b5  lea rax,[rel 144h]                   @0x5f
-;;     bc  movsxd rcx,[rax+rcx*4]               @0x5f
-;;     c1  add rcx,rax                          @0x5f
-;;     c4  jmp rcx                              @0x5f
-;;     c7  mov eax,4                            @0x6a
-;;     cc  add rsp,8                            @0x6a
-;;     d0  pop rbx                              @0x6a
-;;     d2  pop rbp                              @0x6a
-;;     d3  ret                                  @0x6a
-;;     d4  mov eax,3                            @0x6e
-;;     d9  add rsp,8                            @0x6e
-;;     dd  pop rbx                              @0x6e
-;;     df  pop rbp                              @0x6e
-;;     e0  ret                                  @0x6e
-;;     e1  mov eax,2                            @0x72
-;;     e6  add rsp,8                            @0x72
-;;     ea  pop rbx                              @0x72
-;;     ec  pop rbp                              @0x72
-;;     ed  ret                                  @0x72
-;;     ee  mov eax,1                            @0x76
-;;     f3  add rsp,8                            @0x76
-;;     f7  pop rbx                              @0x76
-;;     f9  pop rbp                              @0x76
-;;     fa  ret                                  @0x76
-;;     fb  xor eax,eax                          @0x7a
-;;     fd  add rsp,8                            @0x7a
-;;    101  pop rbx                              @0x7a
-;;    103  pop rbp                              @0x7a
-;;    104  ret                                  @0x7a
-;;    105  ud2                                  @0x42
+;;      6  sub rsp,8
+;;      a  mov r11,[r15+8]
+;;     11  cmp rsp,[r11]
+;;     18  jb near 0FCh
+;;     1e  mov ebx,esi
+;;     20  mov rax,[r15+10h]
+;;     24  mov rcx,[r15+30h]
+;;     28  mov rcx,[rcx+8]
+;;     2c  mov rdx,rdi                          @0x46
+;;     2f  add rdx,8                            @0x46
+;;     33  jb near 0FEh                         @0x46
+;;     39  cmp rcx,rdx                          @0x46
+;;     3c  jb near 107h                         @0x46
+;;     42  cmovb rdx,rcx                        @0x46
+;;     46  mov qword [rax+rdx-8],7              @0x46
+;;     4f  add rdi,10h                          @0x4b
+;;     53  jb near 110h                         @0x4b
+;;     59  cmp rcx,rdi                          @0x4b
+;;     5c  jb near 119h                         @0x4b
+;;     62  cmovb rdi,rcx                        @0x4b
+;;     66  mov rdi,[rax+rdi-8]                  @0x4b
+;;     6b  xor eax,eax                          @0x50
+;;     6d  mov rcx,[r15+38h]                    @0x50
+;;     71  cmp rbx,5                            @0x50
+;;     75  jae near 122h                        @0x50
+;;     7b  mov rdx,rbx                          @0x50
+;;     7e  cmovae rdx,rax                       @0x50
+;;     82  shl rdx,5                            @0x50
+;;     86  add rdx,[rcx]                        @0x50
+;;     89  cmp dword [rdx+8],0                  @0x50
+;;     90  jne near 124h                        @0x50
+;;     96  mov r11,rdx                          @0x50
+;;     99  call qword [r11]                     @0x50
+;;     a0  xor ecx,ecx                          @0x5f
+;;     a3  cmp ebx,5                            @0x5f
+;;     a6  jae short 0F2h                       @0x5f
+;;     a8  cmovb ecx,ebx                        @0x5f
+;;     ac  lea rax,[rel 13Ch]                   @0x5f
+;;     b3  movsxd rcx,[rax+rcx*4]               @0x5f
+;;     b8  add rcx,rax                          @0x5f
+;;     bb  jmp rcx                              @0x5f
+;;     be  mov eax,4                            @0x6a
+;;     c3  add rsp,8                            @0x6a
+;;     c7  pop rbx                              @0x6a
+;;     c9  pop rbp                              @0x6a
+;;     ca  ret                                  @0x6a
+;;     cb  mov eax,3                            @0x6e
+;;     d0  add rsp,8                            @0x6e
+;;     d4  pop rbx                              @0x6e
+;;     d6  pop rbp                              @0x6e
+;;     d7  ret                                  @0x6e
+;;     d8  mov eax,2                            @0x72
+;;     dd  add rsp,8                            @0x72
+;;     e1  pop rbx                              @0x72
+;;     e3  pop rbp                              @0x72
+;;     e4  ret                                  @0x72
+;;     e5  mov eax,1                            @0x76
+;;     ea  add rsp,8                            @0x76
+;;     ee  pop rbx                              @0x76
+;;     f0  pop rbp                              @0x76
+;;     f1  ret                                  @0x76
+;;     f2  xor eax,eax                          @0x7a
+;;     f4  add rsp,8                            @0x7a
+;;     f8  pop rbx                              @0x7a
+;;     fa  pop rbp                              @0x7a
+;;     fb  ret                                  @0x7a
+;;     fc  ud2                                  @0x42
+;;     fe  mov rax,[r15]                        @0x46
+;;    101  mov [rax+30h],rdx                    @0x46
+;;    105  ud2                                  @0x46
 ;;    107  mov rax,[r15]                        @0x46
 ;;    10a  mov [rax+30h],rdx                    @0x46
 ;;    10e  ud2                                  @0x46
-;;    110  mov rax,[r15]                        @0x46
-;;    113  mov [rax+30h],rdx                    @0x46
-;;    117  ud2                                  @0x46
+;;    110  mov rax,[r15]                        @0x4b
+;;    113  mov [rax+30h],rdi                    @0x4b
+;;    117  ud2                                  @0x4b
 ;;    119  mov rax,[r15]                        @0x4b
 ;;    11c  mov [rax+30h],rdi                    @0x4b
 ;;    120  ud2                                  @0x4b
-;;    122  mov rax,[r15]                        @0x4b
-;;    125  mov [rax+30h],rdi                    @0x4b
-;;    129  ud2                                  @0x4b
-;;    12b  ud2                                  @0x50
-;;    12d  cmp dword [rdx+8],0FFFFFFFFh         @0x50
-;;    131  jne near 139h                        @0x50
+;;    122  ud2                                  @0x50
+;;    124  cmp dword [rdx+8],0FFFFFFFFh         @0x50
+;;    128  jne near 130h                        @0x50
+;;    12e  ud2                                  @0x50
+;;    130  mov rax,[r15]                        @0x50
+;;    133  mov [rax+30h],rdx                    @0x50
 ;;    137  ud2                                  @0x50
-;;    139  mov rax,[r15]                        @0x50
-;;    13c  mov [rax+30h],rdx                    @0x50
-;;    140  ud2                                  @0x50
-;;    142  int3
-;;    143  int3
-;;    144  mov bh,0FFh
-;;    146  (bad)
-;;    148  stosb
-;;    149  (bad)
-;;    14b  call dword far [rbp-6F000001h]
-;;    151  (bad)
-;;    153  (bad)
+;;    139  int3
+;;    13a  int3
+;;    13b  int3
+;;    13c  mov dh,0FFh
+;;    13e  (bad)
+;;    140  test eax,9CFFFFFFh
+;;    145  (bad)
+;;    147  dec dword [rdi-7D000001h]
+;;    14d  (bad)
+;;    14f  (bad)

@@ -26,7 +26,7 @@
 ;;      8  mov r11,[r15+8]
 ;;      c  mov r10,[r11+8]
 ;;     10  cmp rsp,[r11]
-;;     13  jb near 19Eh
+;;     13  jb near 196h
 ;;     19  mov [rbp-8],r10
 ;;     1d  mov [rbp-10h],r10
 ;;     21  mov [rbp-18h],rbx
@@ -36,24 +36,24 @@
 ;;     34  add r10,40h
 ;;     38  mov rax,[r11+10h]
 ;;     3c  cmp rax,r10
-;;     3f  jb near 19Eh
+;;     3f  jb near 196h
 ;;     45  mov [r11+8],r10
 ;;     49  mov r14,[r15+10h]
 ;;     4d  mov rax,[r15+30h]
 ;;     51  mov r11d,8
 ;;     57  add r11,rdi
-;;     5a  jb near 163h
+;;     5a  jb near 15Bh
 ;;     60  cmp r11,[rax+8]
-;;     64  ja near 16Ch
+;;     64  ja near 164h
 ;;     6a  cmova r11,[rax+8]
 ;;     6f  mov rax,[rax]
 ;;     72  mov qword [rax+r11-8],7
 ;;     7b  mov rax,[r15+30h]
 ;;     7f  mov r11d,10h
 ;;     85  add r11,rdi
-;;     88  jb near 175h
+;;     88  jb near 16Dh
 ;;     8e  cmp r11,[rax+8]
-;;     92  ja near 17Eh
+;;     92  ja near 176h
 ;;     98  cmova r11,[rax+8]
 ;;     9d  mov rax,[rax]
 ;;     a0  mov rcx,[rax+r11-8]
@@ -61,80 +61,78 @@
 ;;     a7  mov rax,rsi
 ;;     aa  mov rdx,[r15+38h]
 ;;     ae  cmp rax,[rdx+8]
-;;     b2  jae near 187h
+;;     b2  jae near 17Fh
 ;;     b8  mov r11d,0
 ;;     be  cmovae rax,r11
 ;;     c2  shl rax,5
 ;;     c6  add rax,[rdx]
 ;;     c9  cmp dword [rax+8],0
-;;     d0  jne near 189h
+;;     d0  jne near 181h
 ;;     d6  mov [rbx-80h],rdi
 ;;     da  mov [rbx-78h],esi
 ;;     dd  mov r11,rax
 ;;     e0  mov rdi,rcx
-;;     e3  mov r15,[r11+10h]
-;;     e7  call qword [r11]
-;;     ea  mov r15,[rbp-20h]
-;;     ee  mov [rbx-50h],rax
-;;     f2  mov ecx,[rbx-78h]
-;;     f5  mov rdx,rcx
-;;     f8  cmp edx,5
-;;     fb  jae near 143h
-;;    101  mov r11d,0
-;;    107  cmovae rdx,r11
-;;    10b  lea r11,[rel 1A0h]
-;;    112  movsxd rdx,[r11+rdx*4]
-;;    116  add rdx,r11
-;;    119  jmp rdx
-;;    11b  mov eax,4
-;;    120  jmp 14Dh
-;;    125  mov eax,3
-;;    12a  jmp 14Dh
-;;    12f  mov eax,2
-;;    134  jmp 14Dh
-;;    139  mov eax,1
-;;    13e  jmp 14Dh
-;;    143  mov eax,0
-;;    148  jmp 14Dh
-;;    14d  mov r11,[r15+8]
-;;    151  mov rbx,[rbp-10h]
-;;    155  mov [r11+8],rbx
-;;    159  mov rbx,[rbp-18h]
-;;    15d  mov r14,[rbp-28h]
-;;    161  leave
-;;    162  ret
-;;    163  mov rax,[r15]
-;;    166  mov [rax+30h],r11
-;;    16a  ud2
-;;    16c  mov rax,[r15]
-;;    16f  mov [rax+30h],r11
-;;    173  ud2
-;;    175  mov rax,[r15]
-;;    178  mov [rax+30h],r11
-;;    17c  ud2
-;;    17e  mov rax,[r15]
-;;    181  mov [rax+30h],r11
-;;    185  ud2
-;;    187  ud2
-;;    189  cmp dword [rax+8],0FFFFFFFFh
-;;    18d  jne near 195h
-;;    193  ud2
-;;    195  mov r11,[r15]
-;;    198  mov [r11+30h],rax
-;;    19c  ud2
-;;    19e  ud2
-;;    1a0  mov [qword 8FFFFFFF99FFFFFFh],eax
+;;     e3  call qword [r11]
+;;     e6  mov [rbx-50h],rax
+;;     ea  mov ecx,[rbx-78h]
+;;     ed  mov rdx,rcx
+;;     f0  cmp edx,5
+;;     f3  jae near 13Bh
+;;     f9  mov r11d,0
+;;     ff  cmovae rdx,r11
+;;    103  lea r11,[rel 198h]
+;;    10a  movsxd rdx,[r11+rdx*4]
+;;    10e  add rdx,r11
+;;    111  jmp rdx
+;;    113  mov eax,4
+;;    118  jmp 145h
+;;    11d  mov eax,3
+;;    122  jmp 145h
+;;    127  mov eax,2
+;;    12c  jmp 145h
+;;    131  mov eax,1
+;;    136  jmp 145h
+;;    13b  mov eax,0
+;;    140  jmp 145h
+;;    145  mov r11,[r15+8]
+;;    149  mov rbx,[rbp-10h]
+;;    14d  mov [r11+8],rbx
+;;    151  mov rbx,[rbp-18h]
+;;    155  mov r14,[rbp-28h]
+;;    159  leave
+;;    15a  ret
+;;    15b  mov rax,[r15]
+;;    15e  mov [rax+30h],r11
+;;    162  ud2
+;;    164  mov rax,[r15]
+;;    167  mov [rax+30h],r11
+;;    16b  ud2
+;;    16d  mov rax,[r15]
+;;    170  mov [rax+30h],r11
+;;    174  ud2
+;;    176  mov rax,[r15]
+;;    179  mov [rax+30h],r11
+;;    17d  ud2
+;;    17f  ud2
+;;    181  cmp dword [rax+8],0FFFFFFFFh
+;;    185  jne near 18Dh
+;;    18b  ud2
+;;    18d  mov r11,[r15]
+;;    190  mov [r11+30h],rax
+;;    194  ud2
+;;    196  ud2
+;;    198  mov [qword 8FFFFFFF99FFFFFFh],eax
+;;    1a1  (bad)
+;;    1a3  inc dword [rbp+7BFFFFFFh]
 ;;    1a9  (bad)
-;;    1ab  inc dword [rbp+7BFFFFFFh]
-;;    1b1  (bad)
-;;    1b3  (bad)
+;;    1ab  (bad)
 ;; reloc cc type0
-;; trap 16a Trap(MemoryOutOfBounds) @0x46
-;; trap 173 Trap(MemoryOutOfBounds) @0x46
-;; trap 17c Trap(MemoryOutOfBounds) @0x4b
-;; trap 185 Trap(MemoryOutOfBounds) @0x4b
-;; trap 187 Trap(TableOutOfBounds) @0x50
-;; trap 193 Trap(IndirectCallToNull) @0x50
-;; trap 19c Trap(BadSignature) @0x50
-;; trap 19e Trap(StackOverflow) @0x42
-;; call ea @0x50
+;; trap 162 Trap(MemoryOutOfBounds) @0x46
+;; trap 16b Trap(MemoryOutOfBounds) @0x46
+;; trap 174 Trap(MemoryOutOfBounds) @0x4b
+;; trap 17d Trap(MemoryOutOfBounds) @0x4b
+;; trap 17f Trap(TableOutOfBounds) @0x50
+;; trap 18b Trap(IndirectCallToNull) @0x50
+;; trap 194 Trap(BadSignature) @0x50
+;; trap 196 Trap(StackOverflow) @0x42
+;; call e6 @0x50

@@ -145,8 +145,8 @@ impl Index<'_> {
             self.skip(4)?;
             places.push(self.skip(PLACE)?);
         }
-        // Whether there are foreign tail calls, and the number of bodies.
-        self.skip(1 + 4)?;
+        // What the bodies may do, and their number.
+        self.skip(1 + 8 + 4)?;
         // Results of groups of bodies.
         for _ in 0..self.number()? {
             let bodies = self.number()? as usize;

@@ -155,7 +155,7 @@ impl Module {
         if let Err(error) = charged {
             return Ok(Err((bytecode.bytes, Unfit::Memory(error))));
         }
-        bytecode.foreign_tail_calls = part.foreign_tail_calls;
+        bytecode.effects = part.effects;
         bytecode.results = Some(artifact.clone());
         let shelf = Shelf::new(Some(artifact), cached.is_some());
         Module::from_validated(engine, bytecode, Some(shelf), cached, started).map(Ok)

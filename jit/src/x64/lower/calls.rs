@@ -4,6 +4,7 @@ use super::selection::{Lower, class, width};
 use crate::ir::{Block, Entry, Op, Type, Value};
 use crate::mir::{RegList, Target};
 use crate::regalloc::{Class, Reg, RegSet};
+use crate::seeded::{self, Fault};
 use crate::x64::abi::{self, ArgLocation};
 use crate::x64::insts::{Asm, Cond, Inst, Mem, STORED, Width};
 use std::mem::offset_of;
@@ -41,7 +42,9 @@ impl<'l> Lower<'l, '_> {
             let (index, args) = inst.args.split_last().expect("the index is an argument");
             let entry = self.table_entry(inst.imm as u32, *index, Trap::TableOutOfBounds);
             self.push(Inst::new(Asm::CheckSignature, Width::D).src(entry).imm(inst.aux.into()));
-            return (&module.types[inst.aux as usize], Target::Reference, Some(entry), args);
+            let own = module.own_elements(inst.imm as u32).is_some() || seeded::is(Fault::InstanceNotLoaded);
+            let target = if own { Target::OwnElement } else { Target::Reference };
+            return (&module.types[inst.aux as usize], target, Some(entry), args);
         }
         if by == CallBy::Reference {
             // A reference has entry and instance at the same offsets as a table element.
@@ -102,7 +105,7 @@ impl<'l> Lower<'l, '_> {
         let (ty, target, reference, args) = self.callee(value, by);
         let mut uses = self.send(args, abi::params(&ty.params));
         uses.extend(reference.map(|reg| (reg, abi::CALLEE)));
-        let restore = reference.is_some() || self.request.module.foreign_tail_calls;
+        let restore = target == Target::Reference || self.request.module.effects.foreign_tail_calls;
         self.code.calls = true;
         self.code.restores |= restore;
         let list = RegList {

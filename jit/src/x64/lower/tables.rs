@@ -20,7 +20,11 @@ impl Lower<'_, '_> {
         let first = masked.then(|| self.constant_reg(0, Type::I64));
         let record = self.field(abi::INSTANCE, self.layout.table(table) as usize);
         if !seeded::is(Fault::TableCheckDropped) {
-            self.push(Inst::new(Asm::Cmp, Width::Q).src(index).mem(Mem::at(record, offset_of!(TableCtx, len) as i32)));
+            let compare = Inst::new(Asm::Cmp, Width::Q);
+            self.push(match self.request.module.own_elements(table).and_then(|len| i32::try_from(len).ok()) {
+                Some(len) => compare.reg(index).imm(len.into()),
+                None => compare.src(index).mem(Mem::at(record, offset_of!(TableCtx, len) as i32)),
+            });
             self.trap_if(Cond::AE, trap);
             index = first.map_or(index, |first| self.mask_speculation(Cond::AE, index, first));
         }
@@ -71,22 +75,29 @@ impl Lower<'_, '_> {
     pub(super) fn lower_element_differs(&mut self, value: Value) {
         let inst = self.func.inst(value);
         let entry = self.table_entry(inst.imm as u32, inst.args[0], Trap::TableOutOfBounds);
-        self.lower_differs(value, entry);
+        let own = self.request.module.own_elements(inst.imm as u32).is_some();
+        self.lower_differs(value, entry, own);
     }
 
     /// `func_differs`
     pub(super) fn lower_func_differs(&mut self, value: Value) {
         let reference = self.reg(self.func.inst(value).args[0]);
-        self.lower_differs(value, reference);
+        self.lower_differs(value, reference, false);
     }
 
     /// The bits in which entry and instance of the table element, or of the `FuncRef`, at `found` differ from those of a function of this
-    /// instance. An entry stub belongs to one function of one module.
-    fn lower_differs(&mut self, value: Value, found: Reg) {
+    /// instance, or of the entry alone if it is one of them. An entry stub belongs to one function of one module.
+    fn lower_differs(&mut self, value: Value, found: Reg, own: bool) {
         let func = self.func.inst(value).aux;
-        let [stub, entry, here, instance] = [(); 4].map(|()| self.code.new_reg(Class::Int));
+        let stub = self.code.new_reg(Class::Int);
         self.push(Inst::new(Asm::EntryStub, Width::Q).dst(stub).imm(func.into()));
-        self.push(Inst::new(Asm::Xor, Width::Q).dst(entry).src(stub).mem(Mem::at(found, offset_of!(TableEntry, entry) as i32)));
+        let differs = Inst::new(Asm::Xor, Width::Q).src(stub).mem(Mem::at(found, offset_of!(TableEntry, entry) as i32));
+        if own {
+            let dst = self.result(value);
+            return self.push(differs.dst(dst));
+        }
+        let [entry, here, instance] = [(); 3].map(|()| self.code.new_reg(Class::Int));
+        self.push(differs.dst(entry));
         self.push(Inst::new(Asm::Mov, Width::Q).dst(here).reg(abi::INSTANCE));
         let other = Mem::at(found, offset_of!(TableEntry, instance) as i32);
         self.push(Inst::new(Asm::Xor, Width::Q).dst(instance).src(here).mem(other));

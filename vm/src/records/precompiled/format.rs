@@ -11,6 +11,7 @@ use std::io::{self, Seek, SeekFrom, Write};
 use std::ops::Range;
 use std::time::Duration;
 use twox_hash::XxHash3_64;
+use weir_bytecode::effects::Effects;
 use weir_bytecode::stored;
 use weir_bytecode::stored::{Damaged, Reader, Stored, read_all, to_bytes};
 
@@ -148,8 +149,8 @@ pub(crate) struct ModulePart {
     pub len: u32,
     /// Those of them that are not all zeros, ascending; none if the container has no module.
     pub pieces: Vec<Piece>,
-    /// See [`weir_bytecode::Module::foreign_tail_calls`].
-    pub foreign_tail_calls: bool,
+    /// What its bodies may do.
+    pub effects: Effects,
     /// The number of bodies, all of which are valid.
     pub bodies: u32,
     /// The results of their validation, of all or some, ascending.
@@ -161,7 +162,7 @@ impl ModulePart {
     pub fn of(module: &weir_bytecode::Module) -> ModulePart {
         ModulePart {
             len: module.bytes.len() as u32,
-            foreign_tail_calls: module.foreign_tail_calls,
+            effects: module.effects,
             bodies: module.bodies.len() as u32,
             ..ModulePart::default()
         }
@@ -194,7 +195,7 @@ stored! {
     CodePlace { func, grade, place }
     Piece { at, place }
     Group { bodies, place }
-    ModulePart { len, pieces, foreign_tail_calls, bodies, results }
+    ModulePart { len, pieces, effects, bodies, results }
     Index { module, code, work, lasted }
 }
 

@@ -254,7 +254,7 @@ fn foreign_tail_calls_restore_the_pinned_register() {
         (func (result i64) unreachable)
         (func (param i64) (result i64) unreachable))";
     let mut guest = Guest::new(wat);
-    assert!(guest.module.foreign_tail_calls);
+    assert!(guest.module.effects.foreign_tail_calls);
     let mut other = World::new(&guest.module);
     let layout = guest.world.layout;
     *guest.world.tail(layout.global(0)) = 1000;

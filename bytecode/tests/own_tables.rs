@@ -1,0 +1,85 @@
+//! The tables whose functions are always those of their instance.
+
+use weir_bytecode::Module;
+use weir_bytecode::effects::Effects;
+use weir_bytecode::validate::{Options, parse_with};
+
+fn parsed(text: &str, options: Options) -> Module {
+    let bytes = wat::parse_str(text).unwrap_or_else(|error| panic!("{text}: {error}"));
+    parse_with(bytes.into(), options).unwrap_or_else(|error| panic!("{text}: {error}"))
+}
+
+/// Of a module with an imported function 0, a function `$own`, and these fields.
+fn own_elements(fields: &str) -> Vec<Option<u64>> {
+    let text = format!(r#"(module (import "m" "f" (func)) {fields} (func $own))"#);
+    let module = parsed(&text, Options::default());
+    (0..module.tables.len() as u32).map(|table| module.own_elements(table)).collect()
+}
+
+#[test]
+fn tables_that_nothing_else_reaches_have_functions_of_their_instance() {
+    for fields in [
+        "(table 7 funcref)",
+        "(table 7 9 funcref) (elem (i32.const 1) $own $own)",
+        "(table 7 funcref) (elem (i32.const 1) funcref (ref.func $own) (ref.null func))",
+        "(table 7 (ref null func) (ref.func 1))",
+        "(table i64 7 funcref) (elem (i64.const 1) func $own)",
+        // Nothing writes these into the table.
+        "(table 7 funcref) (elem func 0) (elem declare func 0)",
+        "(table 7 funcref) (func (drop (table.get (i32.const 1))) (drop (table.size)) (call_indirect (i32.const 1)))",
+    ] {
+        assert_eq!(own_elements(fields), [Some(7)], "{fields}");
+    }
+}
+
+#[test]
+fn tables_that_others_reach_may_have_other_functions() {
+    for fields in [
+        r#"(table (import "m" "t") 7 funcref)"#,
+        r#"(table (export "t") 7 funcref)"#,
+        r#"(table 7 funcref) (export "t" (table 0))"#,
+        "(table 7 funcref) (elem (i32.const 1) $own 0)",
+        "(table 7 funcref) (elem (i32.const 1) funcref (ref.func $own) (ref.func 0))",
+        r#"(global (import "m" "g") funcref) (table 7 funcref) (elem (i32.const 1) funcref (global.get 0))"#,
+        "(table 7 (ref null func) (ref.func 0))",
+        r#"(global (import "m" "g") funcref) (table 7 funcref (global.get 0))"#,
+        "(table 7 funcref) (func (table.set (i32.const 0) (ref.null func)))",
+        "(table 7 funcref) (func (drop (table.grow (ref.null func) (i32.const 0))))",
+        "(table 7 funcref) (func (table.fill (i32.const 0) (ref.null func) (i32.const 0)))",
+        "(table 7 funcref) (func (table.copy (i32.const 0) (i32.const 0) (i32.const 0)))",
+        "(table 7 funcref) (elem $e func) (func (table.init $e (i32.const 0) (i32.const 0) (i32.const 0)))",
+        // In code that is never reached.
+        "(table 7 funcref) (func unreachable (table.set (i32.const 0) (ref.null func)))",
+    ] {
+        assert_eq!(own_elements(fields), [None], "{fields}");
+    }
+}
+
+#[test]
+fn an_instruction_writes_one_table() {
+    let tables = "(table 1 funcref)".repeat(80);
+    for (written, instruction) in [
+        (1, "(table.set 1 (i32.const 0) (ref.null func))"),
+        (2, "(table.copy 2 1 (i32.const 0) (i32.const 0) (i32.const 0))"),
+        (3, "(table.init 3 $e (i32.const 0) (i32.const 0) (i32.const 0))"),
+        (62, "(table.fill 62 (i32.const 0) (ref.null func) (i32.const 0))"),
+        // From 63 on they share a bit.
+        (63, "(drop (table.grow 79 (ref.null func) (i32.const 0)))"),
+    ] {
+        let own = own_elements(&format!("{tables} (elem $e func) (func {instruction})"));
+        let others: Vec<usize> = (0..80).filter(|&table| own[table].is_none()).collect();
+        assert_eq!(others, if written == 63 { (63..80).collect() } else { vec![written] }, "{instruction}");
+    }
+}
+
+#[test]
+fn bodies_that_are_not_validated_may_do_everything() {
+    let text = "(module (table 7 funcref) (func))";
+    let lazy = parsed(text, Options { lazy: true, ..Options::default() });
+    assert_eq!((lazy.effects, lazy.own_elements(0)), (Effects::ALL, None));
+    let text = format!("(module (table 7 funcref) {} (func (table.set (i32.const 0) (ref.null func))))", "(func)".repeat(3000));
+    for threads in [1, 2, 5] {
+        let module = parsed(&text, Options { threads, ..Options::default() });
+        assert_eq!(module.own_elements(0), None, "{threads} threads");
+    }
+}
