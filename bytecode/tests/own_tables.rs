@@ -77,9 +77,17 @@ fn bodies_that_are_not_validated_may_do_everything() {
     let text = "(module (table 7 funcref) (func))";
     let lazy = parsed(text, Options { lazy: true, ..Options::default() });
     assert_eq!((lazy.effects, lazy.own_elements(0)), (Effects::ALL, None));
-    let text = format!("(module (table 7 funcref) {} (func (table.set (i32.const 0) (ref.null func))))", "(func)".repeat(3000));
-    for threads in [1, 2, 5] {
-        let module = parsed(&text, Options { threads, ..Options::default() });
-        assert_eq!(module.own_elements(0), None, "{threads} threads");
+}
+
+#[test]
+fn what_any_thread_has_seen_counts() {
+    // Each thread has 128 KiB of code at least.
+    let long = format!("(func {})", "nop ".repeat(10_000)).repeat(70);
+    let write = "(func (table.set (i32.const 0) (ref.null func)))";
+    for fields in [format!("{write} {long}"), format!("{long} {write}"), format!("{long} {write} {long}")] {
+        for threads in [1, 2, 5] {
+            let module = parsed(&format!("(module (table 7 funcref) {fields})"), Options { threads, ..Options::default() });
+            assert_eq!(module.own_elements(0), None, "{threads} threads");
+        }
     }
 }

@@ -14,10 +14,18 @@ fn module(index: &str) -> String {
         _ => format!("(local.get {local})"),
     };
     let [to, second, len] = [0, 1, 2].map(operand);
+    // Addresses and lengths that have 64 bits.
+    let far = match index {
+        "i64" => {
+            "(memory.copy (local.get 0) (i64.const 100) (local.get 1)) (memory.fill (local.get 0) (i32.const 1) (local.get 1))"
+        }
+        _ => "",
+    };
     format!(
         r#"(module (memory (export "memory") {index} 1 1) (memory 1)
             (func (export "copy") (param i32 i32 i32) (memory.copy {to} {second} {len}))
             (func (export "fill") (param i32 i32 i32) (memory.fill {to} (local.get 1) {len}))
+            (func (export "far") (param i64 i64) {far})
             (func (export "through") (param i32 i32 i32)
                 (memory.copy 1 0 (i32.const 5) {second} (local.get 2))
                 (memory.copy 0 1 {to} (i32.const 5) (local.get 2))))"#
@@ -33,7 +41,7 @@ fn lengths() -> impl Iterator<Item = u32> {
 /// Pairs of addresses for copies of `len` bytes: apart, overlapping by every number of bytes up to 40, at both ends of the memory, and beyond them.
 fn places(len: u32) -> impl Iterator<Item = (u32, u32)> {
     let around = (0..=80).map(|distance| (1000 + distance, 1040));
-    let ends = (0..70).step_by(3).map(move |end| (end, PAGE - (len + end).min(PAGE)));
+    let ends = (0..70).step_by(3).chain(30..35).map(move |end| (end, PAGE - (len + end).min(PAGE)));
     let beyond = [(PAGE - len.min(PAGE) + 1, 0), (0, PAGE - len.min(PAGE) + 1), (u32::MAX, 8), (8, u32::MAX)];
     around.chain(ends.clone()).chain(ends.map(|(to, from)| (from, to))).chain(beyond)
 }
@@ -83,6 +91,17 @@ fn check(change: impl Fn(&mut weir::Config), fueled: bool, index: &str) {
                     }
                 }
                 assert!(memory.data(&store) == bytes, "{name}: elsewhere");
+            }
+            if index == "i64" {
+                let far: TypedFunc<(u64, u64), ()> = instance.get_typed_func(&mut store, "far").unwrap();
+                for to in [(1 << 32) + 8, 1 << 63, u64::MAX - 7, u64::MAX] {
+                    for len in [8, 63, 1 << 32, u64::MAX] {
+                        let error = far.call(&mut store, (to, len)).unwrap_err();
+                        assert_eq!(error.downcast_ref(), Some(&Trap::MemoryOutOfBounds), "{to} {len}");
+                    }
+                }
+                far.call(&mut store, (100, u64::MAX)).unwrap_err();
+                assert!(memory.data(&store) == bytes, "after traps");
             }
             let through: TypedFunc<(u32, u32, u32), ()> = instance.get_typed_func(&mut store, "through").unwrap();
             if fueled {

@@ -232,9 +232,9 @@ pub(super) fn engines(config: &Config, quiescence: &Arc<Domain>) -> Result<Box<d
     let hooks = if config.count_crossings { counting } else { HOOKS };
     let hooks = Hooks { assembly: config.has_assembly().then(|| assembly(config)), ..hooks };
     let table = match &config.costs {
-        _ if !config.consume_fuel => table::<{ bulk::SHORT }>,
-        None => table::<{ bulk::BYTES_OF_UNIT - 1 }>,
-        Some(_) => table::<0>,
+        Some(_) if config.consume_fuel => table::<0>,
+        _ if config.consume_fuel || config.polls() => table::<{ bulk::BYTES_OF_UNIT - 1 }>,
+        _ => table::<{ bulk::SHORT }>,
     };
     Ok(Box::new(EngineState::new(config, quiescence, hooks, table)?))
 }
@@ -248,7 +248,7 @@ fn assembly(config: &Config) -> Assembly {
 }
 
 /// Returns the table that [`InstanceCtx::helpers`] points to. Entries of helpers that have stubs are null. Copies and fills of `FREE` bytes
-/// or fewer are free of charge.
+/// or fewer cost nothing, and need not look at the deadline.
 fn table<const FREE: u64>() -> [HelperAddress; Helper::COUNT] {
     std::array::from_fn(|i| address::<FREE>(Helper::ALL[i]))
 }

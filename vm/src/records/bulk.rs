@@ -5,8 +5,8 @@
 //! [table of costs](crate::Config::operator_cost), length / 64 units are charged, and nothing for growing.
 //!
 //! A deadline that has been reached ends the guest before the effect, too: a function may have a million of these instructions in a row, each
-//! for gigabytes, and polls in loops and at calls only. Compiled code without fuel does not look at the deadline for copies and fills of [`SHORT`]
-//! bytes or fewer.
+//! for gigabytes, and polls in loops and at calls only. Compiled code does not look for copies and fills of fewer than 64 bytes, which take
+//! no longer than other instructions.
 //!
 //! # Safety
 //! All functions are unsafe for one reason: the instance must belong to a live store that no other thread uses, and no
@@ -24,7 +24,7 @@ use std::slice;
 use weir_bytecode::Trap;
 use weir_bytecode::cost::VariableOperatorCost;
 
-/// The bytes or elements that cost one unit of fuel.
+/// The bytes or elements that cost one unit of fuel. Fewer cost nothing.
 pub(crate) const BYTES_OF_UNIT: u64 = 64;
 
 /// The most that an instruction costs: what compiled code subtracts from the rest, without a test, does not let it overflow.
@@ -88,10 +88,10 @@ pub(crate) unsafe fn memory_copy(
     Ok(())
 }
 
-/// The longest access of [`copy_short`] and [`fill_short`].
+/// The most bytes from an end of fewer than 64 bytes at which [`copy_short`] and [`fill_short`] access them.
 const MARGIN: u64 = 32;
 
-/// The length of a `memory.copy` or `memory.fill` up to which a whole function of them delays a deadline by less than 0.1 s.
+/// The greatest length that [`copy_short`] and [`fill_short`] are for. For longer ones the checks before them do not matter.
 pub(crate) const SHORT: u64 = 1 << 10;
 
 /// `memory.copy` of at most [`SHORT`] bytes within memory 0, without charge. Returns false without any effect if a range is not within the
@@ -136,8 +136,8 @@ pub(crate) unsafe fn fill_short(instance: &InstanceRecord, to: u64, byte: u8, le
     true
 }
 
-/// Returns the address of `len` bytes of memory 0, unless it has not [`MARGIN`] bytes more on both sides. An access of a length that the
-/// processor mispredicts is then within the memory, too.
+/// Returns the address of `len` bytes of memory 0, unless it has not [`MARGIN`] bytes more on both sides. If the processor mispredicts which
+/// accesses a length takes, they are within the memory, too.
 #[inline(always)]
 unsafe fn short_range(instance: &InstanceRecord, at: u64, len: u64) -> Option<*mut u8> {
     // SAFETY: see the head of this file.
@@ -146,7 +146,7 @@ unsafe fn short_range(instance: &InstanceRecord, at: u64, len: u64) -> Option<*m
     (before <= limit).then(|| base.wrapping_add((MARGIN + unless_above(before, limit, before, 0)) as usize))
 }
 
-/// Copies the first and the last `T` of `len` bytes, which overlap unless there are two or more.
+/// Copies the first and the last `T` of `len` bytes, which overlap if `len` is less than two of them.
 #[inline(always)]
 unsafe fn copy_ends<T>(to: *mut u8, from: *const u8, len: u64) {
     // SAFETY: the caller's ranges have these bytes.

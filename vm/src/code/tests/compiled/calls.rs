@@ -209,12 +209,13 @@ fn indirect_calls_check_what_they_find() {
 fn calls_across_instances_restore_the_pinned_register() {
     let wat = "(module (type (func (param i64) (result i64)))
         (import \"\" \"f\" (func (param i64) (result i64)))
-        (global (mut i64) (i64.const 0)) (table 4 funcref)
+        (global (mut i64) (i64.const 0)) (table (export \"table\") 4 funcref)
         (func (param i64) (result i64) unreachable)
         (func (param i64) (result i64) unreachable)
         (func (param i64 i32) (result i64) unreachable)
         (func (result i64) unreachable))";
     let mut guest = Guest::new(wat);
+    assert_eq!(guest.module.own_elements(0), None);
     let mut other = World::new(&guest.module);
     let (layout, sig) = (guest.world.layout, guest.sig_ids[0]);
     *guest.world.tail(layout.global(0)) = 1000;
