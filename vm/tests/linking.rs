@@ -4,9 +4,9 @@ mod common;
 
 use common::{each_engine, instance, linked};
 use weir::{
-    Engine, Error, Extern, ExternRef, ExternType, Func, Global, GlobalType, Instance, InvalidModule, LinkError, Linker, Memory,
-    MemoryType, Module, Mutability, Ref, RefType, Result, Store, StoreLimits, StoreLimitsBuilder, Table, TableType, Trap,
-    UnknownImportError, Val, ValType,
+    Engine, Error, Extern, ExternRef, ExternType, Func, FuncType, Global, GlobalType, Instance, InvalidModule, LinkError, Linker,
+    Memory, MemoryType, Module, Mutability, Ref, RefType, Result, Store, StoreLimits, StoreLimitsBuilder, Table, TableType, Tag,
+    TagType, Trap, UnknownImportError, Val, ValType,
 };
 
 fn module(engine: &Engine, wat: &str) -> Module {
@@ -644,6 +644,64 @@ fn functions_in_a_table_of_its_own_run_in_their_instance() {
                 let mut stored = [0; 4];
                 memory.read(&store, 8, &mut stored).unwrap();
                 assert_eq!((sum, i32::from_le_bytes(stored)), (calls * n * n, calls * n * n));
+            }
+        },
+    );
+}
+
+/// The callee of a call through a table of this instance leaves it: by a tail call, or by an exception of another instance.
+#[test]
+fn callees_in_a_table_of_its_own_may_leave_the_instance() {
+    const TEXT: &str = r#"(module
+        (type $unary (func (param i32) (result i32)))
+        (tag $tag (import "" "tag") (param i32))
+        (import "" "next" (func $next (type $unary)))
+        (import "" "throw" (func $throw (type $unary)))
+        (global $number (import "" "number") i32)
+        (table 2 funcref) (elem (i32.const 0) $leave $fail)
+        (func $leave (type $unary) (return_call $next (local.get 0)))
+        (func $fail (type $unary) (call $throw (local.get 0)))
+        (func (export "next") (type $unary) (i32.add (local.get 0) (global.get $number)))
+        (func (export "throw") (type $unary) (throw $tag (i32.add (local.get 0) (global.get $number))))
+        (func (export "leave") (type $unary)
+            (i32.mul (call_indirect (type $unary) (local.get 0) (i32.const 0)) (global.get $number)))
+        (func (export "fail") (type $unary)
+            (i32.mul
+                (block $caught (result i32)
+                    (try_table (result i32) (catch $tag $caught)
+                        (call_indirect (type $unary) (local.get 0) (i32.const 1))))
+                (global.get $number))))"#;
+    each_engine(
+        |config| {
+            config.wasm_exceptions(true);
+        },
+        |engine| {
+            let module = Module::new(engine, TEXT).unwrap();
+            let mut store = Store::new(engine, ());
+            store.set_epoch_deadline(u64::MAX);
+            let mut linker = Linker::new(engine);
+            let tag = Tag::new(&mut store, &TagType::new(FuncType::new(engine, [ValType::I32], []))).unwrap();
+            linker.define(&store, "", "tag", tag).unwrap();
+            linker.allow_shadowing(true);
+            for name in ["next", "throw"] {
+                linker.func_wrap("", name, |n: i32| n).unwrap();
+            }
+            let mut last = None;
+            for number in [1000, 3] {
+                let number = Global::new(&mut store, GlobalType::new(ValType::I32, Mutability::Const), number.into()).unwrap();
+                linker.define(&store, "", "number", number).unwrap();
+                let instance = linker.instantiate(&mut store, &module).unwrap();
+                for name in ["next", "throw"] {
+                    let func = instance.get_func(&mut store, name).unwrap();
+                    linker.define(&store, "", name, func).unwrap();
+                }
+                last = Some(instance);
+            }
+            for name in ["leave", "fail"] {
+                let func = last.unwrap().get_typed_func::<i32, i32>(&mut store, name).unwrap();
+                for _ in 0..3 {
+                    assert_eq!(func.call(&mut store, 5).unwrap(), (5 + 1000) * 3, "{name}");
+                }
             }
         },
     );
