@@ -277,9 +277,9 @@ impl From<PlainSegment> for DataSegment {
 }
 
 impl Module {
-    /// The number of elements of a table if it and they never change, and all functions in it are the module's own: it is defined here and not
-    /// exported, no instruction writes or grows it, and no imported function is among its first elements. A function that an instance
-    /// finds in such a table is a function of this instance.
+    /// The number of elements of a private table; `None` for other tables. A table is private if it is defined here and not exported, no
+    /// instruction writes or grows it, and its initial elements are functions that are defined here, or null. Each of its functions is
+    /// one of the instance that has the table.
     pub fn own_elements(&self, table: u32) -> Option<u64> {
         let own = self.own_tables.get_or_init(|| self.find_own_tables());
         own[table as usize].then(|| self.tables[table as usize].ty.limits.min)
@@ -287,15 +287,13 @@ impl Module {
 
     fn find_own_tables(&self) -> Box<[bool]> {
         // The value of a global may have been imported.
-        let is_own =
+        let is_own_op =
             |op: &ConstOp| *op == ConstOp::RefNull || matches!(*op, ConstOp::RefFunc(func) if func >= self.imported_funcs);
-        let all_own = |exprs: &[ConstExpr]| exprs.iter().all(|expr| expr.0.iter().all(is_own));
-        let first = self.imported_tables as usize;
+        let is_own = |expr: &ConstExpr| expr.0.iter().all(is_own_op);
         let is_kept = |(table, Table { init, .. }): (u32, &Table)| {
-            !self.effects.writes_table(table) && init.as_ref().is_none_or(|init| all_own(std::slice::from_ref(init)))
+            table >= self.imported_tables && !self.effects.writes_table(table) && init.as_ref().is_none_or(is_own)
         };
-        let defined = (self.imported_tables..).zip(&self.tables[first..]).map(is_kept);
-        let mut own: Box<[bool]> = std::iter::repeat_n(false, first).chain(defined).collect();
+        let mut own: Box<[bool]> = (0..).zip(&self.tables).map(is_kept).collect();
         for export in &self.exports {
             if let ExternIndex::Table(table) = export.item {
                 own[table as usize] = false;
@@ -305,7 +303,7 @@ impl Module {
             if let ElemMode::Active { table, .. } = segment.mode {
                 own[table as usize] &= match &segment.items {
                     ElemItems::Funcs(funcs) => funcs.iter().all(|&func| func >= self.imported_funcs),
-                    ElemItems::Exprs(exprs) => all_own(exprs),
+                    ElemItems::Exprs(exprs) => exprs.iter().all(is_own),
                 };
             }
         }

@@ -1,4 +1,4 @@
-//! The tables whose functions are always those of their instance.
+//! Private tables: all their functions are those of the instance.
 
 use weir_bytecode::Module;
 use weir_bytecode::effects::Effects;
@@ -85,8 +85,9 @@ fn what_any_thread_has_seen_counts() {
     let long = format!("(func {})", "nop ".repeat(10_000)).repeat(70);
     let write = "(func (table.set (i32.const 0) (ref.null func)))";
     for fields in [format!("{write} {long}"), format!("{long} {write}"), format!("{long} {write} {long}")] {
+        let bytes = wat::parse_str(format!("(module (table 7 funcref) {fields})")).unwrap();
         for threads in [1, 2, 5] {
-            let module = parsed(&format!("(module (table 7 funcref) {fields})"), Options { threads, ..Options::default() });
+            let module = parse_with(bytes.clone().into(), Options { threads, ..Options::default() }).unwrap();
             assert_eq!(module.own_elements(0), None, "{threads} threads");
         }
     }

@@ -599,9 +599,9 @@ fn an_error_becomes_one_of_the_standard_library() {
     assert_eq!((error.to_string(), error.source().map(ToString::to_string)), ("reading".into(), Some("the disk".into())));
 }
 
-/// Instances of one module call each other, and in between their own functions through tables that nobody else reaches.
+/// Instances of one module call each other, and call their own functions through private tables.
 #[test]
-fn functions_in_a_table_of_its_own_run_in_their_instance() {
+fn functions_in_a_private_table_run_in_their_instance() {
     const TEXT: &str = r#"(module
         (type $unary (func (param i32) (result i32)))
         (import "" "next" (func $next (type $unary)))
@@ -649,9 +649,9 @@ fn functions_in_a_table_of_its_own_run_in_their_instance() {
     );
 }
 
-/// The callee of a call through a table of this instance leaves it: by a tail call, or by an exception of another instance.
+/// Callees in a private table leave the instance: one tail-calls another instance, the other passes on its exception.
 #[test]
-fn callees_in_a_table_of_its_own_may_leave_the_instance() {
+fn callees_in_a_private_table_may_leave_the_instance() {
     const TEXT: &str = r#"(module
         (type $unary (func (param i32) (result i32)))
         (tag $tag (import "" "tag") (param i32))

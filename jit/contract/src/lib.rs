@@ -24,8 +24,8 @@
 //!
 //! - `r15` holds the callee's `*mut InstanceCtx` at entry. A function may return with *another* instance in it if it,
 //!   or something it tail-called, made a tail call to another instance. The caller therefore restores `r15` after
-//!   every call of an import or of a reference, of an element of a table for which
-//!   [`own_elements`](weir_bytecode::Module::own_elements) returns nothing, and after every other call too if its module's
+//!   every call of an import or of a reference, of an element of a table that is not
+//!   [private](weir_bytecode::Module::own_elements), and after every other call too if its module's
 //!   [`effects`](weir_bytecode::effects) have `foreign_tail_calls`. It never needs to otherwise.
 //! - Integers and references in `rdi rsi rdx rcx r8 r9`, floats and vectors in `xmm0`–`xmm7`, each class counted on its
 //!   own. i32 arguments and results: the upper half of the register is *unspecified*.

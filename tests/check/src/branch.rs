@@ -198,7 +198,7 @@ fn has_instance(state: &State) -> Result<(), Violation> {
     }
 }
 
-/// What is called.
+/// The callee of a call or a tail call.
 struct Callee<'m> {
     ty: &'m FuncType,
     kind: Target,

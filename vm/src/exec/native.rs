@@ -383,7 +383,7 @@ unsafe extern "sysv64" fn memory_copy(ctx: *mut InstanceCtx, memories: u64, to: 
     unsafe { run(ctx, |instance| bulk::memory_copy(instance, dst, src, to, from, len)) }
 }
 
-/// As [`memory_fill`], with a short way for up to `FREE` bytes.
+/// As [`memory_fill`], with a fast path for up to `FREE` bytes.
 unsafe extern "sysv64" fn memory_fill_short<const FREE: u64>(
     ctx: *mut InstanceCtx,
     memory: u32,
@@ -400,7 +400,7 @@ unsafe extern "sysv64" fn memory_fill_short<const FREE: u64>(
     }
 }
 
-/// As [`memory_copy`], with a short way for up to `FREE` bytes.
+/// As [`memory_copy`], with a fast path for up to `FREE` bytes.
 unsafe extern "sysv64" fn memory_copy_short<const FREE: u64>(
     ctx: *mut InstanceCtx,
     memories: u64,
