@@ -233,13 +233,13 @@ fn sweep(module: &Arc<ModuleRecord>, key: Key) -> Swept {
 pub(super) fn at_random(module: &Arc<ModuleRecord>, func: u32, retired: bool) {
     let state = state_of(module);
     let Ok(native) = state.native(module) else { return };
+    // A function that is not ready has no ticks, so that its first call makes it ready.
+    let is_ready = module.bodies.is_ready(&module.bytecode, func);
     let entries = state.entries();
     if !retired || entries.get(Key::top(func, Entry::Call)).backoffs() >= policy::MAX_STRESS_EVICTIONS {
         withdraw(module, native, func);
-        let code = module.func_code(func);
-        // A function that was never called may not be ready. It then has no ticks, so that its first call makes it ready.
-        if code.was_called() {
-            code.reset_ticks(engine_of(module.engine.record()).policy.next_ticks(Level::Baseline));
+        if is_ready {
+            module.func_code(func).reset_ticks(engine_of(module.engine.record()).policy.next_ticks(Level::Baseline));
         }
         return;
     }
@@ -253,6 +253,7 @@ pub(super) fn at_random(module: &Arc<ModuleRecord>, func: u32, retired: bool) {
 #[cfg(test)]
 mod tests {
     use crate::{Config, Engine, Instance, Module, Store, Tier};
+    use std::sync::atomic::Ordering;
 
     thread_local! {
         /// Whether the heavy fence fails on this thread, as on a system without membarrier(2).
@@ -287,6 +288,19 @@ mod tests {
         }
         let stats = module.stats();
         [stats.retired_bytes, stats.freed_bytes, stats.functions.native]
+    }
+
+    #[test]
+    fn a_function_gets_no_ticks_before_it_is_ready() {
+        let engine = Engine::new(Config::new().lazy_validation(true)).unwrap();
+        let module = Module::new(&engine, "(module (func (export \"f\") (result i32) (i32.const 7)))").unwrap();
+        let mut store = Store::new(&engine, ());
+        let instance = Instance::new(&mut store, &module, &[]).unwrap();
+        // Another thread's call has found no ticks, and makes the function ready next.
+        module.record().func_code(0).ticks.store(-1, Ordering::Relaxed);
+        super::at_random(module.record(), 0, false);
+        let func = instance.get_typed_func::<(), i32>(&mut store, "f").unwrap();
+        assert_eq!(func.call(&mut store, ()).unwrap(), 7);
     }
 
     #[test]

@@ -71,7 +71,7 @@ fn begin_baseline(module: &Arc<ModuleRecord>, func: u32, at: Option<u32>, ticks:
         Found::Ready(code) => code,
         Found::Later(again) => {
             // A function that has run in stored code alone is not ready for the interpreter, and then has no ticks.
-            if module.func_code(func).was_called() {
+            if module.bodies.is_ready(&module.bytecode, func) {
                 module.func_code(func).reset_ticks(again.min(ticks));
             }
             return Next::Interpret;
