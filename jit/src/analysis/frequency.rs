@@ -1,13 +1,10 @@
 //! Estimated frequencies of blocks, from loops and branch probabilities.
 
 use super::cfg::Cfg;
-use crate::graph::frequency;
+use crate::graph::frequency::{Frequency, LOOP_TRIPS, Weighted};
 use crate::graph::loops::{Loops, Nest};
 use crate::ir::{Block, Func, Op};
 use weir_contract::profile::Profile;
-
-/// The assumed number of iterations of a loop.
-const LOOP_TRIPS: f32 = 8.0;
 
 /// The estimated number of executions of each block per call of the function.
 #[derive(Clone, Debug)]
@@ -24,16 +21,11 @@ impl Frequencies {
         (0..count as u32).for_each(|i| number[block(i).index()] = i);
         let succs: Vec<Vec<u32>> =
             (0..count as u32).map(|i| func.block(block(i)).succs.iter().map(|succ| number[succ.index()]).collect()).collect();
-        // By block that ends with a `br_table`, the number of its executions.
-        let mut sums = vec![0; count];
+        let mut tables = vec![None; count];
         let mut never = vec![false; count];
         for i in (0..count).rev() {
             let last = func.terminator(block(i as u32)).map(|last| func.op(last));
-            if let Some((last, profile)) =
-                func.terminator(block(i as u32)).zip(profile).filter(|&(last, _)| func.op(last) == Op::BrTable)
-            {
-                sums[i] = sum(profile.branch(func.copies.own(func.inst(last).pc)));
-            }
+            tables[i] = TableCounts::of(func, block(i as u32), profile);
             let leads_there = !succs[i].is_empty() && succs[i].iter().all(|&succ| never[succ as usize]);
             never[i] =
                 leads_there || matches!(last, Some(Op::Trap | Op::Throw | Op::ThrowRef)) || func.catch(block(i as u32)).is_some();
@@ -41,15 +33,15 @@ impl Frequencies {
         let probability = |i: u32, k: usize| {
             let last = func.inst(func.terminator(block(i))?);
             if last.op == Op::BrTable {
-                let counts = profile?.branch(func.copies.own(last.pc));
-                return (counts.len() == succs[i as usize].len()).then(|| share(counts[k], sums[i as usize]))?;
+                return Some(tables[i as usize].as_ref()?.share(k));
             }
             last.probability.map(|first| if k == 0 { first } else { first.complement() }.as_f32())
         };
-        let relative = frequency::relative(count, &loops, |i| &succs[i as usize][..], probability, |i| never[i as usize]);
+        let (succs, never) = (|i: u32| &succs[i as usize][..], |i: u32| never[i as usize]);
+        let relative = Weighted { blocks: count, loops: &loops, succs, probability, never }.frequencies();
         let nest = Nest::of(&loops, count);
         let mut frequencies = vec![0.0; func.num_blocks()];
-        for (i, relative) in relative.into_iter().enumerate() {
+        for (i, Frequency { relative, .. }) in relative.into_iter().enumerate() {
             frequencies[block(i as u32).index()] = relative * LOOP_TRIPS.powi(nest.around(i).count() as i32);
         }
         Frequencies(frequencies)
@@ -61,12 +53,27 @@ impl Frequencies {
     }
 }
 
-/// The sum of the counts of a branch, which may have many.
-fn sum(counts: &[u32]) -> u64 {
-    counts.iter().copied().map(u64::from).sum()
+/// How often the labels of a `br_table` were taken.
+#[derive(Clone, Debug)]
+pub struct TableCounts<'p> {
+    counts: &'p [u32],
+    sum: u64,
 }
 
-/// The share of a count in a sum, unless that is too small.
-fn share(count: u32, sum: u64) -> Option<f32> {
-    (sum >= Profile::SEEN).then(|| count as f32 / sum as f32)
+impl<'p> TableCounts<'p> {
+    /// Those of the `br_table` at the end of a block, if the profile has seen it often enough.
+    pub fn of(func: &Func<'_>, block: Block, profile: Option<&'p Profile>) -> Option<TableCounts<'p>> {
+        let last = func.inst(func.terminator(block)?);
+        if last.op != Op::BrTable {
+            return None;
+        }
+        let counts = profile?.branch(func.copies.own(last.pc));
+        let sum = counts.iter().copied().map(u64::from).sum();
+        (counts.len() == func.block(block).succs.len() && sum >= Profile::SEEN).then_some(TableCounts { counts, sum })
+    }
+
+    /// The share of the label with this index.
+    pub fn share(&self, label: usize) -> f32 {
+        self.counts[label] as f32 / self.sum as f32
+    }
 }

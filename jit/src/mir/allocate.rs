@@ -158,7 +158,11 @@ impl<I: Inst> regalloc::Client for Client<'_, I> {
     }
 
     fn frequency(&self, block: usize) -> f32 {
-        self.code.blocks[block].frequency
+        self.code.blocks[block].weight
+    }
+
+    fn first_rare(&self) -> usize {
+        self.code.first_rare() as usize
     }
 
     fn preferred(&self) -> RegSet {

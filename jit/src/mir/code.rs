@@ -25,8 +25,10 @@ pub struct CodeBlock {
     pub cold: bool,
     /// The probability of the first successor, if the profile has it.
     pub probability: Option<Probability>,
-    /// The estimated number of executions per call of the function.
+    /// The estimated number of executions per call of the function, for layout: blocks of a loop differ only if some are cold.
     pub frequency: f32,
+    /// The same for the allocator: probabilities and counts make blocks of a loop differ.
+    pub weight: f32,
 }
 
 impl CodeBlock {
@@ -50,6 +52,7 @@ impl Default for CodeBlock {
             cold: false,
             probability: None,
             frequency: 1.0,
+            weight: 1.0,
         }
     }
 }
@@ -153,9 +156,10 @@ impl Stage {
 pub struct MachineCode<I> {
     /// All instructions, block after block.
     pub insts: Vec<I>,
-    /// Blocks, the entry first, loops contiguous.
+    /// Blocks, the entry first, loops contiguous. Those that are reached through cold blocks only are last.
     pub blocks: Vec<CodeBlock>,
-    /// Loops as ranges of blocks, each starting with its header. They nest properly, and outer loops come before inner ones.
+    /// Loops as ranges of blocks, each starting with its header. They nest properly, and outer loops come before inner ones. Blocks that are
+    /// last because of cold ones are in no loop, unless its header is one of them.
     pub loops: Vec<Range<u32>>,
     /// Register lists, to which instructions refer by index, in the order of these instructions.
     pub lists: Vec<RegList>,
@@ -214,6 +218,13 @@ impl<I: Inst> MachineCode<I> {
         let of_tables = tables.iter().map(|table| size_of_val(&**table)).sum::<usize>();
         let of_moves = allocation.as_ref().map_or(0, |allocation| size_of_val(&*allocation.moves));
         size_of_val(&**insts) + of_blocks + of_lists + of_tables + of_moves
+    }
+
+    /// The first of the blocks that are last because they are reached through cold ones only; the number of blocks if there are none. No
+    /// cold block comes before it.
+    pub fn first_rare(&self) -> u32 {
+        let first = self.blocks.iter().skip(1).position(|block| block.cold);
+        first.map_or(self.blocks.len(), |first| first + 1) as u32
     }
 
     /// Whether a block ends in an indirect jump through a table.

@@ -1,7 +1,9 @@
 //! The blocks of the machine function: the reachable blocks of the SSA, and a block on every critical edge. They are in
 //! reverse postorder, except that the blocks of each loop are contiguous, so that live ranges in a loop do not span
-//! code outside it.
+//! code outside it, and that rare blocks come last, so that what the allocator does for them is not in the way of others
+//! (C. Wimmer, H. Mössenböck, "Optimized Interval Splitting in a Linear Scan Register Allocator", VEE 2005).
 
+use super::frequency::Estimate;
 use super::list::Blocks;
 use crate::analysis::Cfg;
 use crate::graph::loops::Loops;
@@ -33,12 +35,14 @@ pub struct Flow {
     pub preds: Vec<Blocks>,
     /// Loops, each starting with its header; outer loops come before inner ones.
     pub loops: Vec<Range<u32>>,
+    /// The estimates of each block, once they are [known](Flow::sink_cold).
+    pub estimates: Vec<Estimate>,
 }
 
 impl Flow {
     /// The bytes that it takes.
     pub fn size(&self) -> usize {
-        self.origins.len() * (size_of::<Origin>() + 3 * size_of::<Blocks>())
+        self.origins.len() * (size_of::<Origin>() + 3 * size_of::<Blocks>()) + size_of_val(&*self.estimates)
     }
 
     /// The control flow of `func`; `cfg` has its reachable blocks.
@@ -129,6 +133,51 @@ impl Flow {
             self.renumber(&order);
         }
     }
+
+    /// Given the estimates of all blocks, moves those to the end that are reached through cold blocks only. A definition still comes before
+    /// its uses: a block that stays is reached by a path of blocks that are not cold, on which are all blocks that dominate it. So those
+    /// stay too, and each part keeps its order. Loops lose the blocks that are moved, unless the header is one of them. Cost: linear in
+    /// blocks and edges.
+    pub fn sink_cold(&mut self, estimates: &[Estimate]) {
+        let mut stays = vec![false; estimates.len()];
+        let mut work = vec![0];
+        stays[0] = true;
+        while let Some(block) = work.pop() {
+            for &succ in &self.succs[block as usize] {
+                if !stays[succ as usize] && !estimates[succ as usize].cold {
+                    stays[succ as usize] = true;
+                    work.push(succ);
+                }
+            }
+        }
+        let part = |staying: bool| (0..).zip(&stays).filter(move |(_, stays)| **stays == staying).map(|(block, _)| block);
+        let order: Vec<u32> = part(true).chain(part(false)).collect();
+        self.estimates = order.iter().map(|&block| estimates[block as usize]).collect();
+        if part(false).next().is_some() {
+            self.loops = split_loops(&self.loops, &stays);
+            self.renumber(&order);
+        }
+    }
+}
+
+/// The loops after the blocks that do not stay have been moved to the end.
+fn split_loops(loops: &[Range<u32>], stays: &[bool]) -> Vec<Range<u32>> {
+    // By block, the number of blocks before it that stay.
+    let mut before = vec![0u32];
+    before.extend(stays.iter().scan(0, |sum, &stays| {
+        *sum += u32::from(stays);
+        Some(*sum)
+    }));
+    let staying = before[stays.len()];
+    let position = |block: u32, stays: bool| {
+        let before = before[block as usize];
+        if stays { before } else { staying + block - before }
+    };
+    let part = |staying: bool| {
+        let of_part = loops.iter().filter(move |range| stays[range.start as usize] == staying);
+        of_part.map(move |range| position(range.start, staying)..position(range.end, staying))
+    };
+    part(true).chain(part(false)).collect()
 }
 
 /// Whether `block` ends with a call that has results and whose exceptions have handlers.

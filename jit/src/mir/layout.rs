@@ -174,6 +174,8 @@ struct Sequence {
 struct Sequences {
     loops: Vec<Sequence>,
     function: Sequence,
+    /// See [`MachineCode::first_rare`].
+    first_rare: u32,
 }
 
 impl Sequences {
@@ -198,7 +200,7 @@ impl Sequences {
                 around.items.push(Item::Block(block));
             }
         }
-        let mut sequences = Sequences { loops, function };
+        let mut sequences = Sequences { loops, function, first_rare: code.first_rare() };
         for index in (0..code.loops.len()).rev() {
             sequences.rotate(index, code, targets, steps);
         }
@@ -228,10 +230,13 @@ impl Sequences {
         let ends =
             items.first().zip(items.last()).and_then(|(&first, &last)| first_of(first).zip(self.ends(last).map(|ends| ends.1)));
         let successors = |block: u32| code.blocks[block as usize].succs.iter().map(|&succ| targets[succ as usize]);
+        // The loop's rare blocks are not in its range.
+        let rare = self.first_rare;
         let is_test = |i: &usize| {
             let (Item::Block(block), next) = (items[*i], first_of(items[i + 1])) else { return false };
             let branches = code.block_insts(block as usize).last().is_some_and(|last| last.control() == Control::Branch);
-            branches && successors(block).any(|succ| Some(succ) == next) && successors(block).any(|succ| !range.contains(&succ))
+            let leaves = |succ: u32| !range.contains(&succ) && (succ < rare || rare <= range.start);
+            branches && successors(block).any(|succ| Some(succ) == next) && successors(block).any(leaves)
         };
         let jumps_back = ends.is_some_and(|(first, last)| successors(last).eq([first]));
         let test = if jumps_back && !dispatches { (0..items.len() - 1).find(is_test) } else { None };

@@ -1,9 +1,9 @@
 //! Machine code for any target: the phases of the back end from instruction selection to emission.
 //!
 //! ```text
-//! flow       SSA's blocks with critical edges split and loops contiguous       selection begins with it
+//! flow       SSA's blocks with critical edges split, rare ones last            selection begins with it
 //! code       instructions in blocks, register lists, jump tables, constants
-//! frequency  branch probabilities and loops to block frequencies               selection ends with it
+//! frequency  probabilities, counts of tables and loops to block frequencies    decides which are rare
 //! allocate   the allocator's client; assigns registers and spill slots         phase `regalloc`
 //! layout     order of the blocks, loop rotation, jumps to jumps                phase `layout`
 //! print      text of code after any of these phases; `parse` reads it back

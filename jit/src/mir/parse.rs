@@ -149,7 +149,11 @@ impl<I: Inst> Parser<I> {
                     loop_end = Some(line.numbered("b")?);
                 }
                 "cold" => block.cold = true,
-                "freq" => block.frequency = line.number()?,
+                "freq" => {
+                    block.frequency = line.number()?;
+                    block.weight = block.frequency;
+                }
+                "weight" => block.weight = line.number()?,
                 "to" => target = Some(line.numbered("b")?),
                 "dispatch" => packed = Some(Packed::Dispatch(line.number()?)),
                 "inner" => packed = Some(Packed::Inner(line.number()?)),

@@ -13,6 +13,7 @@
 //!     rcx = copy slot0               inserted by the allocator
 //!     j_ne b1 b2                     successors
 //! b1(v3): loop to b4 freq 8          parameters; a loop from here to b4; executions per call, unless 1
+//!                                    `weight 2.5`: the same for the allocator, unless equal
 //!     jmp b2(v1)                     arguments for the successor's parameters
 //! b2: cold p64                       rarely executed; probability of the first successor, in 256ths
 //! b3: inner 2                        after layout, blocks are in the order of emission; this one and the next are a loop
@@ -112,6 +113,9 @@ fn write_block<I: Inst>(f: &mut fmt::Formatter<'_>, code: &MachineCode<I>, numbe
     }
     if block.frequency != 1.0 {
         write!(f, " freq {}", block.frequency)?;
+    }
+    if block.weight != block.frequency {
+        write!(f, " weight {}", block.weight)?;
     }
     if let Some(probability) = block.probability {
         write!(f, " {probability}")?;

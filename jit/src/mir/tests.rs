@@ -162,7 +162,7 @@ fn the_latch_of_a_loop_around_a_dispatch_comes_before_its_head() {
     succs.extend(vec![vec![8]; 5]);
     succs.extend([vec![1], vec![]]);
     let mut code = code(&succs, &[Range { start: 1, end: 9 }], |_| true);
-    super::frequency::estimate(&mut code, |_| false);
+    super::frequency::estimate_code(&mut code, |_| false);
     let (layout, _) = lay_out(&code);
     assert_eq!(layout.blocks, [0, 8, 1, 2, 3, 4, 5, 6, 7, 9]);
     let mut packed = [None; 10];
@@ -177,7 +177,7 @@ fn dispatch_loop(arms: u32) -> MachineCode<Jump> {
     succs.extend(vec![vec![1]; arms as usize]);
     succs.push(vec![]);
     let mut code = code(&succs, &[Range { start: 1, end: arms + 2 }], |_| true);
-    super::frequency::estimate(&mut code, |_| false);
+    super::frequency::estimate_code(&mut code, |_| false);
     code
 }
 
@@ -281,7 +281,7 @@ fn layout_takes_linear_steps_for_rows_and_nests_of_loops() {
 fn text_of_laid_out_code_is_read_back() {
     let mut code = code(&[vec![1], vec![2, 3], vec![1], vec![]], &[Range { start: 1, end: 3 }], |block| block != 2);
     code.blocks[1].probability = crate::ir::Probability::new(192);
-    super::frequency::estimate(&mut code, |_| false);
+    super::frequency::estimate_code(&mut code, |_| false);
     code.allocation = Some(Allocation::default());
     layout::lay_out(&mut code);
     let text = code.to_string();

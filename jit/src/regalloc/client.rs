@@ -289,7 +289,7 @@ pub trait Client {
     fn num_regs(&self) -> usize;
     /// The number of instructions.
     fn num_insts(&self) -> usize;
-    /// The number of blocks. Block 0 is the entry, and loops are contiguous.
+    /// The number of blocks. Block 0 is the entry, and loops are contiguous, but for their [rare blocks](Client::first_rare).
     fn num_blocks(&self) -> usize;
     /// The instructions of a block.
     fn insts(&self, block: usize) -> Range<u32>;
@@ -314,6 +314,10 @@ pub trait Client {
     fn loops(&self) -> &[Range<u32>];
     /// The frequency of a block: its number of executions for each call of the function.
     fn frequency(&self, block: usize) -> f32;
+    /// The first of the blocks that come last because they are rare, wherever they belong; the number of blocks if there are none.
+    fn first_rare(&self) -> usize {
+        self.num_blocks()
+    }
     /// Registers to use first, and the only ones for traced values that live across a safepoint.
     fn preferred(&self) -> RegSet;
     /// Registers to use when the preferred ones are taken. The function must save and restore those it uses.

@@ -25,26 +25,26 @@
 ;;     rcx = mov.q [r15 + 16]
 ;;     rdx = mov_imm.q 0                        @0x27
 ;;     jmp b1                                   @0x27
-;; b7: freq 8 dispatch 2
+;; b7: freq 8 weight 5 dispatch 2
 ;;     rax = lea.d [rax + 1]                    @0x76
 ;;     jmp b1                                   @0x79
-;; b1: loop to b7 freq 8 dispatch 1
+;; b1: loop to b7 freq 8 weight 6 dispatch 1
 ;;     rsi = movzx8.d [rcx + rax * 1]!0x37      @0x37
 ;;     rdi = jmp_table_masked.d r8, rsi, 0 b6 b5 b4 b3 b2 b8 @0x3a
-;; b3: freq 8 replicates b7
+;; b3: freq 8 weight 1 replicates b7
 ;;     mov_to.d [rcx + rdx * 1 + 1024]!0x6d, rax @0x6d
 ;;     jmp b7                                   @0x71
-;; b4: freq 8 replicates b7
+;; b4: freq 8 weight 1 replicates b7
 ;;     rdx = xor.d rdx, [rcx + rdx * 1 + 512]!0x5f @0x63
 ;;     jmp b7                                   @0x66
-;; b5: freq 8 replicates b7
+;; b5: freq 8 weight 1 replicates b7
 ;;     rdx = imul_imm.d rdx, 10                 @0x55
 ;;     jmp b7                                   @0x58
-;; b6: freq 8 replicates b7
+;; b6: freq 8 weight 1 replicates b7
 ;;     rdx = add.d rdx, [rcx + rax * 1 + 256]!0x47 @0x4b
 ;;     jmp b7                                   @0x4e
 ;; b8:
 ;;     rax = copy rdx
 ;;     ret rax                                  @0x7f
-;; b2: freq 8 to b7
+;; b2: freq 8 weight 1 to b7
 ;;     jmp b7                                   @0x6d

@@ -18,32 +18,32 @@
 ;;     v13 = mov.d [v2 + 8]
 ;;     v12 = mov.d [v2]
 ;;     jmp b1(v12 v13)                          @0x22
-;; b1(v4 v3): loop to b6 freq 8 p1
+;; b1(v4 v3): loop to b4 freq 8 p1
 ;;     v10 = mov.q [r15]                        @0x22
 ;;     v11 = mov.q [v10 + 56]                   @0x22
 ;;     v9 = sub.q v11, 18                       @0x22
 ;;     mov_to.q [v10 + 56], v9                  @0x22
 ;;     test.q v9, v9                            @0x22
-;;     j_l b3 b2                                @0x22
-;; b2: freq 8
-;;     jmp b5                                   @0x22
-;; b3: cold freq 0.03125
-;;     v7 = mov_imm.q 0                         @0x22
-;;     v8:rax = call OsrTarget v7:rsi           @0x22
-;;     v0 = mov.q v8                            @0x22
+;;     j_l b6 b2                                @0x22
+;; b2: freq 8 weight 7.96875
+;;     jmp b3                                   @0x28
+;; b3: freq 8
+;;     v7 = lea.d [v3 + v4 * 1]                 @0x28
+;;     v8 = lea.d [v4 + -1]                     @0x2f
+;;     test.d v8, v8                            @0x32
+;;     j_ne b4 b5                               @0x32
+;; b4: freq 8
+;;     jmp b1(v8 v7)                            @0x37
+;; b5:
+;;     ret v7:rax                               @0x37
+;; b6: cold freq 0.03125
+;;     v5 = mov_imm.q 0                         @0x22
+;;     v6:rax = call OsrTarget v5:rsi           @0x22
+;;     v0 = mov.q v6                            @0x22
 ;;     test.q v0, v0                            @0x22
-;;     j_ne b8 b4                               @0x22
-;; b4: cold freq 0.03125
-;;     jmp b5                                   @0x28
-;; b5: freq 8
-;;     v5 = lea.d [v3 + v4 * 1]                 @0x28
-;;     v6 = lea.d [v4 + -1]                     @0x2f
-;;     test.d v6, v6                            @0x32
-;;     j_ne b6 b7                               @0x32
-;; b6: freq 8
-;;     jmp b1(v6 v5)                            @0x37
-;; b7:
-;;     ret v5:rax                               @0x37
+;;     j_ne b8 b7                               @0x22
+;; b7: cold freq 0.03125
+;;     jmp b3                                   @0x22
 ;; b8: cold freq 0.00390625
 ;;     mov_to.d [v2], v4                        @0x22
 ;;     mov_to.d [v2 + 8], v3                    @0x22

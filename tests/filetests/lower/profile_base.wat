@@ -21,7 +21,7 @@
 ;;     v3 = mov.q [r15 + 16]
 ;;     v9 = mov_imm.q 0                         @0x27
 ;;     jmp b1(v8 v9)                            @0x27
-;; b1(v4 v6): loop to b2 freq 8 p247
+;; b1(v4 v6): loop to b2 freq 8 weight 28.444443 p247
 ;;     mov_to.b [v3 + v4 * 1]!0x2d, v4          @0x2d
 ;;     v7 = movzx8.d v4                         @0x34
 ;;     v1 = lea.d [v7 + v6 * 1]                 @0x37
@@ -29,7 +29,7 @@
 ;;     v5 = lea.d [v4 + -1]                     @0x46
 ;;     test.d v5, v5                            @0x49
 ;;     j_ne b2 b3                               @0x49
-;; b2: freq 8
+;; b2: freq 8 weight 27.444443
 ;;     jmp b1(v5 v1)                            @0x50
 ;; b3:
 ;;     v2 = movzx8.d [v3 + 257]!0x50            @0x50

@@ -20,12 +20,12 @@
 ;;     v4:rdi = args
 ;;     v5 = mov_imm.q 0                         @0x24
 ;;     jmp b1(v4 v5)                            @0x24
-;; b1(v1 v0): loop to b2 freq 8 p1
-;;     test.d v1, v1                            @0x29
-;;     j_ne b2 b3                               @0x29
-;; b2: cold freq 0.03125
-;;     v3 = lea.d [v0 + v1 * 1]                 @0x2f
-;;     v2 = lea.d [v1 + -1]                     @0x36
-;;     jmp b1(v2 v3)                            @0x39
-;; b3:
-;;     ret v0:rax                               @0x3f
+;; b1(v0 v2): loop to b1 freq 8 weight 1.0039215 p1
+;;     test.d v0, v0                            @0x29
+;;     j_ne b3 b2                               @0x29
+;; b2:
+;;     ret v2:rax                               @0x3f
+;; b3: cold freq 0.03125 weight 0.003921509
+;;     v3 = lea.d [v2 + v0 * 1]                 @0x2f
+;;     v1 = lea.d [v0 + -1]                     @0x36
+;;     jmp b1(v1 v3)                            @0x39

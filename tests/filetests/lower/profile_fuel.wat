@@ -21,13 +21,13 @@
 ;;     v7:rdi = args
 ;;     v8 = mov_imm.q 0                         @0x24
 ;;     jmp b1(v7 v8)                            @0x24
-;; b1(v2 v0): loop to b2 freq 8 p255
+;; b1(v2 v0): loop to b2 freq 8 weight 64 p255
 ;;     v6 = mov.q [r15]                         @0x24
 ;;     sub_to.q [v6], 3                         @0x24
 ;;     trap_if_s OutOfFuel                      @0x24
 ;;     test.d v2, v2                            @0x29
 ;;     j_ne b2 b3                               @0x29
-;; b2: freq 8
+;; b2: freq 8 weight 63.75
 ;;     v5 = mov.q [r15]                         @0x2b
 ;;     sub_to.q [v5], 9                         @0x2b
 ;;     trap_if_s OutOfFuel                      @0x2b

@@ -30,7 +30,7 @@
 ;;     trap_if_ae Interrupt                     @0x22
 ;;     v19 = mov_imm.q 0                        @0x24
 ;;     jmp b1(v18 v19)                          @0x24
-;; b1(v2 v0): loop to b5 freq 8 p254
+;; b1(v2 v0): loop to b5 freq 8 weight 64 p254
 ;;     v15 = mov.q [r15]                        @0x24
 ;;     v16 = mov.q [v15 + 8]                    @0x24
 ;;     v17 = mov.q [v16]                        @0x24
@@ -41,12 +41,12 @@
 ;;     trap_if_s OutOfFuel                      @0x24
 ;;     test.d v2, v2                            @0x29
 ;;     j_ne b2 b6                               @0x29
-;; b2: freq 8
+;; b2: freq 8 weight 63.5
 ;;     v13 = mov.q [r15]                        @0x2b
 ;;     sub_to.q [v13], 2                        @0x2b
 ;;     trap_if_s OutOfFuel                      @0x2b
 ;;     jmp b3(v0 v2)                            @0x2f
-;; b3(v6 v7): loop to b4 freq 64 p255
+;; b3(v6 v7): loop to b4 freq 64 weight 4064 p255
 ;;     v10 = mov.q [r15]                        @0x2f
 ;;     v11 = mov.q [v10 + 8]                    @0x2f
 ;;     v12 = mov.q [v11]                        @0x2f
@@ -59,9 +59,9 @@
 ;;     v8 = lea.d [v7 + -1]                     @0x3c
 ;;     test.d v8, v8                            @0x3f
 ;;     j_ne b4 b5                               @0x3f
-;; b4: freq 64
+;; b4: freq 64 weight 4048.125
 ;;     jmp b3(v4 v8)                            @0x41
-;; b5: freq 8
+;; b5: freq 8 weight 63.5
 ;;     v5 = mov.q [r15]                         @0x41
 ;;     sub_to.q [v5], 5                         @0x41
 ;;     trap_if_s OutOfFuel                      @0x41

@@ -16,7 +16,7 @@
 ;;     v0:rdi = args
 ;;     cmp.d v0, 100                            @0x2b
 ;;     j_a b2 b1                                @0x2b
-;; b1:
+;; b1: weight 0.99609375
 ;;     v1 = imul.d v0, v0                       @0x37
 ;;     ret v1:rax                               @0x38
 ;; b2: cold freq 0.00390625

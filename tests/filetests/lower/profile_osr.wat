@@ -18,12 +18,12 @@
 ;;     v5 = mov.d [v6]
 ;;     v4 = mov.d [v6 + 8]
 ;;     jmp b1(v4 v5)                            @0x22
-;; b1(v1 v2): loop to b2 freq 8 p255
+;; b1(v1 v2): loop to b2 freq 8 weight 64 p255
 ;;     v0 = lea.d [v1 + v2 * 1]                 @0x28
 ;;     v3 = lea.d [v2 + -1]                     @0x2f
 ;;     test.d v3, v3                            @0x32
 ;;     j_ne b2 b3                               @0x32
-;; b2: freq 8
+;; b2: freq 8 weight 63.75
 ;;     jmp b1(v0 v3)                            @0x37
 ;; b3:
 ;;     ret v0:rax                               @0x37

@@ -22,7 +22,7 @@
 ;;     trap_if_ae Interrupt                     @0x22
 ;;     v7 = mov_imm.q 0                         @0x22
 ;;     jmp b1(v7 v8)                            @0x22
-;; b1(v1 v2): loop to b2 freq 8 p253
+;; b1(v1 v2): loop to b2 freq 8 weight 64 p253
 ;;     v4 = mov.q [r15]                         @0x22
 ;;     v5 = mov.q [v4 + 8]                      @0x22
 ;;     v6 = mov.q [v5]                          @0x22
@@ -32,7 +32,7 @@
 ;;     v3 = lea.d [v2 + -1]                     @0x2f
 ;;     test.d v3, v3                            @0x32
 ;;     j_ne b2 b3                               @0x32
-;; b2: freq 8
+;; b2: freq 8 weight 63.25
 ;;     jmp b1(v0 v3)                            @0x37
 ;; b3:
 ;;     ret v0:rax                               @0x37

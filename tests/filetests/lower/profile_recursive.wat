@@ -12,17 +12,17 @@
 ;; expect
 ;; machine lowered pc 0x20 regs 7 calls
 ;; b0: p255
-;;     v1:rdi = args
-;;     cmp.d v1, 2                              @0x25
-;;     j_l b2 b1                                @0x25
-;; b1: cold freq 0.00390625
-;;     v6 = lea.d [v1 + -1]                     @0x2e
-;;     v3:rax = call itself v6:rdi              @0x2f
-;;     v5 = lea.d [v1 + -2]                     @0x35
-;;     v4:rax = call itself v5:rdi              @0x36
-;;     v2 = lea.d [v3 + v4 * 1]                 @0x38
-;;     jmp b3(v2)                               @0x39
-;; b2:
-;;     jmp b3(v1)                               @0x29
-;; b3(v0):
+;;     v5:rdi = args
+;;     cmp.d v5, 2                              @0x25
+;;     j_l b1 b3                                @0x25
+;; b1: weight 0.99609375
+;;     jmp b2(v5)                               @0x29
+;; b2(v0):
 ;;     ret v0:rax                               @0x3a
+;; b3: cold freq 0.00390625
+;;     v6 = lea.d [v5 + -1]                     @0x2e
+;;     v2:rax = call itself v6:rdi              @0x2f
+;;     v4 = lea.d [v5 + -2]                     @0x35
+;;     v3:rax = call itself v4:rdi              @0x36
+;;     v1 = lea.d [v2 + v3 * 1]                 @0x38
+;;     jmp b2(v1)                               @0x39

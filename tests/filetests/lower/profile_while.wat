@@ -20,10 +20,10 @@
 ;;     v4:rdi = args
 ;;     v5 = mov_imm.q 0                         @0x24
 ;;     jmp b1(v4 v5)                            @0x24
-;; b1(v1 v0): loop to b2 freq 8 p255
+;; b1(v1 v0): loop to b2 freq 8 weight 64 p255
 ;;     test.d v1, v1                            @0x29
 ;;     j_ne b2 b3                               @0x29
-;; b2: freq 8
+;; b2: freq 8 weight 63.75
 ;;     v3 = lea.d [v0 + v1 * 1]                 @0x2f
 ;;     v2 = lea.d [v1 + -1]                     @0x36
 ;;     jmp b1(v2 v3)                            @0x39

@@ -67,19 +67,19 @@
 ;; machine allocated pc 0x5f calls restores
 ;; b0:
 ;;     rdi = args
-;;     try_call func0 rdi handler1 b3 b1        @0x69
+;;     try_call func0 rdi handler1 b4 b1        @0x69
 ;; b1:
 ;;     rax = results                            @0x69
 ;;     jmp b2                                   @0x6c
 ;; b2:
-;;     jmp b4                                   @0x6c
-;; b3: cold freq 0.00390625
+;;     jmp b3                                   @0x6c
+;; b3:
+;;     ret rax                                  @0x6d
+;; b4: cold freq 0.00390625
 ;;     rax = mov.q [r15 + 8]                    @0x6b
 ;;     rax = mov.q [rax + 32]                   @0x6b
 ;;     rax = mov.d [rax]                        @0x6b
-;;     jmp b4                                   @0x6b
-;; b4:
-;;     ret rax                                  @0x6d
+;;     jmp b3                                   @0x6b
 ;; machine allocated pc 0x70
 ;; b0:
 ;;     rdi = args
@@ -99,28 +99,28 @@
 ;;     rdi = args
 ;;     rbx = copy rdi
 ;;     rdi = mov_imm.q 0                        @0x96
-;;     try_call func0 rdi handler1 b6 b1        @0x96
+;;     try_call func0 rdi handler1 b7 b1        @0x96
 ;; b1:
 ;;     jmp b2                                   @0x9f
 ;; b2:
 ;;     rdi = copy rbx
-;;     try_call func0 rdi handler1 b5 b3        @0x9f
+;;     try_call func0 rdi handler1 b6 b3        @0x9f
 ;; b3:
 ;;     rax = results                            @0x9f
 ;;     jmp b4                                   @0xa4
 ;; b4:
-;;     jmp b8                                   @0xa4
-;; b5: cold freq 0.00390625
-;;     rax = mov_imm.q 10
-;;     jmp b7
-;; b6: cold freq 0.00390625
-;;     rax = mov_imm.q 0
-;;     jmp b7
-;; b7: cold freq 0.00390625
-;;     jmp b8                                   @0xa3
-;; b8:
+;;     jmp b5                                   @0xa4
+;; b5:
 ;;     rax = lea.d [rbx + rax * 1]              @0xa9
 ;;     ret rax                                  @0xaa
+;; b6: cold freq 0.00390625
+;;     rax = mov_imm.q 10
+;;     jmp b8
+;; b7: cold freq 0.00390625
+;;     rax = mov_imm.q 0
+;;     jmp b8
+;; b8: cold freq 0.00390625
+;;     jmp b5                                   @0xa3
 ;; machine allocated pc 0xaf calls restores
 ;; slots 8
 ;; b0:

@@ -108,7 +108,8 @@ impl Observer for Recorder<'_, '_> {
 /// Checks that the profile's branches exist.
 fn check_profile(head: &Head<'_>, func: &Func<'_>) -> Result<(), String> {
     let ends = func.blocks().filter_map(|block| func.terminator(block));
-    let pcs: Vec<u32> = ends.filter(|&last| func.op(last) == Op::Branch).map(|last| func.inst(last).pc).collect();
+    let pcs: Vec<u32> =
+        ends.filter(|&last| matches!(func.op(last), Op::Branch | Op::BrTable)).map(|last| func.inst(last).pc).collect();
     if let Some(branch) = head.profile.iter().find(|branch| !pcs.contains(&branch.pc)) {
         return Err(format!("branches are at {pcs:x?}, none at {:#x}", branch.pc));
     }

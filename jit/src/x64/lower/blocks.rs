@@ -4,10 +4,12 @@ use super::calls::CallBy;
 use super::numeric::Comparison;
 use super::selection::{Lower, width};
 use super::value_info::ValueInfo;
+use crate::analysis::frequency::TableCounts;
 use crate::ir::family::{Accounting, Call, Exception, Family, Global, Leaf, Reference, Simd, Store};
 use crate::ir::{Block, Calls, Entry, Op, Probability, Type, Value};
 use crate::meter::{Ended, Meter};
-use crate::mir::{CodeBlock, Flow, Origin, RegList, Regs, Target, frequency};
+use crate::mir::frequency::{self, Estimate};
+use crate::mir::{CodeBlock, Flow, Origin, RegList, Regs, Target};
 use crate::regalloc::{Class, Reg, RegSet};
 use crate::request::Refusal;
 use crate::x64::abi::{self, ArgLocation};
@@ -48,7 +50,9 @@ impl Lower<'_, '_> {
                 Origin::Block(block) => self.probability(block, &flow.targets[node]),
                 Origin::Edge(..) => None,
             };
-            self.code.blocks.push(CodeBlock { insts, succs, preds, args, probability, ..CodeBlock::default() });
+            let Estimate { cold, frequency, weight } = flow.estimates[node];
+            let params = Regs::new();
+            self.code.blocks.push(CodeBlock { insts, succs, preds, params, args, cold, probability, frequency, weight });
         }
         meter.ask()?;
         let code = self.finish(flow);
@@ -61,6 +65,41 @@ impl Lower<'_, '_> {
         let branch = self.func.terminator(block).map(|last| self.func.inst(last)).filter(|last| last.op == Op::Branch)?;
         let first = branch.probability?;
         Some(if targets[0] == 0 { first } else { first.complement() })
+    }
+
+    /// Estimates how often each block is executed.
+    pub fn estimates(&self, flow: &Flow) -> Vec<Estimate> {
+        let func = self.func;
+        let blocks = flow.origins.len();
+        let succs = |node: u32| &flow.succs[node as usize][..];
+        let branch = |node: u32, k: usize| {
+            let Origin::Block(block) = flow.origins[node as usize] else { return None };
+            let first = self.probability(block, &flow.targets[node as usize]).filter(|_| succs(node).len() == 2)?;
+            Some(if k == 0 { first } else { first.complement() }.as_f32())
+        };
+        let tables: Vec<Option<Vec<f32>>> = (0..blocks).map(|node| self.shares(flow, node)).collect();
+        let leaves = |op: Op| matches!(op, Op::Trap | Op::OsrExit | Op::Throw | Op::ThrowRef);
+        let rare = |node: u32| match flow.origins[node as usize] {
+            Origin::Block(block) => {
+                func.catch(block).is_some() || func.terminator(block).is_some_and(|last| leaves(func.op(last)))
+            }
+            Origin::Edge(block, k) => (k as usize) < func.exceptional_edges(block),
+        };
+        frequency::estimate(blocks, &flow.loops, succs, branch, |node, k| Some(tables[node as usize].as_ref()?[k]), rare)
+    }
+
+    /// How often a `br_table` at the end of a block goes to each successor, as a share: what the profile says, or else equal shares of more
+    /// than two.
+    fn shares(&self, flow: &Flow, node: usize) -> Option<Vec<f32>> {
+        let Origin::Block(block) = flow.origins[node] else { return None };
+        self.func.terminator(block).filter(|&last| self.func.op(last) == Op::BrTable)?;
+        let succs = flow.succs[node].len();
+        let Some(counts) = TableCounts::of(self.func, block, self.request.profile) else {
+            return (succs > 2).then(|| vec![1.0 / succs as f32; succs]);
+        };
+        let mut shares = vec![0.0; succs];
+        flow.targets[node].iter().enumerate().for_each(|(label, &succ)| shares[succ as usize] += counts.share(label));
+        Some(shares)
     }
 
     /// Reverses the instructions into forward order.
@@ -79,13 +118,6 @@ impl Lower<'_, '_> {
         self.code.order_lists();
         self.code.loops = flow.loops;
         let func = self.func;
-        let leaves = |op: Op| matches!(op, Op::Trap | Op::OsrExit | Op::Throw | Op::ThrowRef);
-        frequency::estimate(&mut self.code, |node| match flow.origins[node] {
-            Origin::Block(block) => {
-                func.catch(block).is_some() || func.terminator(block).is_some_and(|last| leaves(func.op(last)))
-            }
-            Origin::Edge(block, k) => (k as usize) < func.exceptional_edges(block),
-        });
         self.code.raises = !self.request.options.signals;
         self.code.copies = func.copies.clone();
         self.code.pc = self.request.module.body(self.func.index).map_or(0, |body| body.entry);

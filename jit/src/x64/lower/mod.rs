@@ -72,6 +72,8 @@ pub fn lower(func: &Func<'_>, request: &Request<'_>, meter: &Meter<'_>) -> Resul
         edges: Edges::of(func),
     };
     meter.ask()?;
-    let flow = Flow::of(func, &cfg, meter)?;
+    let mut flow = Flow::of(func, &cfg, meter)?;
+    flow.sink_cold(&lower.estimates(&flow));
+    meter.ask()?;
     lower.run(flow, meter)
 }
