@@ -5,9 +5,8 @@
 //!   instruction.
 //! - A block has as many successors as its last instruction needs; they are different, and none is the entry.
 //!   Predecessors are the inverse of successors. Critical edges are split.
-//! - Loops nest properly, and outer loops come before inner ones. An edge between two blocks with the same innermost
-//!   loop, or in none, goes forward, or to that loop's header, which is its first block, or from the first cold block or a later one to an
-//!   earlier one.
+//! - Loops nest properly, and outer loops come before inner ones. Unless there are cold blocks, which are moved out of loops, an edge
+//!   between two blocks with the same innermost loop, or in none, goes forward, or to that loop's header, which is its first block.
 //! - Each register list and each jump table belongs to one instruction, in the order of the instructions; table entries
 //!   are indices of successors. `calls` and `restores` agree with the lists. A call destroys all caller-saved registers
 //!   except its results; other instructions with a list destroy none.
