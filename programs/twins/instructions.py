@@ -3,7 +3,7 @@
 
     programs/twins/instructions.py                       the real programs and interpreters
     programs/twins/instructions.py brotli lua            these programs
-    programs/twins/instructions.py --weir PATH brotli    with this command instead of target/release/weir
+    programs/twins/instructions.py --weir PATH brotli    with this command; default: as for build.py --check
     programs/twins/instructions.py --functions brotli    also the functions that differ most
 
 The profile is that of a run in `auto` with the list's arguments. What is counted has smaller ones, because valgrind takes 20 to 50 times
@@ -33,14 +33,10 @@ BIAS = 0x108000
 CODE_LOAD, RECORD_HEADER, CODE_LOAD_HEADER = 0, 16, 56
 
 
-class Failed(Exception):
-    """A command failed; the text says which."""
-
-
 def run(command: list[str], folder: Path) -> str:
     done = subprocess.run(command, cwd=folder, stdin=subprocess.DEVNULL, capture_output=True, text=True)
     if done.returncode != 0:
-        raise Failed(f"{' '.join(command)}: {done.stderr.strip().splitlines()[-1:]}")
+        raise build.Failed(f"{' '.join(command)}: {done.stderr.strip().splitlines()[-1:]}")
     return done.stdout
 
 
@@ -171,7 +167,7 @@ def measure(program: dict, weir: str, divide: int) -> tuple[dict, dict]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0], formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("names", nargs="*", metavar="NAME")
-    parser.add_argument("--weir", default=str(build.REPOSITORY / "target/release/weir"))
+    parser.add_argument("--weir", default=build.find_weir()[0])
     parser.add_argument("--divide", type=int, default=12)
     parser.add_argument("--functions", action="store_true")
     args = parser.parse_args()
@@ -187,7 +183,7 @@ def main() -> None:
         for name, job in jobs:
             try:
                 native, weir = job.result()
-            except (Failed, OSError) as error:
+            except (build.Failed, OSError) as error:
                 print(f"{name:14} {error}")
                 continue
             before, after = total(native), total(weir)

@@ -40,7 +40,7 @@ pub struct Weighted<'l, S, P, N> {
 struct Sums {
     /// The frequency of each block relative to its surroundings. That of a loop's header is 1.
     relative: Vec<f32>,
-    /// The frequency with which each loop is entered, relative to what is around the loop.
+    /// The number of entries of each loop per iteration of the loop around it, or per call of the function.
     entered: Vec<f32>,
     /// The number of back edges of each loop that are taken per iteration.
     repeated: Vec<f32>,

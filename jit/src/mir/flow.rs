@@ -1,6 +1,6 @@
 //! The blocks of the machine function: the reachable blocks of the SSA, and a block on every critical edge. They are in
 //! reverse postorder, except that the blocks of each loop are contiguous, so that live ranges in a loop do not span
-//! code outside it, and that rare blocks come last, so that what the allocator does for them is not in the way of others
+//! code outside it. Rare blocks come last, so that the allocator splits no value of frequent code because of them
 //! (C. Wimmer, H. Mössenböck, "Optimized Interval Splitting in a Linear Scan Register Allocator", VEE 2005).
 
 use super::frequency::Estimate;

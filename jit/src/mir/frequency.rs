@@ -9,6 +9,7 @@
 //! counts of `br_table`: an arm is rarer than the dispatch. Cost: linear in blocks and edges, times a logarithm of the loop depth.
 
 use crate::graph::frequency::{Frequency, LOOP_TRIPS, Weighted};
+use std::collections::BTreeMap;
 use std::ops::Range;
 
 /// Deeper loops are assumed to be executed as often as loops of this depth.
@@ -34,22 +35,23 @@ pub struct Estimate {
 }
 
 /// The estimates of this many blocks, of which `loops` are ranges, outer loops first. `succs` gives a block's successors; `branch` the
-/// probability of one of them by its index, if the block ends with a branch and the probability is known; and `table` the same, if it ends
-/// with a `br_table`. `rare` says whether a block ends with a trap or a throw, or begins with the landing of an exception.
+/// probability of one of them by its index, if the block ends with a branch and the probability is known. `tables` has the probabilities of all
+/// successors of blocks that end with a `br_table`. `rare` says whether a block ends with a trap or a throw, or begins with the landing of an exception.
 pub fn estimate<'g>(
     blocks: usize,
     loops: &[Range<u32>],
     succs: impl Fn(u32) -> &'g [u32],
     branch: impl Fn(u32, usize) -> Option<f32>,
-    table: impl Fn(u32, usize) -> Option<f32>,
+    tables: &BTreeMap<u32, Vec<f32>>,
     rare: impl Fn(u32) -> bool,
 ) -> Vec<Estimate> {
     let (succs, branch) = (&succs, &branch);
     let leads = leading_to(blocks, succs, rare);
     let never = |i: u32| leads[i as usize];
     let by_branches = Weighted { blocks, loops, succs, probability: branch, never }.frequencies();
-    let probability = |i: u32, k: usize| branch(i, k).or_else(|| table(i, k));
-    let frequencies = Weighted { blocks, loops, succs, probability, never }.frequencies();
+    let probability = |i: u32, k: usize| tables.get(&i).map_or_else(|| branch(i, k), |shares| Some(shares[k]));
+    let with_tables = || Weighted { blocks, loops, succs, probability, never }.frequencies();
+    let frequencies = if tables.is_empty() { by_branches.clone() } else { with_tables() };
     let mut depth = vec![0i32; blocks + 1];
     for range in loops {
         depth[range.start as usize] += 1;
@@ -89,7 +91,7 @@ pub fn estimate_code<I>(code: &mut super::MachineCode<I>, rare: impl Fn(u32) -> 
         Some(if k == 0 { first } else { first.complement() }.as_f32())
     };
     let succs = |block: u32| &blocks[block as usize].succs[..];
-    let estimates = estimate(blocks.len(), &code.loops, succs, branch, |_, _| None, rare);
+    let estimates = estimate(blocks.len(), &code.loops, succs, branch, &BTreeMap::new(), rare);
     for (block, Estimate { cold, frequency, weight }) in code.blocks.iter_mut().zip(estimates) {
         (block.cold, block.frequency, block.weight) = (cold, frequency, weight);
     }
@@ -147,9 +149,8 @@ mod tests {
         // Block 1 dispatches to 2 to 5, of which 5 is the exit; 3 is an inner loop.
         let succs: [&[u32]; 6] = [&[1], &[2, 3, 4, 5], &[1], &[1, 3], &[1], &[]];
         let loops = [1..5, 3..4];
-        let share = |_: u32, k: usize| Some([0.5, 0.25, 0.125, 0.125][k]);
-        let table = |i: u32, k: usize| if i == 1 { share(i, k) } else { None };
-        let estimates = estimate(6, &loops, |i| succs[i as usize], |_, _| None, table, |_| false);
+        let tables = BTreeMap::from([(1, vec![0.5, 0.25, 0.125, 0.125])]);
+        let estimates = estimate(6, &loops, |i| succs[i as usize], |_, _| None, &tables, |_| false);
         assert!(estimates.iter().all(|estimate| !estimate.cold), "{estimates:?}");
         assert_eq!(estimates.iter().map(|estimate| estimate.frequency).collect::<Vec<_>>(), [1.0, 8.0, 8.0, 64.0, 8.0, 1.0]);
         // The outer loop repeats in 7 of 8 rounds. The inner one is entered in each fourth, and its trips are not known.

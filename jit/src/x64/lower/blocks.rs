@@ -77,7 +77,7 @@ impl Lower<'_, '_> {
             let first = self.probability(block, &flow.targets[node as usize]).filter(|_| succs(node).len() == 2)?;
             Some(if k == 0 { first } else { first.complement() }.as_f32())
         };
-        let tables: Vec<Option<Vec<f32>>> = (0..blocks).map(|node| self.shares(flow, node)).collect();
+        let tables = (0..blocks).filter_map(|node| Some((node as u32, self.shares(flow, node)?))).collect();
         let leaves = |op: Op| matches!(op, Op::Trap | Op::OsrExit | Op::Throw | Op::ThrowRef);
         let rare = |node: u32| match flow.origins[node as usize] {
             Origin::Block(block) => {
@@ -85,7 +85,7 @@ impl Lower<'_, '_> {
             }
             Origin::Edge(block, k) => (k as usize) < func.exceptional_edges(block),
         };
-        frequency::estimate(blocks, &flow.loops, succs, branch, |node, k| Some(tables[node as usize].as_ref()?[k]), rare)
+        frequency::estimate(blocks, &flow.loops, succs, branch, &tables, rare)
     }
 
     /// How often a `br_table` at the end of a block goes to each successor, as a share: what the profile says, or else equal shares of more
