@@ -34,6 +34,8 @@ pub struct Options {
     pub guard_regions: bool,
     /// Memories have the address space of guard regions, whether or not their faults become traps.
     pub reserves_guards: bool,
+    /// Code of the native back end accesses memory 0 relative to `gs`, if the memory has a guard region: see the contract.
+    pub segment: bool,
     /// Code may trap by a fault, because signal handlers are installed; otherwise it calls
     /// [`Helper::Raise`](weir_contract::Helper).
     pub signals: bool,
@@ -84,6 +86,7 @@ impl Default for Options {
             poll: false,
             guard_regions: true,
             reserves_guards: true,
+            segment: false,
             signals: true,
             spectre_mitigation: true,
             canonical_nans: false,

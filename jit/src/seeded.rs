@@ -42,6 +42,10 @@ pub enum Fault {
     TableMaskDropped,
     /// Speculative execution after the check of a jump table's index uses the index.
     JumpMaskDropped,
+    /// The base of `gs` is taken for that of memory 0.
+    SegmentCheckDropped,
+    /// The sum of two registers, relative to `gs`, does not wrap around in 32 bits.
+    SegmentWrapDropped,
 }
 
 impl Fault {
@@ -66,6 +70,8 @@ impl Fault {
         Fault::MemoryMaskDropped,
         Fault::TableMaskDropped,
         Fault::JumpMaskDropped,
+        Fault::SegmentCheckDropped,
+        Fault::SegmentWrapDropped,
     ];
 }
 

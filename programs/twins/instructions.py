@@ -7,8 +7,8 @@
     programs/twins/instructions.py --functions brotli    also the functions that differ most
 
 The profile is that of a run in `auto` with the list's arguments. What is counted has smaller ones, because valgrind takes 20 to 50 times
-as long: the last argument is divided by --divide. Counts are of the guest's code alone, in per cent of all of the native twin's: a kind is
-listed with the difference. They do not depend on what else the machine does. Needs valgrind and objdump.
+as long: the last argument is divided by --divide. Valgrind does not know the instructions that read and write the base of gs, so Weir's
+code is that of --no-segment. Counts are of the guest's code alone, in per cent of all of the native twin's: a kind is listed with the difference. They do not depend on what else the machine does. Needs valgrind and objdump.
 """
 
 import argparse

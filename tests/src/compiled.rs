@@ -25,6 +25,7 @@ pub fn check_compiled(request: &Request<'_>, compiled: &Compiled) -> Result<Stat
             guard_regions: options.guard_regions,
             signals: options.signals,
             reserves_guards: options.reserves_guards,
+            segment: options.segment,
             masks: options.spectre_mitigation,
             sig_ids,
         },

@@ -40,6 +40,7 @@ pub fn configurations() -> Vec<Configuration> {
     let silent = || Options { signals: false, guard_regions: false, ..options() };
     let counting = || Options { ticks: true, counts: true, ..options() };
     let everywhere = || Options { opt_all: true, ..options() };
+    let relative = || Options { segment: true, ..options() };
     let of = |name, backend, osr, options| {
         let (loops, profiled, padded) = (usize::MAX, false, false);
         Configuration { name, backend, osr, loops, profiled, padded, options }
@@ -53,6 +54,8 @@ pub fn configurations() -> Vec<Configuration> {
         of("native, no signals", Backend::Native, false, silent()),
         of("osr", Backend::Native, true, Options { leaves: true, ..options() }),
         of("osr, no guard regions", Backend::Native, true, Options { leaves: true, ..unguarded() }),
+        of("native, segment", Backend::Native, false, relative()),
+        of("osr, segment", Backend::Native, true, Options { leaves: true, ..relative() }),
         of("baseline", Backend::Baseline, false, counting()),
         of("baseline, no guard regions", Backend::Baseline, false, Options { ticks: true, counts: true, ..unguarded() }),
         of(
@@ -73,6 +76,12 @@ pub fn configurations() -> Vec<Configuration> {
             false,
             Options { opt_all: true, fuel: true, poll: true, ..unguarded() },
         ),
+        profiled(
+            "profiled, segment, metered",
+            Backend::Native,
+            false,
+            Options { opt_all: true, fuel: true, poll: true, ..relative() },
+        ),
         profiled("profiled, osr", Backend::Native, true, Options { leaves: true, ..everywhere() }),
         profiled(
             "profiled, osr, no guard regions",
@@ -82,7 +91,7 @@ pub fn configurations() -> Vec<Configuration> {
         ),
         profiled("profiled, cranelift, no guard regions", Backend::Cranelift, false, Options { opt_all: true, ..unguarded() }),
         padded("padded", false, options()),
-        padded("padded, osr", true, Options { leaves: true, ..everywhere() }),
+        padded("padded, osr, segment", true, Options { leaves: true, segment: true, ..everywhere() }),
     ]
 }
 

@@ -40,6 +40,20 @@
 //!   `[rbp]` is the caller's and `[rbp + 8]` the return address.
 //! - `rsp` is 16-byte aligned at the call.
 //!
+//! # The base of `gs`
+//!
+//! With `Options::segment`, code of the native back end may access memory 0 relative to the segment register `gs`, if the memory has a guard
+//! region and therefore never moves. Calls preserve the base of `gs`: what changes it restores it.
+//!
+//! - Code that relies on the base compares it, at its entry and before it does anything else, with [`InstanceCtx::memory0_base`]. If they
+//!   differ it jumps to [`Helper::Relocate`], which calls the code again with the right base, and afterwards restores the other.
+//! - That stub's frame is one of the chain of `rbp`, with the base to restore at `[rbp - 8]`. When frames are left for a landing, the
+//!   vm sets the base that the outermost of these frames has saved. When they are left for a boundary, the Rust code that called the `enter`
+//!   stub does, or that runs the interpreter's activation.
+//! - The base belongs to a thread. A stack that is suspended and resumed gets back the one that it had, and so does the code that resumes it.
+//!
+//! A base of 0 means that no code on the stack relies on it. Rust then sets that of the instance which it enters, and leaves it there.
+//!
 //! # The value stack and the interpreter's frame
 //!
 //! Slots of 8 bytes, growing upward. i32 and f32 occupy the low half of a slot, *upper half unspecified*. A reference is
@@ -626,6 +640,10 @@ helpers! {
     Throw(at);
     /// Throws the exception to which a reference refers, which is not null. It does not return.
     ThrowRef(exception);
+    /// The base of `gs` at the entry of code is not that of memory 0, on which the code relies. Calls the code, whose address is in `r10`, with
+    /// that base, and restores the other. It follows no convention: the code jumps to it, with the stack and all registers but `rax` and
+    /// `r10` as they were at the entry.
+    Relocate();
 }
 
 /// Offset from `rbp` of the address of the interpreter's frame, in baseline code.

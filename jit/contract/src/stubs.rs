@@ -42,6 +42,8 @@ pub enum Stub {
     ThrowRef,
     /// The entry of functions without a stub.
     NoEntry,
+    /// [`Helper::Relocate`](crate::Helper::Relocate).
+    Relocate,
 }
 
 /// A function of the vm that stubs call, in the convention of System V, or the stub to which they jump to unwind.
@@ -87,6 +89,8 @@ pub struct StubCode {
     pub stubs: Vec<(Stub, u32)>,
     /// What they may call or jump to, with its address.
     pub callees: Vec<(Callee, usize)>,
+    /// The offset to which the function returns that a [`Stub::Relocate`] calls, by which the vm knows its frame; 0 if there is none.
+    pub relocated: u32,
     /// The table of the interpreter's assembly that a [`Stub::ToRust`] enters, and the displacement of the routine's address in it.
     pub assembly: Option<(usize, i32)>,
 }

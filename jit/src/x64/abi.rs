@@ -16,6 +16,8 @@ pub const RSP: Reg = Reg::int(4);
 pub const RBP: Reg = Reg::int(5);
 /// `rdi`, which holds the interpreter's frame at the entry of an OSR body.
 pub const RDI: Reg = Reg::int(7);
+/// `r10`, which has no meaning at the entry of code.
+pub const R10: Reg = Reg::int(10);
 /// The pinned register, which holds the instance.
 pub const INSTANCE: Reg = Reg::int(weir_contract::PINNED_REG);
 /// The register in which a call through a reference finds the reference: it holds no argument, and the epilogue

@@ -12,7 +12,7 @@ use super::code::Code;
 use super::encode::Bytes;
 use super::forms::Field;
 use super::frame::Frame;
-use super::insts::{Asm, Cond, Encoding, Flags, FloatEquality, Inst, Mem, Opcode, Rm, STORED, Width};
+use super::insts::{Asm, Cond, Encoding, Flags, FloatEquality, Inst, Mem, Opcode, Rm, STORED, Segment, Width};
 use crate::meter::{Ended, Meter};
 use crate::mir::{Inst as _, Layout, Target};
 use crate::regalloc::{Class, Move, Place, Reg};
@@ -125,6 +125,8 @@ enum Rare {
     Truncation,
     /// Traps because of a null element or a different signature.
     Signature,
+    /// Calls the function again with another base of `gs`.
+    Segment,
 }
 
 /// A 32-bit field at the end of its instruction, for the distance to a jump table.
@@ -365,6 +367,7 @@ impl<'c> Emitter<'c> {
     }
 
     fn prologue(&mut self) {
+        self.check_segment();
         if self.frame.absent {
             return;
         }
@@ -389,6 +392,19 @@ impl<'c> Emitter<'c> {
                 ; jb =>trap
             );
         }
+    }
+
+    /// Goes to [`Helper::Relocate`] if the base of `gs` is not that of memory 0, on which the code's accesses rely. The stack and all registers
+    /// but `rax` are as the caller left them.
+    fn check_segment(&mut self) {
+        let is_relative = |inst: &Inst| matches!(inst.rm, Rm::Mem(mem) if mem.segment != Segment::Flat);
+        if !self.code.insts.iter().any(is_relative) || seeded::is(Fault::SegmentCheckDropped) {
+            return;
+        }
+        let cold = self.push_cold(Rare::Segment, &Inst::new(Asm::Jmp, Width::D));
+        const { assert!(offset_of!(InstanceCtx, memory0_base) <= i8::MAX as usize) };
+        self.out.read_gs(abi::RAX);
+        dynasm!(self.out.asm; .arch x64; cmp rax, [BYTE r15 + offset_of!(InstanceCtx, memory0_base) as i8]; jne =>cold);
     }
 
     /// Preserves `r11`, the argument registers and the result registers.

@@ -5,7 +5,7 @@
 //! needs one macro call per instruction and operand form. Here one function serves every row of TABLE 3.
 
 use super::assembler::Assembler;
-use super::insts::{Asm, Encoding, Inst, Mem, Opcode, Rm, Shape, Width};
+use super::insts::{Asm, Encoding, Inst, Mem, Opcode, Rm, Segment, Shape, Width};
 use super::line::{Immediate, Line};
 use crate::regalloc::{Class, Reg};
 
@@ -154,7 +154,7 @@ impl Bytes {
             Rm::Reg(rm) => self.plain_registers(opcode, wide, reg, *rm, immediate),
             // The base that would mean a SIB byte, or another operand, is rare.
             Rm::Mem(mem) if mem.index.is_none() && !mem.base.is_none() && mem.base.encoding() & 7 != 4 => {
-                self.plain_base(opcode, wide, reg, mem.base, mem.disp, immediate)
+                self.plain_base(opcode, wide, reg, mem, immediate)
             }
             Rm::Mem(mem) if !mem.index.is_none() && !mem.base.is_none() => self.plain_indexed(opcode, wide, reg, mem, immediate),
             Rm::Mem(mem) => self.plain_memory(opcode, wide, reg, mem, immediate),
@@ -163,33 +163,35 @@ impl Bytes {
     }
 
     fn plain_registers(&mut self, opcode: u8, wide: bool, reg: u8, rm: Reg, immediate: Immediate) {
-        self.plain_with(opcode, rex(wide, reg, 0, high(rm)), immediate, |line| line.register(reg, rm));
+        self.plain_with(Segment::Flat, opcode, rex(wide, reg, 0, high(rm)), immediate, |line| line.register(reg, rm));
     }
 
     /// [`Bytes::plain_memory`] for a base, which takes no SIB byte, and a displacement.
-    fn plain_base(&mut self, opcode: u8, wide: bool, reg: u8, base: Reg, disp: i32, immediate: Immediate) {
-        let base = base.encoding();
-        self.plain_with(opcode, rex(wide, reg, 0, base >> 3), immediate, |line| line.base(reg, base & 7, disp));
+    fn plain_base(&mut self, opcode: u8, wide: bool, reg: u8, mem: &Mem, immediate: Immediate) {
+        let base = mem.base.encoding();
+        let rex = rex(wide, reg, 0, base >> 3);
+        self.plain_with(mem.segment, opcode, rex, immediate, |line| line.base(reg, base & 7, mem.disp));
     }
 
     /// [`Bytes::plain_memory`] for a base and an index.
     fn plain_indexed(&mut self, opcode: u8, wide: bool, reg: u8, mem: &Mem, immediate: Immediate) {
         let (base, index) = (mem.base.encoding(), mem.index.encoding());
         let rex = rex(wide, reg, index >> 3, base >> 3);
-        self.plain_with(opcode, rex, immediate, |line| line.indexed(reg, base & 7, index & 7, mem.shift, mem.disp));
+        self.plain_with(mem.segment, opcode, rex, immediate, |line| line.indexed(reg, base & 7, index & 7, mem.shift, mem.disp));
     }
 
     fn plain_memory(&mut self, opcode: u8, wide: bool, reg: u8, mem: &Mem, immediate: Immediate) {
         let rex = rex(wide, reg, high(mem.index), high(mem.base));
-        self.plain_with(opcode, rex, immediate, |line| line.address(reg, mem));
+        self.plain_with(mem.segment, opcode, rex, immediate, |line| line.address(reg, mem));
         self.refer(mem, immediate);
     }
 
     /// An instruction of one opcode byte, after a REX prefix if one of these bits of it is set. `operands` writes ModRM and what
     /// belongs to it.
     #[inline(always)]
-    fn plain_with(&mut self, opcode: u8, rex: u8, immediate: Immediate, operands: impl FnOnce(&mut Line<'_>)) {
+    fn plain_with(&mut self, segment: Segment, opcode: u8, rex: u8, immediate: Immediate, operands: impl FnOnce(&mut Line<'_>)) {
         let mut line = self.line();
+        line.segment(segment);
         line.put_if(rex != 0, 0x40 | rex);
         line.put(opcode);
         operands(&mut line);
@@ -207,6 +209,7 @@ impl Bytes {
             Rm::None | Rm::Slot(_) => return self.refuse_operand(inst.rm),
         };
         let mut line = self.line();
+        line.segment(segment(inst.rm));
         line.put_if(inst.prefix != 0, inst.prefix);
         line.put_if(rex != 0 || byte_reg || byte_rm, 0x40 | rex);
         line.map(inst.map);
@@ -225,6 +228,7 @@ impl Bytes {
         let last = (!inst.left & 15) << 3 | u8::from(inst.long) << 2 | inst.pp;
         let r = !inst.reg >> 3 << 7;
         let mut line = self.line();
+        line.segment(segment(inst.rm));
         if x == 0 && b == 0 && !inst.wide && inst.map == 1 {
             line.put(0xC5);
             line.put(r | last);
@@ -575,6 +579,12 @@ impl Bytes {
 #[inline(always)]
 fn rex(wide: bool, reg: u8, index: u8, base: u8) -> u8 {
     u8::from(wide) << 3 | reg >> 3 << 2 | index << 1 | base
+}
+
+/// The segment of an operand.
+#[inline(always)]
+fn segment(rm: &Rm) -> Segment {
+    if let Rm::Mem(mem) = rm { mem.segment } else { Segment::Flat }
 }
 
 /// The bit of a register's encoding that belongs in a prefix.

@@ -5,7 +5,7 @@
 //! registers have a table of their own.
 
 use super::encode::Bytes;
-use super::insts::{Asm, Cond, Encoding, Inst, Mem, Opcode, Shape, Width};
+use super::insts::{Asm, Cond, Encoding, Inst, Mem, Opcode, Segment, Shape, Width};
 use crate::regalloc::Reg;
 use Width::{B, D, Q, W, X};
 use iced_x86::{Decoder, DecoderOptions, Formatter, MemorySizeOptions, NasmFormatter};
@@ -259,8 +259,8 @@ const NAMES: [[&str; 4]; 16] = [
     ["r15b", "r15w", "r15d", "r15"],
 ];
 
-/// An address: base, index with the logarithm of its factor, displacement.
-type Address = (Option<usize>, Option<(usize, u8)>, i32);
+/// An address: base, index with the logarithm of its factor, displacement, segment.
+type Address = (Option<usize>, Option<(usize, u8)>, i32, Segment);
 
 /// What one instruction is made of, and expected to be.
 #[derive(Clone, Copy, Debug)]
@@ -289,18 +289,24 @@ fn name(number: usize, bits: u32) -> String {
     }
 }
 
-fn address((base, index, disp): Address) -> String {
-    let mut text = base.map_or(String::new(), |base| name(base, 64));
+fn address((base, index, disp, segment): Address) -> String {
+    let (prefix, bits) = match segment {
+        Segment::Flat => ("", 64),
+        Segment::Memory => ("gs:", 64),
+        Segment::Memory32 => ("gs:", 32),
+    };
+    let mut text = base.map_or(String::new(), |base| name(base, bits));
     if let Some((index, shift)) = index {
         let plus = if text.is_empty() { "" } else { "+" };
-        text += &format!("{plus}{}*{}", name(index, 64), 1 << shift);
+        text += &format!("{plus}{}*{}", name(index, bits), 1 << shift);
     }
     match disp {
         0 => {}
+        1.. if text.is_empty() => text = format!("{disp:#X}"),
         1.. => text += &format!("+{disp:#X}"),
         _ => text += &format!("-{:#X}", disp.unsigned_abs()),
     }
-    format!("[{text}]")
+    format!("[{prefix}{text}]")
 }
 
 /// The operands of a pattern: the text between braces.
@@ -379,10 +385,10 @@ impl Case {
                 ("s", _) => inst.src(reg(kind, self.src)),
                 ("i", _) => inst.imm(self.imm),
                 ("r" | "m" | "e", None) => inst.reg(reg(kind, self.rm)),
-                ("r" | "m" | "e", Some((base, index, disp))) => {
+                ("r" | "m" | "e", Some((base, index, disp, segment))) => {
                     let of = |number: Option<usize>| number.map_or(Reg::NONE, |number| Reg::int(number as u8));
                     let shift = index.map_or(0, |(_, shift)| shift);
-                    inst.mem(Mem::indexed(of(base), of(index.map(|(index, _)| index)), shift, disp))
+                    inst.mem(Mem::indexed(of(base), of(index.map(|(index, _)| index)), shift, disp).relative_to(segment))
                 }
                 _ => inst,
             };
@@ -454,10 +460,14 @@ fn addresses() -> Vec<Address> {
         for (j, index) in [None, Some(0), Some(3), Some(5), Some(9), Some(12), Some(13)].into_iter().enumerate() {
             if base.is_some() || index.is_some() {
                 let index = index.map(|index| (index, ((i + j) % 4) as u8));
-                addresses.extend(DISPLACEMENTS.map(|disp| (base, index, disp)));
+                addresses.extend(DISPLACEMENTS.map(|disp| (base, index, disp, Segment::Flat)));
             }
         }
     }
+    let relative = addresses.iter().zip([Segment::Memory, Segment::Memory32].into_iter().cycle()).step_by(7);
+    let relative: Vec<Address> = relative.map(|(&(base, index, disp, _), segment)| (base, index, disp, segment)).collect();
+    addresses.extend(relative);
+    addresses.extend([0x40, 0x1000].map(|disp| (None, None, disp, Segment::Memory)));
     addresses
 }
 
@@ -555,8 +565,8 @@ fn other_methods_are_read_as_they_were_written() {
             check(format!("mov {whole},{imm:#X}"), &|out| out.constant(int(n), imm));
         }
     }
-    for at in addresses() {
-        let (base, index, disp) = at;
+    for at in addresses().into_iter().filter(|at| at.3 == Segment::Flat) {
+        let (base, index, disp, _) = at;
         let reg = |number: Option<usize>| number.map_or(Reg::NONE, int);
         let mem = Mem::indexed(reg(base), reg(index.map(|index| index.0)), index.map_or(0, |index| index.1), disp);
         check(format!("call qword {}", address(at)), &|out| out.indirect(2, mem));

@@ -117,6 +117,12 @@ impl Bytes {
         self.machine_code(&[0x58 | reg.encoding()]);
     }
 
+    /// `rdgsbase`
+    pub fn read_gs(&mut self, dst: Reg) {
+        let dst = dst.encoding();
+        self.machine_code(&[0xF3, 0x48 | dst >> 3, 0x0F, 0xAE, 0xC8 | dst & 7]);
+    }
+
     /// `leave`
     pub fn leave(&mut self) {
         self.machine_code(&[0xC9]);
@@ -196,6 +202,22 @@ mod tests {
                     None
                 },
                 "cqo",
+            ),
+            (
+                "read_gs",
+                |out| {
+                    out.read_gs(abi::RAX);
+                    None
+                },
+                "rdgsbase rax",
+            ),
+            (
+                "read_gs",
+                |out| {
+                    out.read_gs(abi::CALLEE);
+                    None
+                },
+                "rdgsbase r11",
             ),
             (
                 "leave",

@@ -970,8 +970,21 @@ pub struct Mem {
     pub disp: i32,
     /// Whether it is in the function's constant pool.
     pub pooled: bool,
+    /// What the sum is relative to.
+    pub segment: Segment,
     /// The pc of the Wasm instruction for which a fault is an out-of-bounds access; [`Mem::SAFE`] if it cannot fault.
     pub pc: u32,
+}
+
+/// What an address is relative to.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Segment {
+    /// Nothing: the sum is the address.
+    Flat,
+    /// The base of `gs`, which is that of memory 0: see the contract.
+    Memory,
+    /// The base of `gs`. The sum is one of 32 bits, which wraps around, and the upper halves of its registers do not matter.
+    Memory32,
 }
 
 impl Mem {
@@ -980,17 +993,30 @@ impl Mem {
 
     /// `[base + disp]`
     pub const fn at(base: Reg, disp: i32) -> Mem {
-        Mem { base, index: Reg::NONE, shift: 0, disp, pooled: false, pc: Mem::SAFE }
+        Mem { base, index: Reg::NONE, shift: 0, disp, pooled: false, segment: Segment::Flat, pc: Mem::SAFE }
     }
 
     /// `[base + index << shift + disp]`
     pub const fn indexed(base: Reg, index: Reg, shift: u8, disp: i32) -> Mem {
-        Mem { base, index, shift, disp, pooled: false, pc: Mem::SAFE }
+        Mem { base, index, shift, disp, pooled: false, segment: Segment::Flat, pc: Mem::SAFE }
+    }
+
+    /// This sum in another segment.
+    pub const fn relative_to(self, segment: Segment) -> Mem {
+        Mem { segment, ..self }
     }
 
     /// A constant at an offset in the pool.
     pub const fn constant(offset: u32) -> Mem {
-        Mem { base: Reg::NONE, index: Reg::NONE, shift: 0, disp: offset as i32, pooled: true, pc: Mem::SAFE }
+        Mem {
+            base: Reg::NONE,
+            index: Reg::NONE,
+            shift: 0,
+            disp: offset as i32,
+            pooled: true,
+            segment: Segment::Flat,
+            pc: Mem::SAFE,
+        }
     }
 }
 

@@ -1,7 +1,7 @@
 //! TABLE 3 as the instruction set of the machine layer, and the text of its instructions.
 
 use super::abi;
-use super::insts::{Asm, Cond, Encoding, Field, Inst, Mem, Rm, STORED, Shape, Width};
+use super::insts::{Asm, Cond, Encoding, Field, Inst, Mem, Rm, STORED, Segment, Shape, Width};
 use crate::mir::text::{Line, Show};
 use crate::mir::{Control, FlagSet, RegList, isa};
 use crate::regalloc::{AllocationError, Operand, Place, Reg, RegSet};
@@ -342,8 +342,13 @@ fn show_rm(rm: &Rm) -> String {
         Rm::Slot(slot) => return Show(Place::Slot(*slot), abi::name).to_string(),
         Rm::Mem(mem) => mem,
     };
-    let Mem { base, index, shift, disp, pooled, pc } = *mem;
+    let Mem { base, index, shift, disp, pooled, segment, pc } = *mem;
     let mut terms = Vec::new();
+    match segment {
+        Segment::Flat => {}
+        Segment::Memory => terms.push("gs".to_string()),
+        Segment::Memory32 => terms.push("gs32".to_string()),
+    }
     if pooled {
         terms.push("pool".to_string());
     }
@@ -371,6 +376,10 @@ fn read_rm(line: &mut Line<'_>) -> Result<Rm, String> {
     loop {
         if line.eat("pool") {
             mem.pooled = true;
+        } else if line.eat("gs32") {
+            mem.segment = Segment::Memory32;
+        } else if line.eat("gs") {
+            mem.segment = Segment::Memory;
         } else if line.starts_number() {
             mem.disp = line.number()?;
         } else {
@@ -444,6 +453,9 @@ mod tests {
             Mem { pc: 70, ..Mem::indexed(base, index, 1, 16) },
             Mem::constant(0),
             Mem::constant(24),
+            Mem::at(Reg::NONE, 64).relative_to(Segment::Memory),
+            Mem::at(base, 8).relative_to(Segment::Memory),
+            Mem::indexed(base, index, 2, -8).relative_to(Segment::Memory32),
         ];
         for rm in mems.map(Rm::Mem).into_iter().chain([Rm::Reg(index), Rm::Slot(7)]) {
             let text = show_rm(&rm);

@@ -1,7 +1,7 @@
 //! The parts of an instruction after its prefixes, byte by byte: opcode map, ModRM, SIB, displacement and immediate.
 
 use super::assembler::ROOM;
-use super::insts::Mem;
+use super::insts::{Mem, Segment};
 use crate::regalloc::Reg;
 
 /// An instruction that is being written to the room after the code.
@@ -31,6 +31,13 @@ impl Line<'_> {
         debug_assert!(self.at < 16);
         self.room[self.at & 15..][..4].copy_from_slice(&value.to_le_bytes());
         self.at += bytes as usize;
+    }
+
+    /// Appends the prefixes of an address's segment.
+    #[inline(always)]
+    pub fn segment(&mut self, segment: Segment) {
+        self.put_if(segment != Segment::Flat, 0x65);
+        self.put_if(segment == Segment::Memory32, 0x67);
     }
 
     /// Appends the escape bytes of an opcode map.
@@ -100,8 +107,10 @@ impl Line<'_> {
             self.put(reg | 5);
             return self.put_number(0, 4);
         }
+        // Index 4, rsp, means none.
+        let index = if mem.index.is_none() { 4 } else { mem.index.encoding() & 7 };
         self.put(reg | 4);
-        self.put(mem.shift << 6 | (mem.index.encoding() & 7) << 3 | 5);
+        self.put(mem.shift << 6 | index << 3 | 5);
         self.put_number(mem.disp as u32, 4);
     }
 }

@@ -3,7 +3,7 @@
 use crate::contract::{Context, VALUE_SP};
 use crate::fault::{Rule, Violation};
 use crate::state::{Area, State};
-use crate::value::{Base, Bound, Class, NONE, Value};
+use crate::value::{Base, Bound, Class, MAX32, NONE, Value};
 use iced_x86::{Instruction, MemorySize, OpKind, Register};
 use weir_contract::{Bounds, GUARDED_RESERVATION, TrapSite};
 
@@ -12,6 +12,8 @@ use weir_contract::{Bounds, GUARDED_RESERVATION, TrapSite};
 pub enum Kind {
     /// A linear memory, within what is reserved for it.
     Guarded,
+    /// A linear memory, relative to `gs`, within what is reserved for it.
+    Relative,
     /// A linear memory, within its length.
     Checked,
     /// The native frame.
@@ -85,9 +87,62 @@ pub fn number(reg: Register) -> Option<usize> {
 
 /// The address of an instruction's memory operand.
 pub fn address(cx: &Context<'_>, state: &mut State, inst: &Instruction) -> Result<Address, Violation> {
-    if matches!(inst.memory_segment(), Register::FS | Register::GS) {
-        return refuse("an address in a segment");
+    if inst.has_segment_prefix() {
+        return in_segment(cx, state, inst);
     }
+    if has_short_address(inst) {
+        return refuse("an address of 32 bits");
+    }
+    sum(cx, state, inst)
+}
+
+/// Whether the address is computed in 32 bits, in which it wraps around.
+fn has_short_address(inst: &Instruction) -> bool {
+    let short = |reg: Register| reg.is_gpr32() || reg == Register::EIP;
+    short(inst.memory_base()) || short(inst.memory_index())
+}
+
+/// The address of a memory operand that is relative to `gs`: one in memory 0.
+fn in_segment(cx: &Context<'_>, state: &mut State, inst: &Instruction) -> Result<Address, Violation> {
+    let refuse = |what: &str| Err(Violation(Rule::Segment, what.into()));
+    if inst.segment_prefix() != Register::GS {
+        return refuse("an address in another segment than `gs`");
+    }
+    if !cx.options().segment {
+        return refuse("an address in a segment in code that uses none");
+    }
+    let guarded = |ty| Bounds::of(ty, 0, cx.options().guard_regions) == Bounds::Guard;
+    if !cx.module().memories.first().is_some_and(guarded) {
+        return refuse("an address relative to `gs`, but memory 0 has no guard region");
+    }
+    if !state.segment {
+        return refuse("the base of `gs` is not known to be that of memory 0");
+    }
+    if inst.is_ip_rel_memory_operand() || cx.field(inst).is_some() {
+        return refuse("an address relative to `gs` of a kind that is not known");
+    }
+    let known = |reg: Register| reg == Register::None || reg.is_gpr32() || reg.is_gpr64();
+    if !known(inst.memory_base()) || !known(inst.memory_index()) {
+        return refuse("an address relative to `gs` of a kind that is not known");
+    }
+    let distance = match has_short_address(inst) {
+        true => {
+            let class = state.class(Value::range(0, MAX32));
+            part(state, class, 0)
+        }
+        false => sum(cx, state, inst)?.value,
+    };
+    let disp = match (distance.var, distance.known()) {
+        _ if !distance.is_int() => return refuse("the distance from the base of `gs` is an address"),
+        (Some(_), _) => distance.disp,
+        (None, Some(known)) => known as i64,
+        (None, None) => return refuse("the distance from the base of `gs` is not known"),
+    };
+    Ok(Address { value: Value { var: distance.var, disp, ..Value::at(Base::Memory(0)) }, class: NONE })
+}
+
+/// The sum of a memory operand's registers and displacement, in 64 bits.
+fn sum(cx: &Context<'_>, state: &mut State, inst: &Instruction) -> Result<Address, Violation> {
     let offsets = inst.ip() as u32;
     if inst.is_ip_rel_memory_operand() {
         let value = match cx.field(inst) {
@@ -301,7 +356,7 @@ pub fn access(
             if cx.trap(inst.ip() as u32) != Some(trap) {
                 return Err(Violation(Rule::TrapSite, "an access that may fault is no trap site".into()));
             }
-            done(Kind::Guarded, Value::any())
+            done(if inst.has_segment_prefix() { Kind::Relative } else { Kind::Guarded }, Value::any())
         }
         Base::Instance => {
             let field = fixed(state)?;

@@ -120,7 +120,8 @@ impl<'c> Analysis<'c> {
         let body = cx.module().body(func).ok_or_else(|| located(violation("the function is not one of the module's own")))?;
         let is_osr = matches!(entry, Entry::Osr(_));
         let operands = if is_osr || !headers.is_empty() { LoopOperands::of(cx.module(), body) } else { LoopOperands::default() };
-        self.reach(0, 0, &branch::entry(cx, entry, &operands)).map_err(located)?;
+        let first = State { untouched: true, ..branch::entry(cx, entry, &operands) };
+        self.reach(0, 0, &first).map_err(located)?;
         for &(index, offset) in headers {
             let info =
                 body.loops.get(index as usize).ok_or_else(|| located(violation("an entry at a loop that is not there")))?;
@@ -273,6 +274,11 @@ impl<'c> Analysis<'c> {
         self.transfer.accesses.clear();
         self.steps += 1;
         let mut follows = true;
+        state.untouched = match inst.flow_control() {
+            FlowControl::Next => state.untouched && self.transfer.leaves_untouched(inst),
+            FlowControl::Call | FlowControl::IndirectCall => false,
+            _ => state.untouched,
+        };
         match inst.flow_control() {
             FlowControl::Next => {
                 let top = state.regs[4];
@@ -289,16 +295,14 @@ impl<'c> Analysis<'c> {
                 }
             }
             FlowControl::UnconditionalBranch => {
-                target = Some(Target::Own);
                 follows = false;
-                self.direct(state, inst)?;
+                target = Some(self.direct(state, inst)?);
             }
             FlowControl::ConditionalBranch if inst.is_jcc_short_or_near() => {
-                target = Some(Target::Own);
                 let mut taken = state.clone();
                 refine(cx, &mut taken, inst.condition_code());
                 refine(cx, state, negated(inst.condition_code()));
-                self.direct(&taken, inst)?;
+                target = Some(self.direct(&taken, inst)?);
                 self.reach(from, next, state)?;
                 follows = false;
             }
@@ -352,12 +356,17 @@ impl<'c> Analysis<'c> {
         Ok(follows)
     }
 
-    fn direct(&mut self, state: &State, inst: &Instruction) -> Result<(), Violation> {
+    fn direct(&mut self, state: &State, inst: &Instruction) -> Result<Target, Violation> {
         if self.cx.reloc_within(inst) || inst.op0_kind() != OpKind::NearBranch64 {
             return Err(Violation(Rule::Branch, "a direct branch out of the function".into()));
         }
         let to = u32::try_from(inst.near_branch64()).unwrap_or(u32::MAX);
-        self.reach(inst.ip() as u32, to, state)
+        // What is known there is known of every entry.
+        if to == 0 && branch::enters_itself(self.cx, state) {
+            return Ok(Target::Function);
+        }
+        self.reach(inst.ip() as u32, to, state)?;
+        Ok(Target::Own)
     }
 
     /// Continues after a call; says whether the next instruction follows.

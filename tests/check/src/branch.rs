@@ -19,6 +19,7 @@ use weir_contract::{
 const RSP: usize = 4;
 const RBP: usize = 5;
 const RDI: usize = 7;
+const R10: usize = 10;
 const R11: usize = 11;
 const R15: usize = 15;
 
@@ -296,6 +297,7 @@ fn helper(cx: &Context<'_>, state: &mut State, index: u32) -> Result<After, Viol
     let helper = Helper::ALL[index as usize];
     has_instance(state)?;
     match helper {
+        Helper::Relocate => return refuse(Rule::Segment, "the helper that changes the base of `gs` is called, not jumped to"),
         Helper::Raise => {
             return Ok(After::Nowhere);
         }
@@ -434,6 +436,10 @@ pub fn jump(
             targets.dedup();
             return Ok((Jumps { to: targets, table: Some((table, count)) }, Target::Table));
         }
+        (&Base::Helper(helper), Some(0)) if Helper::ALL[helper as usize] == Helper::Relocate => {
+            relocates(cx, state)?;
+            return Ok((Jumps::default(), Target::Helper));
+        }
         (Base::Own(places), Some(0)) => return Ok((Jumps { to: places.to_vec(), table: None }, Target::Own)),
         (&Base::Continue(null), Some(0)) => {
             if null {
@@ -470,6 +476,29 @@ pub fn jump(
     }
 }
 
+/// Whether a jump to the beginning of the code is a tail call of the function: all is as the contract says of its entry.
+pub fn enters_itself(cx: &Context<'_>, state: &State) -> bool {
+    let params = &cx.module().func_type(cx.function.func).params;
+    let own = !cx.is_osr() && !state.inner && !state.dead && has_left(state).is_ok() && has_instance(state).is_ok();
+    own && passes(cx, state, params, param_places(params), &INT_ARG_REGS).is_ok()
+}
+
+/// Checks a jump to the helper that calls the code again with another base of `gs`: it expects what the code's own entry expects.
+fn relocates(cx: &Context<'_>, state: &mut State) -> Result<(), Violation> {
+    if !cx.options().segment {
+        return refuse(Rule::Segment, "the base of `gs` is changed for code that does not use it");
+    }
+    if !state.untouched {
+        return refuse(Rule::Segment, "the stack or a register is not what it was at the entry where the code is entered again");
+    }
+    let begins = state.value(state.regs[R10]);
+    if !matches!(&begins.base, Base::Own(places) if **places == [0]) || begins.fixed() != Some(0) {
+        return refuse(Rule::Segment, "`r10` does not have the address of the code's entry");
+    }
+    has_left(state)?;
+    has_instance(state)
+}
+
 /// Checks a return.
 pub fn ret(cx: &Context<'_>, state: &State) -> Result<(), Violation> {
     has_left(state)?;
@@ -489,6 +518,7 @@ pub fn subroutine(state: &State) -> State {
     }
     inner.set(RSP, Value::at(Base::Frame));
     inner.value_sp = inner.class(Value::at(Base::ValueSp));
+    inner.segment = state.segment;
     inner.inner = true;
     inner
 }

@@ -30,6 +30,8 @@ pub enum Rule {
     Branch,
     /// An index that was compared is forced to a harmless value, against speculation: see [`Options::masks`](crate::Options::masks).
     Mask,
+    /// Addresses are relative to no segment but `gs`, whose base is that of memory 0, and code does not change it.
+    Segment,
     /// The stack pointer, the preserved registers and the instance are what the contract says at calls and returns.
     Convention,
 }

@@ -63,6 +63,9 @@ fn compared(cx: &Context<'_>, state: &mut State, condition: ConditionCode, a: Cl
     }
     match (&x.base, condition, &y.base) {
         (Base::Frame, C::ae | C::a, Base::NativeLimit) | (Base::NativeLimit, C::be | C::b, Base::Frame) => state.checked = true,
+        (Base::Segment, C::e, Base::Memory(0)) | (Base::Memory(0), C::e, Base::Segment) => {
+            state.segment |= x.fixed() == Some(0) && y.fixed() == Some(0);
+        }
         _ => {}
     }
     let null =

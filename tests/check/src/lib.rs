@@ -6,6 +6,8 @@
 //!   the memory's length; of the function's own native or value frame, but not the return address or the saved frame pointer; of
 //!   a field that the contract lets code read or write; of a table's element whose index was compared with the table's length; of
 //!   a function reference that is not null; of the function's own bytes; of its own counters.
+//! - **Accesses relative to `gs`** come after a comparison which shows that its base is that of memory 0. Calls preserve the base, by the
+//!   contract, and the function does not change it.
 //! - **Branches** lead to an instruction of the same function, which overlaps no other one; to a function of the module, through its cell;
 //!   to a helper; to an entry of a jump table whose index is within it; to the entry of a table's element or a function reference whose
 //!   signature and null were checked, with its instance in the pinned register; or back to the caller.
@@ -81,6 +83,8 @@ pub struct Options<'f> {
     pub signals: bool,
     /// Memories have the address space of guard regions, whether or not their faults become traps.
     pub reserves_guards: bool,
+    /// Accesses to memory 0 may be relative to `gs`.
+    pub segment: bool,
     /// An index that was compared with a length, or with the number of a jump table's entries, must be forced to a harmless value before it
     /// is used, without a branch, against speculation: 0, or the length of a memory. What an access reads up to 32 bytes before a memory
     /// is harmless, because memories begin after inaccessible address space.

@@ -51,6 +51,10 @@ pub struct State {
     pub least: Vec<(Bound, u64)>,
     /// Whether `rsp` was compared with the stack's limit.
     pub checked: bool,
+    /// Whether the base of `gs` is that of memory 0.
+    pub segment: bool,
+    /// Whether the stack and all registers but `rax` and `r10` are as they were at the entry of the code, at its beginning.
+    pub untouched: bool,
     /// Whether this is in a subroutine of the function, which has a frame of its own.
     pub inner: bool,
     /// One more than the index of the loop with which the code was entered, in what the entries of baseline code at loops share: what is
@@ -74,6 +78,8 @@ impl State {
             sums: Vec::new(),
             least: Vec::new(),
             checked: false,
+            segment: false,
+            untouched: false,
             inner: false,
             context: 0,
             dead: false,
@@ -298,6 +304,8 @@ impl State {
             sums,
             least,
             checked,
+            segment: self.segment && other.segment,
+            untouched: self.untouched && other.untouched,
             inner: self.inner,
             context: self.context,
             dead: false,

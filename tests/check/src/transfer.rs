@@ -41,6 +41,9 @@ impl<'c> Transfer<'c> {
             Mnemonic::Mov if inst.op0_kind() == OpKind::Memory => self.store(state, inst),
             Mnemonic::Movzx | Mnemonic::Movsx | Mnemonic::Movsxd if wide || short => self.extend(state, inst),
             Mnemonic::Lea if wide || short => {
+                if inst.has_segment_prefix() {
+                    return Err(Violation(Rule::Segment, "`lea` of an address in a segment".into()));
+                }
                 let at = address(self.cx, state, inst)?;
                 let class = if at.class != NONE { at.class } else { state.class(at.value) };
                 self.put(state, inst, class);
@@ -65,6 +68,9 @@ impl<'c> Transfer<'c> {
             Mnemonic::Pop => self.pop(state, inst),
             Mnemonic::Leave if inst.code() == Code::Leaveq => self.leave(state),
             Mnemonic::Vmovq | Mnemonic::Movq => self.move_between(state, inst),
+            Mnemonic::Rdgsbase | Mnemonic::Rdfsbase | Mnemonic::Wrgsbase | Mnemonic::Wrfsbase | Mnemonic::Swapgs => {
+                self.segment_base(state, inst)
+            }
             Mnemonic::Popcnt | Mnemonic::Lzcnt | Mnemonic::Tzcnt => {
                 self.other(state, inst)?;
                 if wide || short {
@@ -417,6 +423,27 @@ impl<'c> Transfer<'c> {
         Ok(())
     }
 
+    /// Reads the base of `gs`. Code does nothing else with bases.
+    fn segment_base(&mut self, state: &mut State, inst: &Instruction) -> Done {
+        if !self.cx.options().segment {
+            return Err(Violation(Rule::Segment, "the base of a segment in code that uses none".into()));
+        }
+        if inst.mnemonic() != Mnemonic::Rdgsbase || !inst.op0_register().is_gpr64() || inst.op0_register() == Register::RSP {
+            return Err(Violation(Rule::Segment, "a base that is written, or is not that of `gs`".into()));
+        }
+        state.set(inst.op0_register().number(), Value::at(Base::Segment));
+        Ok(())
+    }
+
+    /// Whether an instruction leaves the stack and all registers but `rax` and `r10` as they are.
+    pub fn leaves_untouched(&mut self, inst: &Instruction) -> bool {
+        let writes = |access| !matches!(access, OpAccess::Read | OpAccess::CondRead | OpAccess::None | OpAccess::NoMemAccess);
+        let info = self.factory.info(inst);
+        let is_free = |reg: Register| matches!(reg.full_register(), Register::RAX | Register::R10);
+        info.used_registers().iter().all(|used| !writes(used.access()) || is_free(used.register()))
+            && !info.used_memory().iter().any(|used| writes(used.access()))
+    }
+
     /// Moves between registers of both kinds, and memory.
     fn move_between(&mut self, state: &mut State, inst: &Instruction) -> Done {
         let class = match inst.op_kind(1) {
@@ -468,6 +495,9 @@ impl<'c> Transfer<'c> {
         }
         let halves = inst.op_count() > 0 && Self::bytes(inst, 0) == 4 || inst.mnemonic() == Mnemonic::Cdq;
         for reg in writes {
+            if reg.is_segment_register() {
+                return Err(Violation(Rule::Segment, "an instruction that changes a segment".into()));
+            }
             if reg.is_xmm() || reg.is_ymm() || reg.is_zmm() {
                 state.xmms[reg.number() & 15] = NONE;
                 continue;

@@ -46,6 +46,8 @@ pub enum Base {
     MemoryRecord(u32),
     /// The first byte of a memory.
     Memory(u32),
+    /// The base of `gs`, which is the same all the time that the code runs.
+    Segment,
     /// The record of a table.
     TableRecord(u32),
     /// The first element of a table.

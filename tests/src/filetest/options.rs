@@ -46,7 +46,7 @@ const ROWS: &[Row] = &[
     Row { name: "no-prune", readers: BUILD, engine: false, set: Set::Flag(|o| o.refinements.prune = false) },
     Row { name: "no-regions", readers: BUILD, engine: false, set: Set::Flag(|o| o.refinements.regions = false) },
     Row { name: "components", readers: BUILD, engine: false, set: Set::Flag(|o| o.refinements.search = Search::Components) },
-    Row { name: "opt-all", readers: &["inline", "vectorise"], engine: false, set: Set::Flag(|o| o.opt_all = true) },
+    Row { name: "opt-all", readers: &["inline", "vectorise", "lower"], engine: false, set: Set::Flag(|o| o.opt_all = true) },
     Row { name: "off", readers: &[], engine: false, set: Set::PassOff },
     Row { name: "rewrite-fuel", readers: PASSES, engine: false, set: Set::Number(|o, n| o.rewrite_fuel = Some(n.into())) },
     Row { name: "predicates", readers: CONSTPROP, engine: false, set: Set::Number(|o, n| o.limits.predicates = n as usize) },
@@ -58,6 +58,7 @@ const ROWS: &[Row] = &[
         engine: true,
         set: Set::Flag(|o| (o.guard_regions, o.reserves_guards) = (false, false)),
     },
+    Row { name: "segment", readers: BACK, engine: true, set: Set::Flag(|o| o.segment = true) },
     Row { name: "no-spectre-mitigation", readers: BACK, engine: true, set: Set::Flag(|o| o.spectre_mitigation = false) },
     Row { name: "regalloc2", readers: &["regalloc"], engine: false, set: Set::Flag(|o| o.allocator = Allocator::Regalloc2) },
 ];

@@ -51,7 +51,7 @@ pub fn execute(head: &Head<'_>, module: &str, texts: Vec<FunctionText>, stages: 
     config.consume_fuel(options.fuel).epoch_interruption(options.poll).async_support(options.poll);
     config.deterministic(options.canonical_nans);
     config.signals_based_traps(options.signals).guard_regions(options.guard_regions).rewrite_fuel(options.rewrite_fuel);
-    config.spectre_mitigation(options.spectre_mitigation);
+    config.spectre_mitigation(options.spectre_mitigation).memory_segment(options.segment);
     config.register_allocator(match options.allocator {
         request::Allocator::LinearScan => Allocator::LinearScan,
         request::Allocator::Regalloc2 => Allocator::Regalloc2,

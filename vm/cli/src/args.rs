@@ -210,6 +210,9 @@ pub(crate) struct EngineFlags {
     /// Install no signal handlers; check memory accesses, divisors and conversions explicitly
     #[arg(long, help_heading = ENGINE)]
     pub no_signals: bool,
+    /// Compile accesses to memory without the segment register gs
+    #[arg(long, help_heading = ENGINE)]
+    pub no_segment: bool,
     /// Compile checks of memories, tables and br_table without masks against speculative execution
     #[arg(long, help_heading = ENGINE)]
     pub no_spectre_mitigation: bool,
@@ -500,7 +503,7 @@ impl EngineFlags {
         let mut config = weir::Config::new();
         config.consume_fuel(self.fuel.is_some()).stress(self.stress).gc_stress(self.gc_stress);
         config.wasm_legacy_exceptions(true).wasm_backtrace_details(weir::WasmBacktraceDetails::Enable);
-        config.spectre_mitigation(!self.no_spectre_mitigation);
+        config.spectre_mitigation(!self.no_spectre_mitigation).memory_segment(!self.no_segment);
         config.signals_based_traps(!self.no_signals).lazy_validation(self.lazy).deterministic(self.deterministic);
         config.tier(match self.tier {
             _ if self.no_jit => weir::Tier::Interpreter,

@@ -58,8 +58,10 @@ impl CodeSpace {
             (Stub::Throw, common.throw),
             (Stub::ThrowRef, common.throw_ref),
             (Stub::NoEntry, common.no_entry),
+            (Stub::Relocate, common.relocate),
         ];
         listed.stubs = stubs.map(|(stub, at)| (stub, (at.addr().get() - listed.address) as u32)).into();
+        listed.relocated = (common.relocated.addr().get() - listed.address) as u32;
         listed
     }
 
@@ -85,6 +87,7 @@ impl CodeSpace {
             code: unsafe { std::slice::from_raw_parts(code.as_ptr(), len) }.to_vec(),
             stubs: Vec::new(),
             callees,
+            relocated: 0,
             assembly: hooks.assembly.map(|assembly| (assembly.table, assembly.begin)),
         }
     }

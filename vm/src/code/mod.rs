@@ -163,6 +163,7 @@ impl CodeSpace {
         helpers[Helper::OsrTarget as usize] = common.osr_target.as_ptr();
         helpers[Helper::Throw as usize] = common.throw.as_ptr();
         helpers[Helper::ThrowRef as usize] = common.throw_ref.as_ptr();
+        helpers[Helper::Relocate as usize] = common.relocate.as_ptr();
         helpers[Helper::MemoryGrow as usize] = common.memory_grow.as_ptr();
         helpers[Helper::TableGrow as usize] = common.table_grow.as_ptr();
         let (shapes, freed) = (Lock::new(Rank::Shapes, HashMap::new()), AtomicU64::new(0));
@@ -402,7 +403,12 @@ impl CodeSpace {
             let [caller, return_address] = unsafe { *fp };
             fp = caller as *const [usize; 2];
             // SAFETY: this thread will return there, so the code has not been freed.
-            let Some(call) = (unsafe { self.calls().at(return_address) }) else { return };
+            let Some(call) = (unsafe { self.calls().at(return_address) }) else {
+                if self.is_relocation(return_address) {
+                    continue;
+                }
+                return;
+            };
             if call.sites().try_for_each(|site| visit(site, call.frame(fp.addr()))).is_break() {
                 return;
             }
@@ -423,15 +429,23 @@ impl CodeSpace {
             unsafe {
                 loop {
                     let [caller, return_address] = ptr::with_exposed_provenance::<[usize; 2]>(fp).read();
-                    if calls.at(return_address).is_none() {
-                        break;
-                    }
-                    visit(return_address);
                     fp = caller;
+                    match calls.at(return_address) {
+                        Some(_) => visit(return_address),
+                        None if self.is_relocation(return_address) => {}
+                        None => break,
+                    }
                 }
                 Boundary { prev: boundary, exit_fp, .. } = ptr::with_exposed_provenance::<Boundary>(boundary).read();
             }
         }
+    }
+
+    /// Returns whether this is the return address of the function that [`Helper::Relocate`] calls. The frame is that of the stub, which has
+    /// saved the base of `gs` below `rbp`.
+    #[inline]
+    pub fn is_relocation(&self, return_address: usize) -> bool {
+        return_address == self.common.relocated.addr().get()
     }
 
     /// Returns how often code has been freed. While this is the same, an address of code belongs to the same code.

@@ -81,6 +81,9 @@ pub(super) struct Common {
     pub throw_ref: NonNull<u8>,
     /// The entry of functions for whose stubs there is no room.
     pub no_entry: NonNull<u8>,
+    /// The helper `Relocate`, and the address to which the function returns.
+    pub relocate: NonNull<u8>,
+    pub relocated: NonNull<u8>,
 }
 
 // SAFETY: addresses of code, which is immutable.
@@ -105,6 +108,7 @@ const BOUNDARY_STACK: i32 = offset_of!(Boundary, stack) as i32;
 const OWNER: i32 = offset_of!(InstanceCtx, owner) as i32;
 const DISPATCH_CODE: i32 = (offset_of!(StackCtx, dispatch) + offset_of!(Dispatch, code)) as i32;
 const DISPATCH_ARGS: i32 = (offset_of!(StackCtx, dispatch) + offset_of!(Dispatch, args)) as i32;
+const MEMORY0_BASE: i32 = offset_of!(InstanceCtx, memory0_base) as i32;
 const DISPATCH_INSTANCE: i32 = (offset_of!(StackCtx, dispatch) + offset_of!(Dispatch, instance)) as i32;
 
 // Encodings. `r10` is not an argument register, `r11` neither an argument nor a result register, and `rbx`, `r12` and `r13` are
@@ -115,6 +119,11 @@ const R10: u8 = 10;
 const R11: u8 = 11;
 const R12: u8 = 12;
 const R13: u8 = 13;
+
+// Instructions that the assembler does not know: `rdgsbase rax`, `wrgsbase rax`, `wrgsbase r11`.
+const READ_GS_TO_RAX: [u8; 5] = [0xF3, 0x48, 0x0F, 0xAE, 0xC8];
+const WRITE_GS_FROM_RAX: [u8; 5] = [0xF3, 0x48, 0x0F, 0xAE, 0xD8];
+const WRITE_GS_FROM_R11: [u8; 5] = [0xF3, 0x49, 0x0F, 0xAE, 0xDB];
 
 /// Generates the common stubs.
 pub(super) fn common(arena: &CodeArena, hooks: Hooks) -> Result<Common, CodeError> {
@@ -211,8 +220,11 @@ pub(super) fn common(arena: &CodeArena, hooks: Hooks) -> Result<Common, CodeErro
     dynasm!(asm; .arch x64; mov rdi, r15; mov rax, QWORD hooks.no_entry as usize as i64; call rax);
     jump_back(&mut asm, unwind);
 
+    let (relocate, relocated) = relocate_body(&mut asm);
+
     let len = asm.offset().0;
     let code = publish(arena, asm, &[])?;
+    let [relocate, relocated] = [relocate, relocated].map(|offset| at(code, offset));
     let [trap, raise, unwind, reenter_osr] = [trap, raise, unwind, reenter_osr].map(|offset| at(code, offset));
     let [poll, tick, memory_grow, table_grow] = [poll, tick, memory_grow, table_grow].map(|offset| at(code, offset));
     let [osr_target, throw, throw_ref, no_entry] = [osr_target, throw, throw_ref, no_entry].map(|offset| at(code, offset));
@@ -231,7 +243,44 @@ pub(super) fn common(arena: &CodeArena, hooks: Hooks) -> Result<Common, CodeErro
         throw,
         throw_ref,
         no_entry,
+        relocate,
+        relocated,
     })
+}
+
+/// The helper [`Relocate`](weir_contract::Helper::Relocate): calls the function at `r10` with the base of `gs` that its instance needs.
+/// A function that was tail-called returns into the stub's frame already, which has the base to restore. Returns the offsets of the stub and of
+/// the function's return. Before the call only `rax` is destroyed, after it `r11`.
+fn relocate_body(asm: &mut Asm) -> (AssemblyOffset, AssemblyOffset) {
+    let begin = asm.offset();
+    dynasm!(asm
+        ; .arch x64
+        ; lea rax, [>returned]
+        ; cmp [rsp], rax
+        ; je >tail_called
+        ; push rbp
+        ; mov rbp, rsp
+        ; .bytes READ_GS_TO_RAX
+        ; push rax
+        ; push rax
+        ; mov rax, [r15 + MEMORY0_BASE]
+        ; .bytes WRITE_GS_FROM_RAX
+        ; call r10
+        ; returned:
+    );
+    let returned = asm.offset();
+    dynasm!(asm
+        ; .arch x64
+        ; mov r11, [rbp - 8]
+        ; .bytes WRITE_GS_FROM_R11
+        ; leave
+        ; ret
+        ; tail_called:
+        ; mov rax, [r15 + MEMORY0_BASE]
+        ; .bytes WRITE_GS_FROM_RAX
+        ; jmp r10
+    );
+    (begin, returned)
 }
 
 /// Lets the code that polls go on, unless its store wants to know: see [`StoreCtx::wake_fuel`]. Otherwise destroys `rax`.

@@ -23,6 +23,7 @@ pub(crate) fn options(config: &Config) -> Options {
         poll: config.polls(),
         guard_regions: config.guards_memory(),
         reserves_guards: config.reserves_guards(),
+        segment: config.uses_segment(),
         signals: config.signals_based_traps,
         spectre_mitigation: config.spectre_mitigation,
         canonical_nans: config.canonicalises_nans(),

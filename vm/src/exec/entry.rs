@@ -14,10 +14,12 @@ use crate::records::exceptions::InFlight;
 use crate::records::failure::Failure;
 #[cfg(feature = "async")]
 use crate::records::fiber;
+use crate::records::func_code::enter_code;
 use crate::records::instance::{Owner, instance_of, owner_of};
 use crate::records::stack;
 use crate::records::store::{StoreRecord, take_failure};
 use crate::records::walk::ALL_FRAMES;
+use crate::sys::segment::Base;
 use std::panic::resume_unwind;
 use std::sync::atomic::Ordering;
 use weir_bytecode::Trap;
@@ -258,6 +260,7 @@ pub(crate) unsafe fn dispatch(func: *const FuncRef, args: *mut u64, words: usize
         let func_code = record.func_code(index);
         let code = func_code.native.load(Ordering::Acquire);
         if code.is_null() {
+            Base::now().or_of((*instance).memory0_base);
             return interpret(instance, index, args);
         }
         (*(*instance).stack).value_sp = args.wrapping_add(words);
@@ -284,7 +287,7 @@ unsafe fn interpret(instance: *mut InstanceCtx, index: u32, args: *mut u64) -> S
                     false => module.func_code(func).call(instance, code, args),
                     true => {
                         let enter = module.engine.record().engines.enter_osr(instance, func);
-                        enter(code, args, instance, (*instance).stack)
+                        enter_code(enter, instance, code, args)
                     }
                 }
             }

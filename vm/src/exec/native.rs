@@ -19,6 +19,7 @@ use crate::records::quiescence::Domain;
 use crate::records::stack::{is_on_stack, native_overflow};
 use crate::records::store::store_of;
 use crate::records::unwind::throw_object;
+use crate::sys::segment;
 pub(super) use crate::sys::signals::has_stack as thread_is_prepared;
 pub(super) use crate::tier::engine::has_processor;
 use crate::tier::engine::{cell_address, reenter_stub};
@@ -228,6 +229,9 @@ pub(super) const AVAILABLE: bool = true;
 /// # Errors
 /// The profiler's file can't be written.
 pub(super) fn engines(config: &Config, quiescence: &Arc<Domain>) -> Result<Box<dyn Engines>> {
+    if config.uses_segment() {
+        segment::use_it();
+    }
     let counting = Hooks { to_rust: weir_to_rust_counted, resume: weir_resume_counted, ..HOOKS };
     let hooks = if config.count_crossings { counting } else { HOOKS };
     let hooks = Hooks { assembly: config.has_assembly().then(|| assembly(config)), ..hooks };
@@ -257,7 +261,7 @@ fn address<const FREE: u64>(helper: Helper) -> HelperAddress {
     match helper {
         // These helpers are stubs, which call the functions of `Hooks`.
         Helper::Raise | Helper::Poll | Helper::Tick | Helper::OsrTarget | Helper::MemoryGrow | Helper::TableGrow => ptr::null(),
-        Helper::Throw | Helper::ThrowRef => ptr::null(),
+        Helper::Throw | Helper::ThrowRef | Helper::Relocate => ptr::null(),
         Helper::MemoryFill if FREE > 0 => memory_fill_short::<FREE> as *const u8,
         Helper::MemoryFill => memory_fill as *const u8,
         Helper::MemoryCopy if FREE > 0 => memory_copy_short::<FREE> as *const u8,

@@ -10,6 +10,7 @@ use super::{decode, lazy, memory};
 use crate::records::body::Body;
 use crate::records::deadline::deadline_reached;
 use crate::records::engines::Next;
+use crate::records::func_code::enter_code;
 use crate::records::host::HostRecord;
 use crate::records::instance::{Owner, instance_of, owner_of};
 use crate::records::scope::Scope;
@@ -409,7 +410,7 @@ unsafe fn hand_over<const WORDS: usize>(
             false => (*(*body).code).call(instance, code, args),
             true => {
                 let engines = &instance_of(instance).module.engine().record().engines;
-                engines.enter_osr(instance, func)(code, args, instance, (*instance).stack)
+                enter_code(engines.enter_osr(instance, func), instance, code, args)
             }
         };
         if status != Status::Return {

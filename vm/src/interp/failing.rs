@@ -7,6 +7,7 @@ use crate::records::failure::Failure;
 use crate::records::fault;
 use crate::records::instance::instance_of;
 use crate::records::store::{store_of, take_failure};
+use crate::records::walk::restore_base;
 use weir_bytecode::Trap;
 
 /// Ends the activation because the instruction at `pc` called something that failed. If it threw an exception for which a frame of
@@ -19,6 +20,7 @@ pub(super) unsafe fn failed(state: &State) -> End {
     // SAFETY: the caller's promise.
     unsafe {
         let store = store_of((*state.scope).ctx);
+        restore_base((*(*state.scope).ctx).stack);
         state.record_position();
         let mut failure = take_failure(store);
         failure.capture(store);

@@ -6,6 +6,7 @@ use crate::records::host_memory::Creator;
 use crate::records::pooling::InstanceAllocationStrategy;
 use crate::records::precompiled::cache::Directory;
 use crate::sys::mapping::is_limited;
+use crate::sys::segment;
 use std::borrow::Cow;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -124,6 +125,7 @@ pub struct Config {
     pub(crate) synchronous_compilation: bool,
     pub(crate) tier_up_threshold: Option<u32>,
     pub(crate) guard_regions: bool,
+    pub(crate) segment: bool,
     pub(crate) spectre_mitigation: bool,
     pub(crate) signals_based_traps: bool,
     pub(crate) interpret_calls: Vec<String>,
@@ -270,6 +272,7 @@ impl Default for Config {
             synchronous_compilation: false,
             tier_up_threshold: None,
             guard_regions: true,
+            segment: true,
             spectre_mitigation: true,
             signals_based_traps: true,
             interpret_calls: Vec::new(),
@@ -417,6 +420,11 @@ impl Config {
     pub(crate) fn reserves_guards(&self) -> bool {
         let reserves = self.memory_reservation.is_none_or(|bytes| bytes >= 1 << 32);
         self.guard_regions && self.guard_bytes() > 0 && reserves && (self.signals_based_traps || !is_limited())
+    }
+
+    /// Returns whether native code accesses memory 0 relative to `gs`.
+    pub(crate) fn uses_segment(&self) -> bool {
+        self.segment && self.guards_memory() && segment::is_available()
     }
 
     /// Returns the number of bytes for which wasmtime reserves address space at once, if that suffices for the memory.

@@ -1,6 +1,7 @@
 //! The execution counters and code pointers of a function, shared by all instances of a module and by all engines.
 
 use crate::records::profile::{Counters, Directions, Memory};
+use crate::sys::segment::Base;
 use std::mem;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicI32, AtomicPtr, AtomicU32, AtomicU64, Ordering};
@@ -13,6 +14,24 @@ use weir_contract::{InstanceCtx, StackCtx, Status};
 /// a stub for the function's type, in the System V convention, which is C's on hosts with native code.
 pub(crate) type Enter =
     unsafe extern "C" fn(code: *const u8, args: *mut u64, instance: *mut InstanceCtx, stack: *mut StackCtx) -> Status;
+
+/// Enters code of `instance` by its stub.
+///
+/// # Safety
+/// As for [`FuncCode::call`]; for a loop, `args` is the interpreter's frame.
+#[inline(always)]
+pub(crate) unsafe fn enter_code(enter: Enter, instance: *mut InstanceCtx, code: *const u8, args: *mut u64) -> Status {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let base = Base::now();
+        base.or_of((*instance).memory0_base);
+        let status = enter(code, args, instance, (*instance).stack);
+        if status != Status::Return {
+            base.restore();
+        }
+        status
+    }
+}
 
 /// Execution state of one function of a module.
 ///
@@ -125,7 +144,7 @@ impl FuncCode {
         // SAFETY: the stub is stored before code is published, so this is an `Enter`.
         unsafe {
             let enter: Enter = mem::transmute::<*mut u8, Enter>(self.enter.load(Ordering::Relaxed));
-            enter(code, args, instance, (*instance).stack)
+            enter_code(enter, instance, code, args)
         }
     }
 

@@ -11,6 +11,8 @@ pub(crate) struct Unwound {
     pub preserved: [usize; 4],
     /// The value of `value_sp`, if a frame inside has changed it.
     pub value_sp: Option<*mut u64>,
+    /// The base of `gs`, if a stub inside has changed it.
+    pub segment: Option<usize>,
 }
 
 /// The progress of a search over native frames.
@@ -51,11 +53,26 @@ impl Unwound {
         }
     }
 
+    /// The frame of the stub [`Helper::Relocate`](weir_contract::Helper::Relocate) with this frame pointer is left.
+    ///
+    /// # Safety
+    /// It is on this thread's stack.
+    #[inline]
+    pub unsafe fn leave_relocation(&mut self, fp: usize) {
+        // SAFETY: the caller's promise; the stub pushes the base after `rbp`.
+        self.segment = Some(unsafe { ptr::with_exposed_provenance::<usize>(fp - 8).read() });
+    }
+
+    /// The segment of frames is left. What boundaries and activations save is no longer here.
+    pub fn leave_segment(&mut self) {
+        *self = Unwound { segment: self.segment, ..Unwound::default() };
+    }
+
     /// An activation without a record is left, whose base frame is at `base`. The stub that began it has the frame pointer `exit_fp`.
-    pub fn leave_immediate(exit_fp: usize, base: *mut u64) -> Unwound {
+    pub fn leave_immediate(&mut self, exit_fp: usize, base: *mut u64) {
         // The head of `interp/x64/immediate` has the frame.
         let preserved = [1, 3, 4, 5].map(|word| exit_fp - 8 * word);
         const { assert!(matches!(PRESERVED_REGS, [3, 12, 13, 14])) };
-        Unwound { preserved, value_sp: Some(base) }
+        (self.preserved, self.value_sp) = (preserved, Some(base));
     }
 }

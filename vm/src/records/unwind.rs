@@ -156,7 +156,7 @@ impl Search {
                     let engines = &*(*self.store).engine.record().engines;
                     let mut visit = |site, progress: &mut NativeSearch| self.in_native_code(boundary, site, progress);
                     let flow = engines.search_native(exit_fp, progress, &mut visit);
-                    progress.unwound = Unwound::default();
+                    progress.unwound.leave_segment();
                     flow
                 }
                 Segment::Activation { activation, position } => {
@@ -165,7 +165,7 @@ impl Search {
                 Segment::Immediate { position, exit_fp } => {
                     // No frame there has a handler, so none needs an activation.
                     let base = walk_activation(position, |frame| self.in_interpreter(ptr::null(), frame, progress))?;
-                    progress.unwound = Unwound::leave_immediate(exit_fp, base);
+                    progress.unwound.leave_immediate(exit_fp, base);
                     ControlFlow::Continue(())
                 }
             }

@@ -30,6 +30,7 @@ use crate::records::instance::instance_of;
 use crate::records::module::{Module, ModuleRecord};
 use crate::records::scope::Scope;
 use crate::records::store::StoreRecord;
+use crate::sys::segment::Base;
 use std::cell::Cell;
 use std::mem::offset_of;
 use std::ops::ControlFlow;
@@ -59,6 +60,8 @@ pub(crate) struct Activation {
     prev: *const (),
     /// Null until [`record_position`] is called.
     position: Cell<*const Position>,
+    /// The base of `gs` at its beginning, on which the code that it returns to may rely.
+    base: Base,
 }
 
 /// That of the evaluator, which has its values elsewhere than on the value stack.
@@ -112,7 +115,7 @@ impl Activation {
     #[inline(always)]
     pub unsafe fn new(stack: *const StackCtx) -> Activation {
         // SAFETY: the caller's promise.
-        Activation { prev: unsafe { (*stack).activation }, position: Cell::new(ptr::null()) }
+        Activation { prev: unsafe { (*stack).activation }, position: Cell::new(ptr::null()), base: Base::now() }
     }
 
     /// Makes this activation the innermost one, until [`Activation::unlink`].
@@ -134,6 +137,15 @@ impl Activation {
         // SAFETY: the caller's promise.
         unsafe { (*stack).activation = self.prev };
     }
+}
+
+/// Restores the base of `gs` that the innermost activation found, after native code that it called has ended without returning.
+///
+/// # Safety
+/// An activation is linked in `stack`.
+pub(crate) unsafe fn restore_base(stack: *const StackCtx) {
+    // SAFETY: the caller's promise.
+    unsafe { (*(*stack).activation.cast::<Activation>()).base.restore() };
 }
 
 /// Records the position of the innermost activation, before it calls anything that may walk the stack.

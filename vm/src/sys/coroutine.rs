@@ -5,6 +5,7 @@
 //! used again.
 
 use super::mapping::{Access, Mapping, page_size};
+use super::segment::Base;
 use corosensei::CoroutineResult;
 use corosensei::stack::{Stack as CorosenseiStack, StackPointer};
 use std::io;
@@ -88,7 +89,9 @@ impl<Y> Suspender<Y> {
     /// # Safety
     /// This is the coroutine that runs on the current stack. Its frames may continue on another thread.
     pub unsafe fn suspend(&self, value: Y) {
+        let base = Base::now();
         self.0.suspend(value);
+        base.restore();
     }
 }
 
@@ -119,7 +122,10 @@ impl<Y, R> Coroutine<Y, R> {
 
     /// Runs the body until it suspends itself or returns.
     pub fn resume(&mut self) -> Resumed<Y, R> {
-        match self.0.resume(()) {
+        let base = Base::now();
+        let result = self.0.resume(());
+        base.restore();
+        match result {
             CoroutineResult::Yield(value) => Resumed::Suspended(value),
             CoroutineResult::Return(result) => Resumed::Returned(result),
         }

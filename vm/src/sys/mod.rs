@@ -24,6 +24,7 @@ pub(crate) mod lock;
 pub(crate) mod mapping;
 pub(crate) mod memory_file;
 pub(crate) mod private_dir;
+pub(crate) mod segment;
 #[cfg(all(feature = "jit", target_os = "linux", target_arch = "x86_64"))]
 pub(crate) mod signals;
 #[cfg(all(any(test, feature = "fault-injection"), feature = "jit", target_os = "linux", target_arch = "x86_64"))]

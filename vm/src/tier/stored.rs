@@ -20,7 +20,7 @@ pub(crate) fn identity(engine: &EngineRecord) -> Option<Identity> {
     identity_on(engine, x64::has_avx2())
 }
 
-/// The same on a processor with or without AVX2, which is the only extension that code may lack.
+/// The same on a processor with or without AVX2, which is the only extension that code may lack but for that in the options.
 fn identity_on(engine: &EngineRecord, has_avx2: bool) -> Option<Identity> {
     let Config { tier: Tier::Auto | Tier::Native, stress: None, .. } = engine.config else { return None };
     let EngineState { options, .. } = engine_of(engine);

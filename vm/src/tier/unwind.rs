@@ -13,6 +13,7 @@ use crate::records::module::ModuleRecord;
 use crate::records::native_search::{NativeSearch, Unwound};
 use crate::records::store::store_of;
 use crate::records::unwind::{find, poll_after, uncaught, uncovered, write_operands, write_overflow};
+use crate::sys::segment::set_base;
 use std::any::Any;
 use std::ops::ControlFlow;
 use std::ptr;
@@ -57,7 +58,13 @@ pub(super) unsafe fn search_segment(
         unsafe {
             let return_address;
             [fp, return_address] = ptr::with_exposed_provenance::<[usize; 2]>(fp).read();
-            let Some(call) = calls.at(return_address) else { return ControlFlow::Continue(()) };
+            let Some(call) = calls.at(return_address) else {
+                if space.is_relocation(return_address) {
+                    search.unwound.leave_relocation(fp);
+                    continue;
+                }
+                return ControlFlow::Continue(());
+            };
             if call.has_landings() || search.cost >= search.check_at {
                 visit(call, fp, search)?;
             } else {
@@ -187,6 +194,10 @@ unsafe fn catch_known(instance: *mut InstanceCtx, space: &CodeSpace, registers: 
                         return Some(land(instance, space, &frame, locals, clause, registers));
                     }
                     (1, &catch.layout)
+                }
+                None if space.is_relocation(return_address) => {
+                    unwound.leave_relocation(fp);
+                    continue;
                 }
                 None => {
                     let call = space.calls().at(return_address).filter(|call| !call.has_landings())?;
@@ -322,6 +333,9 @@ unsafe fn land(
             *value = ptr::with_exposed_provenance::<u64>(at).read();
         }
         (registers.rbp, registers.rsp, registers.instance, registers.target) = (rbp, end, instance, target);
+        if let Some(base) = unwound.segment {
+            set_base(base);
+        }
         if let Some(crossings) = space.crossings() {
             crossings.unwound((*stack).native_limit..rbp);
         }

@@ -5,7 +5,7 @@ use crate::mir::Inst as _;
 use crate::regalloc::{Move, Place};
 use crate::x64::code::Code;
 use crate::x64::frame::Frame;
-use crate::x64::insts::{Encoding, ExpectedBytes, Inst, Mem, Rm};
+use crate::x64::insts::{Encoding, ExpectedBytes, Inst, Mem, Rm, Segment};
 
 impl Emitter<'_> {
     /// The approximate offset of each emitted block, by number; too high rather than too low.
@@ -37,7 +37,15 @@ impl Emitter<'_> {
 /// take one or four more. Sequences have the length of the common ones in TABLE 3.
 fn expected_bytes(code: &Code, frame: &Frame, inst: &Inst) -> u32 {
     let small = i8::try_from(inst.imm).is_ok();
-    let address = |mem: &Mem| if mem.pooled || i8::try_from(mem.disp).is_err() { 5 } else { 2 };
+    let address = |mem: &Mem| {
+        let long = mem.base.is_none() || i8::try_from(mem.disp).is_err();
+        let prefixes = match mem.segment {
+            Segment::Flat => 0,
+            Segment::Memory => 1,
+            Segment::Memory32 => 2,
+        };
+        prefixes + if long { 5 } else { 2 }
+    };
     let mem = match &inst.rm {
         Rm::Mem(mem) => address(mem),
         Rm::Slot(slot) => address(&frame.slot(*slot)),

@@ -137,6 +137,15 @@ impl Emitter<'_> {
             Rare::LargeUnsigned => self.convert_large(inst, back),
             Rare::Truncation => self.truncate_rest(inst, back),
             Rare::Signature => self.refuse_signature(inst),
+            Rare::Segment => {
+                let field = self.out.address(abi::R10);
+                self.begin_at(field);
+                dynasm!(self.out.asm
+                    ; .arch x64
+                    ; mov rax, [r15 + offset_of!(InstanceCtx, helpers) as i32]
+                    ; jmp QWORD [rax + 8 * Helper::Relocate as i32]
+                );
+            }
         }
     }
 

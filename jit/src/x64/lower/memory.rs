@@ -1,13 +1,15 @@
 //! Selection of memory accesses, globals, and the accounting of fuel and time.
 
-use super::selection::{Lower, width};
+use super::selection::{Lower, SegmentUse, width};
 use crate::analysis::Cfg;
 use crate::ir::family::{Bits, Family, Integer, Load, Memory};
 use crate::ir::{Func, Op, Type, Value};
+use crate::mir::frequency::Estimate;
+use crate::mir::{Flow, Origin};
 use crate::regalloc::{Class, Reg};
 use crate::seeded::{self, Fault};
 use crate::x64::abi;
-use crate::x64::insts::{Asm, Cond, Inst, Mem, Width};
+use crate::x64::insts::{Asm, Cond, Inst, Mem, Segment, Width};
 use std::mem::offset_of;
 use weir_bytecode::Trap;
 use weir_bytecode::types::MemoryType;
@@ -16,21 +18,83 @@ use weir_contract::{Bounds, InstanceCtx, MemoryCtx, StoreCtx};
 /// With this number of accesses, memory 0's base gets a pinned register. If it were left to the allocator, a range as
 /// long as the function would be split around every bottleneck and reloaded for almost every access.
 const ACCESSES_FOR_PINNED_BASE: usize = 6;
+/// Accesses are relative to `gs` if a call is expected to gain this, in instructions that are not executed. The comparison at the entry costs
+/// as much as two to four instructions.
+const LEAST_GAIN: f32 = 4.0;
+/// The gain of an access whose address is no sum, if the base of memory 0 needs no register.
+const GAIN_OF_REGISTER: f32 = 0.125;
+/// A load relative to `gs` takes a cycle longer: five instead of four on Zen 4. So the base keeps its register in functions in which more than
+/// this share of the accesses load an address of another.
+const MOST_CHASED: f32 = 0.2;
 
-/// The pinned register for memory 0's base, if there are enough accesses.
-pub(super) fn pinned_base(func: &Func<'_>, cfg: &Cfg) -> Option<Reg> {
-    let values = || cfg.order().iter().flat_map(|&block| &func.block(block).insts).copied();
-    let is_access = |value: &Value| func.op(*value).access_width(Type::I32).is_some() && func.inst(*value).aux == 0;
-    if values().filter(is_access).count() < ACCESSES_FOR_PINNED_BASE {
-        return None;
-    }
-    // Tail calls do not return, but they need the other register too.
-    let is_call = |value| func.op(value).is_call() || func.op(value).is_tail_call();
-    let calls = values().any(is_call);
-    Some(if calls { abi::BASE } else { abi::BASE_OF_LEAF })
+/// Numbers of accesses: all, those whose address is a sum that nothing else needs, and loads of addresses.
+#[derive(Default)]
+struct Accesses {
+    all: f32,
+    sums: f32,
+    chased: f32,
+}
+
+fn values(func: &Func<'_>, cfg: &Cfg) -> impl Iterator<Item = Value> {
+    cfg.order().iter().flat_map(|&block| &func.block(block).insts).copied()
 }
 
 impl Lower<'_, '_> {
+    /// Chooses what accesses to memory 0 are relative to.
+    pub(super) fn choose_base(&mut self, flow: &Flow, cfg: &Cfg) {
+        let options = &self.request.options;
+        let guarded = |ty| Bounds::of(ty, 0, options.guard_regions) == Bounds::Guard;
+        if options.segment && self.request.module.memories.first().is_some_and(guarded) {
+            let Accesses { all, sums, chased } = self.accesses(flow);
+            let without_base = chased <= MOST_CHASED * all;
+            let gain = sums + if without_base { GAIN_OF_REGISTER * (all - sums) } else { 0.0 };
+            if gain >= if options.opt_all { f32::MIN_POSITIVE } else { LEAST_GAIN } {
+                self.segment = if without_base { SegmentUse::All } else { SegmentUse::Sums };
+            }
+        }
+        let accesses = values(self.func, cfg).filter(|&value| self.is_access(value)).count();
+        if self.segment != SegmentUse::All && accesses >= ACCESSES_FOR_PINNED_BASE {
+            // Tail calls do not return, but they need the other register too.
+            let is_call = |value| self.func.op(value).is_call() || self.func.op(value).is_tail_call();
+            let base = if values(self.func, cfg).any(is_call) { abi::BASE } else { abi::BASE_OF_LEAF };
+            (self.code.pinned_base, self.memory_base) = (Some(base), base);
+        }
+    }
+
+    /// The accesses to memory 0 that a call is expected to execute.
+    fn accesses(&self, flow: &Flow) -> Accesses {
+        let of_origin = |(&origin, estimate): (&Origin, &Estimate)| match origin {
+            Origin::Block(block) => Some((block, estimate.weight)),
+            Origin::Edge(..) => None,
+        };
+        let blocks = || flow.origins.iter().zip(&flow.estimates).filter_map(of_origin);
+        let of_block = |block| self.func.block(block).insts.iter().copied().filter(|&value| self.is_access(value));
+        let mut is_address = vec![false; self.func.num_values()];
+        let mut accesses = Accesses::default();
+        for (block, weight) in blocks() {
+            for value in of_block(block) {
+                let inst = self.func.inst(value);
+                let address = self.resolve(inst.args[0]);
+                // A pointer that goes around a loop.
+                if !std::mem::replace(&mut is_address[address.index()], true) && self.func.op(address) == Op::Phi {
+                    self.func.args(address).iter().for_each(|&arg| is_address[self.resolve(arg).index()] = true);
+                }
+                let is_single = self.info.uses[address.index()] == 1 && self.info.def_blocks.of(address) == block;
+                accesses.all += weight;
+                accesses.sums += if inst.imm == 0 && self.func.op(address) == Op::Add && is_single { weight } else { 0.0 };
+            }
+        }
+        for (block, weight) in blocks() {
+            accesses.chased += weight * of_block(block).filter(|value| is_address[value.index()]).count() as f32;
+        }
+        accesses
+    }
+
+    /// Whether a value is an access to memory 0.
+    fn is_access(&self, value: Value) -> bool {
+        self.func.op(value).access_width(Type::I32).is_some() && self.func.inst(value).aux == 0
+    }
+
     /// The address of the access `value`, after a bounds check if it needs one.
     pub(super) fn access(&mut self, value: Value) -> Mem {
         let inst = self.func.inst(value);
@@ -49,16 +113,27 @@ impl Lower<'_, '_> {
     }
 
     fn guarded(&mut self, address: Value, memory: u32, offset: i32) -> Mem {
-        let base = self.base(memory);
         if let Some(constant) = self.constant(address)
             && let Ok(disp) = i32::try_from(constant + offset as u64)
         {
-            return Mem::at(base, disp);
+            return self.relative(memory, None, disp);
         }
         if let Some((index, shift, disp)) = self.address_parts(address)
             && let Some(disp) = disp.checked_add(offset)
         {
-            return Mem::indexed(base, self.reg(index), shift, disp);
+            let index = self.reg(index);
+            return self.relative(memory, Some((index, shift)), disp);
+        }
+        if memory == 0
+            && offset == 0
+            && self.segment != SegmentUse::None
+            && let Some(sum) = self.single(address, Type::I32).filter(|&sum| self.func.op(sum) == Op::Add)
+        {
+            // All its bits count in 32 bits. An offset would be added to more.
+            let (a, b) = self.args(sum);
+            let (a, b) = self.order_commutative(a, b, Type::I32);
+            let segment = if seeded::is(Fault::SegmentWrapDropped) { Segment::Memory } else { Segment::Memory32 };
+            return self.sum(a, b, Type::I32).relative_to(segment);
         }
         let mut index = self.reg(address);
         if seeded::is(Fault::IndexSignExtended) {
@@ -66,7 +141,21 @@ impl Lower<'_, '_> {
             self.push(Inst::new(Asm::Movsxd, Width::Q).dst(extended).reg(index));
             index = extended;
         }
-        Mem::indexed(base, index, 0, offset)
+        self.relative(memory, Some((index, 0)), offset)
+    }
+
+    /// The address of `index << shift + disp` in a memory.
+    fn relative(&mut self, memory: u32, index: Option<(Reg, u8)>, disp: i32) -> Mem {
+        if memory == 0 && self.segment == SegmentUse::All {
+            let sum = match index {
+                None => Mem::at(Reg::NONE, disp),
+                Some((index, 0)) => Mem::at(index, disp),
+                Some((index, shift)) => Mem::indexed(Reg::NONE, index, shift, disp),
+            };
+            return sum.relative_to(Segment::Memory);
+        }
+        let base = self.base(memory);
+        index.map_or(Mem::at(base, disp), |(index, shift)| Mem::indexed(base, index, shift, disp))
     }
 
     /// An address as `index << shift + disp`, where neither the shift nor the addition can wrap around in 32 bits.

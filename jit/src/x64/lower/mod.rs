@@ -35,7 +35,7 @@ use crate::meter::Meter;
 use crate::mir::Flow;
 use crate::regalloc::Reg;
 use crate::request::{Refusal, Request};
-use selection::Lower;
+use selection::{Lower, SegmentUse};
 use value_info::ValueInfo;
 use weir_contract::Layout;
 
@@ -48,23 +48,22 @@ pub fn lower(func: &Func<'_>, request: &Request<'_>, meter: &Meter<'_>) -> Resul
     let cfg = Cfg::compute(func);
     meter.ask()?;
     vector::check_processor(func, &cfg)?;
-    let pinned_base = memory::pinned_base(func, &cfg);
-    meter.ask()?;
-    let lower = Lower {
+    let mut lower = Lower {
         func,
         request,
         layout: Layout::of(request.module),
         info: ValueInfo::of(func, &cfg, meter)?,
         regs: vec![Reg::NONE; func.num_values()],
         folded: vec![false; func.num_values()],
-        code: Code::new(pinned_base),
+        code: Code::new(None),
         reversed: Vec::with_capacity(2 * func.num_values()),
         pending: Vec::with_capacity(32),
         block: Block::ENTRY,
         position: 0,
         effects: 0,
         pc: 0,
-        memory_base: pinned_base.unwrap_or(Reg::NONE),
+        segment: SegmentUse::None,
+        memory_base: Reg::NONE,
         memory_records: vec![Reg::NONE; request.module.memories.len()],
         memory_lengths: vec![Reg::NONE; request.module.memories.len()],
         frame: Reg::NONE,
@@ -74,6 +73,8 @@ pub fn lower(func: &Func<'_>, request: &Request<'_>, meter: &Meter<'_>) -> Resul
     meter.ask()?;
     let mut flow = Flow::of(func, &cfg, meter)?;
     flow.sink_cold(&lower.estimates(&flow));
+    meter.ask()?;
+    lower.choose_base(&flow, &cfg);
     meter.ask()?;
     lower.run(flow, meter)
 }

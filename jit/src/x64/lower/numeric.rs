@@ -117,7 +117,7 @@ impl Lower<'_, '_> {
     }
 
     /// A two-address instruction destroys its left operand, which should therefore be the operand without another use.
-    fn order_commutative(&self, a: Value, b: Value, ty: Type) -> (Value, Value) {
+    pub(super) fn order_commutative(&self, a: Value, b: Value, ty: Type) -> (Value, Value) {
         let needed = |value: Value| !self.regs[self.resolve(value).index()].is_none();
         let swap = self.constant(b).is_none()
             && (self.constant(a).is_some()
@@ -164,7 +164,7 @@ impl Lower<'_, '_> {
     }
 
     /// `a + b` as an address for `lea`: base, scaled index and displacement if the sum has them.
-    fn sum(&mut self, a: Value, b: Value, ty: Type) -> Mem {
+    pub(super) fn sum(&mut self, a: Value, b: Value, ty: Type) -> Mem {
         if let Some(disp) = self.immediate(b, width(ty)) {
             if let Some(inner) = self.single(a, ty).filter(|&inner| self.func.op(inner) == Op::Add) {
                 let (x, y) = self.args(inner);

@@ -10,6 +10,17 @@ use crate::x64::code::Code;
 use crate::x64::insts::{Asm, Inst, Mem, Rm, Width};
 use weir_contract::Layout;
 
+/// Which accesses to memory 0 that its guard region protects are relative to `gs`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum SegmentUse {
+    /// None.
+    None,
+    /// Those whose address is a sum that may wrap around.
+    Sums,
+    /// All: the base needs no register.
+    All,
+}
+
 /// The state of selection.
 pub struct Lower<'l, 'a> {
     /// The function.
@@ -40,6 +51,8 @@ pub struct Lower<'l, 'a> {
     pub pc: u32,
     /// The register with memory 0's base, if it is read.
     pub memory_base: Reg,
+    /// Which accesses to memory 0 are relative to `gs`.
+    pub segment: SegmentUse,
     /// The registers with the addresses of the memories' records, if they are read.
     pub memory_records: Vec<Reg>,
     /// The registers with the memories' lengths, if they are read between here and the next instruction that may change them.

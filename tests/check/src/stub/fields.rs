@@ -6,6 +6,7 @@ use weir_contract::{Boundary, Dispatch, HostCtx, InstanceCtx, StackCtx, StoreCtx
 pub const STACK: i64 = offset_of!(InstanceCtx, stack) as i64;
 pub const STORE: i64 = offset_of!(InstanceCtx, store) as i64;
 pub const OWNER: i64 = offset_of!(InstanceCtx, owner) as i64;
+pub const MEMORY0_BASE: i64 = offset_of!(InstanceCtx, memory0_base) as i64;
 pub const HOST_CALL: i64 = offset_of!(HostCtx, call) as i64;
 pub const FUEL: i64 = offset_of!(StoreCtx, fuel) as i64;
 pub const EPOCH: i64 = offset_of!(StoreCtx, epoch) as i64;

@@ -43,6 +43,10 @@ pub enum Symbol {
     Vector(u32, u8, u8),
     /// A word of an area, after this number of calls that may change it.
     Content(u32, Area, i64),
+    /// The address of the code of the stubs.
+    Code,
+    /// The base of `gs` at the entry.
+    Segment,
 }
 
 /// A symbol plus a constant.
@@ -124,6 +128,8 @@ pub struct State {
     pub vectors: [[Value; 2]; 16],
     /// Words that were written or read.
     pub memory: BTreeMap<(Area, i64), Value>,
+    /// The base of `gs`, which calls preserve.
+    pub segment: Value,
     /// The flags.
     pub flags: Flags,
     /// The conditions that hold (`true`) or do not hold on this path.
@@ -152,6 +158,9 @@ pub trait Memory {
 
     /// What a constant of the code is.
     fn constant(&self, number: i64) -> Value;
+
+    /// Whether it may change the base of `gs`.
+    fn may_set_segment(&self) -> bool;
 }
 
 impl State {
@@ -161,6 +170,7 @@ impl State {
             regs: [Value::constant(0); 16],
             vectors: [[Value::constant(0); 2]; 16],
             memory: BTreeMap::new(),
+            segment: Value::of(Symbol::Segment),
             flags: Flags::Unknown,
             facts: BTreeSet::new(),
             calls: 0,
@@ -259,8 +269,11 @@ impl State {
 
     /// The address of the memory operand.
     fn address(&self, inst: &Instruction) -> Result<Value, Violation> {
-        let segment = matches!(inst.memory_segment(), Register::FS | Register::GS);
-        if segment || inst.memory_index() != Register::None || inst.is_ip_rel_memory_operand() || !inst.memory_base().is_gpr64() {
+        let segment = inst.has_segment_prefix();
+        if !segment && inst.memory_base() == Register::RIP {
+            return Ok(Value::of(Symbol::Code).add(inst.ip_rel_memory_address() as i64));
+        }
+        if segment || inst.memory_index() != Register::None || !inst.memory_base().is_gpr64() {
             return refuse(Rule::Access, "an address of a kind that stubs do not have");
         }
         Ok(self.regs[inst.memory_base().number()].add(inst.memory_displacement64() as i64))
@@ -339,6 +352,13 @@ impl State {
             Mnemonic::Lea => {
                 let at = self.address(inst)?;
                 self.set(inst, at)?;
+            }
+            Mnemonic::Rdgsbase => self.set(inst, self.segment)?,
+            Mnemonic::Wrgsbase if inst.op0_register().is_gpr64() => {
+                if !rules.may_set_segment() {
+                    return refuse(Rule::Segment, "a stub that may not change the base of `gs`");
+                }
+                self.segment = self.operand(rules, inst, 0)?;
             }
             Mnemonic::Push if inst.stack_pointer_increment() == -8 => {
                 let value = self.operand(rules, inst, 0)?;

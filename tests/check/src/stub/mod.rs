@@ -8,7 +8,7 @@
 //!   that the contract names; it stores only to four fields of contexts;
 //! - it calls and jumps to nothing but what the contract names, with what that expects in the registers and in memory: every argument and
 //!   every result is in its place;
-//! - it returns to its caller with the stack pointer and the registers that it preserves as they were.
+//! - it returns to its caller with the stack pointer, the base of `gs` and the registers that it preserves as they were.
 //!
 //! It assumes that callees obey the contract, that areas of memory do not overlap, and that the addresses in contexts are valid.
 
@@ -123,7 +123,7 @@ impl Paths<'_> {
             }
             FlowControl::Call | FlowControl::IndirectCall => {
                 let target = self.target(state, &inst)?;
-                self.rules.call(state, target)?;
+                self.rules.call(state, target, next)?;
                 Ok(Some(next))
             }
             FlowControl::IndirectBranch => {

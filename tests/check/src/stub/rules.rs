@@ -16,6 +16,7 @@ const RDX: usize = 2;
 const RSI: usize = 6;
 const RDI: usize = 7;
 const R8: usize = 8;
+const R9: usize = 9;
 const R10: usize = 10;
 const R11: usize = 11;
 const R15: usize = 15;
@@ -59,7 +60,9 @@ impl Memory for Rules<'_> {
         let dispatch = [f::DISPATCH_CODE, f::DISPATCH_ARGS, f::DISPATCH_INSTANCE];
         match (area, write) {
             (Area::Instance, false) => {
-                field(&[f::STACK, f::STORE, f::OWNER]) || self.stub == Stub::Host && field(&[f::HOST_CALL])
+                field(&[f::STACK, f::STORE, f::OWNER])
+                    || self.stub == Stub::Host && field(&[f::HOST_CALL])
+                    || self.stub == Stub::Relocate && field(&[f::MEMORY0_BASE])
             }
             (Area::Stack, false) => field(&[f::OVERFLOW, f::VALUE_SP, f::BOUNDARY, f::EXIT_FP]) || field(&dispatch),
             (Area::Stack, true) => field(&[f::BOUNDARY, f::EXIT_FP]),
@@ -80,6 +83,10 @@ impl Memory for Rules<'_> {
             Some((table, _)) if self.stub == Stub::ToRust && number == table as i64 => Value::at(Area::Assembly, 0),
             _ => Value::constant(number),
         }
+    }
+
+    fn may_set_segment(&self) -> bool {
+        self.stub == Stub::Relocate
     }
 }
 
@@ -142,13 +149,16 @@ impl Rules<'_> {
         state
     }
 
-    /// Executes a call of this address.
-    pub fn call(&self, state: &mut State, target: Value) -> Done {
+    /// Executes a call of this address, which returns to this offset.
+    pub fn call(&self, state: &mut State, target: Value, returns: u32) -> Done {
         let begins = self.code.assembly.map(|(_, begin)| content(0, Area::Assembly, begin.into()));
         if self.stub == Stub::ToRust && begins == Some(target) {
             return self.assembly(state);
         }
         require(state.is_aligned(), || "the stack pointer is not aligned at a call".into())?;
+        if self.stub == Stub::Relocate {
+            return self.relocated(state, target, returns);
+        }
         if self.is_native_call() {
             let reg = if matches!(self.stub, Stub::InterpreterCall(_)) { RAX } else { RDI };
             require(target == register(0, reg), || "a call of something else than the code".into())?;
@@ -308,7 +318,7 @@ impl Rules<'_> {
     fn after(&self, state: &mut State, written: &[i64]) -> Done {
         let top = state.top_of_stack()?;
         state.calls += 1;
-        for reg in [RAX, RCX, RDX, RSI, RDI, R8, 9, R10, R11] {
+        for reg in [RAX, RCX, RDX, RSI, RDI, R8, R9, R10, R11] {
             state.forget(reg);
         }
         (0..16).for_each(|reg| state.forget_vector(reg));
@@ -460,8 +470,63 @@ impl Rules<'_> {
         self.loaded(state, types, result_places(types).collect(), &INT_RESULT_REGS, (area, first, slot))
     }
 
+    /// Whether the stub's caller is a function that was called by this stub, of which the vm knows the return address.
+    fn is_in_relocation(&self) -> Condition {
+        let returns = Value::of(Symbol::Code).add(self.code.relocated.into());
+        Condition::Equal(content(0, Area::Frame, 0), returns)
+    }
+
+    /// Checks that the function gets what it was called with, and the base of `gs` that its instance needs.
+    fn enters_again(&self, state: &State, target: Value) -> Done {
+        require(target == register(0, R10), || "something else than the function is entered".into())?;
+        let base = content(0, Area::Instance, f::MEMORY0_BASE);
+        match state.segment == base {
+            true => {}
+            false => return refuse(Rule::Segment, "the base of `gs` is not that of memory 0"),
+        }
+        require(state.regs[R15] == Value::at(Area::Instance, 0), || "the pinned register does not have the instance".into())?;
+        self.preserved(state, &PRESERVED_REGS)?;
+        self.preserved(state, &INT_ARG_REGS)?;
+        self.passes(state, &[(R11, register(0, R11))])?;
+        require(has_vectors(state, 0), || "a vector register is not what it was at the entry".into())
+    }
+
+    /// Executes the call of the function whose caller has another base of `gs`.
+    fn relocated(&self, state: &mut State, target: Value, returns: u32) -> Done {
+        require(state.calls == 0, || "the function is called twice".into())?;
+        self.enters_again(state, target)?;
+        self.framed(state)?;
+        require(state.knows(self.is_in_relocation(), false), || "a function that was tail-called gets another frame".into())?;
+        require(returns == self.code.relocated, || "the vm does not know the return address".into())?;
+        // The vm reads it where it removes the frame.
+        let saved = state.word(Area::Frame, -16) == Value::of(Symbol::Segment) && state.top_of_stack()? <= -16;
+        require(saved, || "the base of `gs` is not saved below the frame pointer".into())?;
+        self.after(state, &[])?;
+        // It may be that of another instance.
+        state.forget(R15);
+        Ok(())
+    }
+
+    /// Checks the return from the function that was called again.
+    fn leaves_relocation(&self, state: &mut State) -> Done {
+        require(state.calls == 1, || "nothing was called".into())?;
+        self.popped(state)?;
+        let results = INT_RESULT_REGS.iter().map(|&reg| usize::from(reg)).chain([R15]);
+        for reg in results {
+            require(state.regs[reg] == register(1, reg), || format!("register {reg} is not what the function left there"))?;
+        }
+        require(has_vectors(state, 1), || "a vector register is not what the function left there".into())?;
+        match state.segment == Value::of(Symbol::Segment) {
+            true => Ok(()),
+            false => refuse(Rule::Segment, "the base of `gs` is not what it was at the entry"),
+        }
+    }
+
     /// Checks a return.
     pub fn ret(&self, state: &mut State) -> Done {
+        if self.stub == Stub::Relocate {
+            return self.leaves_relocation(state);
+        }
         if let Some((Area::Boundary(n), at)) = state.regs[RSP].place() {
             return self.unwound(state, n, at);
         }
@@ -508,9 +573,7 @@ impl Rules<'_> {
                 for reg in (0..16).filter(|&reg| !matches!(reg, RAX | RSP | R15)) {
                     self.preserved(state, &[reg as u8])?;
                 }
-                let kept =
-                    (0..16).all(|reg| state.vectors[reg] == [0, 1].map(|half| Value::of(Symbol::Vector(0, reg as u8, half))));
-                require(kept, || "a vector register is not what it was at the entry".into())?;
+                require(has_vectors(state, 0), || "a vector register is not what it was at the entry".into())?;
                 let store = |field| content(0, Area::Store, field);
                 let awake = [
                     Condition::Greater(store(f::FUEL), store(f::WAKE_FUEL)),
@@ -559,6 +622,13 @@ impl Rules<'_> {
             return self.unwinds(state);
         }
         match self.stub {
+            Stub::Relocate => {
+                require(state.calls == 0 && state.knows(self.is_in_relocation(), true), || {
+                    "a function whose caller needs the base of `gs` is not called".into()
+                })?;
+                self.enters_again(state, target)?;
+                self.popped(state)
+            }
             Stub::ToRust | Stub::Resume => {
                 require(target == register(state.calls, RDX), || "a jump to something else than the outcome's target".into())?;
                 let dispatches = Condition::Equal(half(register(state.calls, RAX)), Value::constant(Status::Dispatch as i64));
@@ -616,6 +686,11 @@ impl Rules<'_> {
         }
         Ok(())
     }
+}
+
+/// Whether all vector registers hold what they did after this number of calls.
+fn has_vectors(state: &State, calls: u32) -> bool {
+    (0..16).all(|reg| state.vectors[reg] == [0, 1].map(|half| Value::of(Symbol::Vector(calls, reg as u8, half))))
 }
 
 /// Whether the function's status was found to be that of a return, after the interpreter's assembly has run it.

@@ -52,7 +52,7 @@ pub(crate) enum Unusable {
     Version,
     #[error("it was compiled by another build of Weir")]
     Build,
-    #[error("it was compiled with other settings, or for a processor with other features")]
+    #[error("it was compiled with other settings, or for a processor or a system with other features")]
     Settings,
     #[error("it was compiled with another module version")]
     ModuleVersion,

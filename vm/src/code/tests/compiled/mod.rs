@@ -311,7 +311,7 @@ fn helpers() -> [HelperAddress; Helper::COUNT] {
     }
     let noted: [Noted; Helper::COUNT] = [
         note::<0>, note::<1>, note::<2>, note::<3>, note::<4>, note::<5>, note::<6>, note::<7>, note::<8>, note::<9>, note::<10>,
-        note::<11>, note::<12>, note::<13>, note::<14>, note::<15>, note::<16>, note::<17>,
+        note::<11>, note::<12>, note::<13>, note::<14>, note::<15>, note::<16>, note::<17>, note::<18>,
     ];
     noted.map(|noted| noted as HelperAddress)
 }
