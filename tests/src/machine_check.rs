@@ -40,7 +40,7 @@ pub fn configurations() -> Vec<Configuration> {
     let silent = || Options { signals: false, guard_regions: false, ..options() };
     let counting = || Options { ticks: true, counts: true, ..options() };
     let everywhere = || Options { opt_all: true, ..options() };
-    let relative = || Options { segment: true, ..options() };
+    let relative = || Options { segment: true, opt_all: true, ..options() };
     let of = |name, backend, osr, options| {
         let (loops, profiled, padded) = (usize::MAX, false, false);
         Configuration { name, backend, osr, loops, profiled, padded, options }

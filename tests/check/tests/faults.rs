@@ -121,8 +121,13 @@ fn run(fault: Option<seeded::Fault>, way: Way) -> (usize, Vec<(u32, Box<Fault>)>
     let module = module();
     let sig_ids: Vec<u32> = (1..=module.types.len() as u32).collect();
     let reserves_guards = guard_regions;
-    let options =
-        weir_jit::Options { guard_regions, reserves_guards, segment, opt_all: profiled, ..weir_jit::Options::default() };
+    let options = weir_jit::Options {
+        guard_regions,
+        reserves_guards,
+        segment,
+        opt_all: profiled || segment,
+        ..weir_jit::Options::default()
+    };
     let (mut proved, mut refused, mut inlining) = (0, Vec::new(), 0);
     for func in module.imported_funcs..module.funcs.len() as u32 {
         let profile = profiled.then(|| profile(&module, func, module.imported_funcs));
@@ -244,7 +249,7 @@ fn every_fault_is_found() {
 fn changed_code_of_the_segment_is_refused() {
     let module = module();
     let sig_ids: Vec<u32> = (1..=module.types.len() as u32).collect();
-    let options = weir_jit::Options { segment: true, ..weir_jit::Options::default() };
+    let options = weir_jit::Options { segment: true, opt_all: true, ..weir_jit::Options::default() };
     let func = module.funcs.len() as u32 - 1;
     let (entry, backend) = (Entry::Call, Backend::Native);
     let request = Request { module: &module, func, entry, sig_ids: &sig_ids, backend, profile: None, options: &options };
