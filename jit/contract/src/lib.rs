@@ -43,7 +43,7 @@
 //! # The base of `gs`
 //!
 //! With `Options::segment`, code of the native back end may access memory 0 relative to the segment register `gs`, if the memory has a guard
-//! region and therefore never moves. Calls preserve the base of `gs`: what changes it restores it.
+//! region and therefore never moves. Calls preserve the base of `gs`: code that changes it restores it before it returns.
 //!
 //! - Code that relies on the base compares it, at its entry and before it does anything else, with [`InstanceCtx::memory0_base`]. If they
 //!   differ it jumps to [`Helper::Relocate`], which calls the code again with the right base, and afterwards restores the other.

@@ -27,7 +27,7 @@ const GAIN_OF_REGISTER: f32 = 0.125;
 /// this share of the accesses load an address of another.
 const MOST_CHASED: f32 = 0.2;
 
-/// Numbers of accesses: all, those whose address is a sum that nothing else needs, and loads of addresses.
+/// Numbers of accesses: all, those whose address is a sum that nothing else needs, and loads of the addresses of others.
 #[derive(Default)]
 struct Accesses {
     all: f32,
@@ -129,7 +129,7 @@ impl Lower<'_, '_> {
             && self.segment != SegmentUse::None
             && let Some(sum) = self.single(address, Type::I32).filter(|&sum| self.func.op(sum) == Op::Add)
         {
-            // All its bits count in 32 bits. An offset would be added to more.
+            // The sum of 32 bits wraps around as the processor's does. An offset would be added to 64 bits.
             let (a, b) = self.args(sum);
             let (a, b) = self.order_commutative(a, b, Type::I32);
             let segment = if seeded::is(Fault::SegmentWrapDropped) { Segment::Memory } else { Segment::Memory32 };

@@ -25,10 +25,10 @@ impl Config {
     }
 
     /// Sets whether native code accesses the first memory of an instance relative to the segment register `gs`, if the memory has
-    /// [`guard_regions`](Config::guard_regions), and if the processor and the system let programs set the register's base. Code that does
-    /// so takes fewer instructions. It sets the base where it does not find that of its memory, and a call of an instance on a thread that has run
-    /// another instance takes some 20 ns longer for that. The base stays set after the guest has returned, so host code that uses `gs` itself
-    /// needs this off. Default: on.
+    /// [`guard_regions`](Config::guard_regions), and if the processor and the system let programs set the register's base. Such
+    /// code has fewer instructions. Where it does not find the base of its memory it writes the base twice, for some 30 cycles each: in calls
+    /// between instances, and in calls from the host on a thread that ran another instance first. The base stays set after the guest has returned,
+    /// so host code that uses `gs` itself needs this off. Default: on.
     pub fn memory_segment(&mut self, enable: bool) -> &mut Config {
         self.segment = enable;
         self
