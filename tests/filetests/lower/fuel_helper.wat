@@ -14,16 +14,16 @@
 ;; machine lowered pc 0x26 regs 10 calls
 ;; b0:
 ;;     v8:rdi v9:rsi = args
-;;     v2 = mov.d v8
+;;     v1 = mov.d v8
 ;;     v5 = mov.d v9
-;;     v1 = mov.q [r15 + 16]
+;;     v2 = mov.q [r15 + 16]
 ;;     v7 = mov.q [r15]                         @0x26
 ;;     sub_to.q [v7], 6                         @0x26
 ;;     trap_if_s OutOfFuel                      @0x26
 ;;     v3 = mov_imm.q 0                         @0x2c
 ;;     v4 = mov_imm.q 7                         @0x2c
-;;     v6:rax = call MemoryFill v3:rsi v2:rdx v4:rcx v5:r8 @0x2c
+;;     v6:rax = call MemoryFill v3:rsi v1:rdx v4:rcx v5:r8 @0x2c
 ;;     test.d v6, v6                            @0x2c
 ;;     trap_if_ne Stored                        @0x2c
-;;     v0 = movzx16.d [v1 + v2 * 1]!0x31        @0x31
+;;     v0 = movzx16.d [v2 + v1 * 1]!0x31        @0x31
 ;;     ret v0:rax                               @0x34

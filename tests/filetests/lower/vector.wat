@@ -30,10 +30,10 @@
 ;; machine lowered pc 0x64 regs 15
 ;; b0:
 ;;     v14:rdi = args
-;;     v12 = mov.d v14
-;;     v11 = mov.q [r15 + 16]
-;;     x10 = vmov.x [v11 + v12 * 1]!0x66        @0x66
-;;     x6 = vpmadd.w x10, [v11 + v12 * 1 + 16]!0x6c @0x70
+;;     v11 = mov.d v14
+;;     v12 = mov.q [r15 + 16]
+;;     x10 = vmov.x [v12 + v11 * 1]!0x66        @0x66
+;;     x6 = vpmadd.w x10, [v12 + v11 * 1 + 16]!0x6c @0x70
 ;;     x7 = vpshufd.x x6, 78                    @0x7b
 ;;     x3 = vpadd.d x6, x7                      @0x8d
 ;;     v1 = vmov_to_int.d x3                    @0x94
@@ -58,9 +58,9 @@
 ;; machine lowered pc 0xb1 regs 8
 ;; b0:
 ;;     x0:xmm0 v7:rdi = args
-;;     v5 = mov.d v7
-;;     v4 = mov.q [r15 + 16]
-;;     x2 = vpmovsx.b [v4 + v5 * 1]!0xb5        @0xb5
+;;     v4 = mov.d v7
+;;     v5 = mov.q [r15 + 16]
+;;     x2 = vpmovsx.b [v5 + v4 * 1]!0xb5        @0xb5
 ;;     x1 = vpsra_imm.w x2, 3                   @0xbb
 ;;     ret x0:xmm0 x1:xmm1                      @0xbe
 ;; machine lowered pc 0xc3 regs 13 calls
