@@ -76,12 +76,7 @@ pub fn configurations() -> Vec<Configuration> {
             false,
             Options { opt_all: true, fuel: true, poll: true, ..unguarded() },
         ),
-        profiled(
-            "profiled, segment, metered",
-            Backend::Native,
-            false,
-            Options { opt_all: true, fuel: true, poll: true, ..relative() },
-        ),
+        profiled("profiled, segment, metered", Backend::Native, false, Options { fuel: true, poll: true, ..relative() }),
         profiled("profiled, osr", Backend::Native, true, Options { leaves: true, ..everywhere() }),
         profiled(
             "profiled, osr, no guard regions",

@@ -12,7 +12,7 @@ use weir_contract::{Bounds, GUARDED_RESERVATION, TrapSite};
 pub enum Kind {
     /// A linear memory, within what is reserved for it.
     Guarded,
-    /// A linear memory, relative to `gs`, within what is reserved for it.
+    /// Memory 0, relative to `gs`; the sum is within the memory's reservation.
     Relative,
     /// A linear memory, within its length.
     Checked,

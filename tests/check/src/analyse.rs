@@ -361,7 +361,7 @@ impl<'c> Analysis<'c> {
             return Err(Violation(Rule::Branch, "a direct branch out of the function".into()));
         }
         let to = u32::try_from(inst.near_branch64()).unwrap_or(u32::MAX);
-        // What is known there is known of every entry.
+        // The code at offset 0 is analysed with the state of an entry, which this state is an instance of.
         if to == 0 && branch::enters_itself(self.cx, state) {
             return Ok(Target::Function);
         }

@@ -325,7 +325,7 @@ fn the_segment_is_followed_along_paths() {
         let (helpers, helper) = (word(offset_of!(InstanceCtx, helpers)), word(8 * Helper::Relocate as usize));
         [first, &[0x4C, 0x8D, 0x15], &begin, &[0x49, 0x8B, 0x87], &helpers, &[0xFF, 0xA0], &helper].concat()
     };
-    // `rdgsbase rax`, `cmp rax,[r15+memory0_base]` and this branch over so many bytes.
+    // `rdgsbase rax`, `cmp rax,[r15+memory0_base]`, and a short branch with this opcode, which skips `over` bytes.
     let compares = |jump: u8, over: u8| {
         let base = word(offset_of!(InstanceCtx, memory0_base));
         [&[0xF3, 0x48, 0x0F, 0xAE, 0xC8, 0x49, 0x3B, 0x87][..], &base, &[jump, over]].concat()
