@@ -43,6 +43,12 @@ fn each_engine(mut test: impl FnMut(&Engine)) {
 fn guest(word: u32) -> String {
     let [byte, ..] = word.to_le_bytes();
     let sum = 8 * word;
+    // After a call: an access of the function itself, and functions that compare the base again.
+    let afterwards = format!(
+        "(if (i32.ne (i32.load (i32.and (local.get 0) (i32.const 28))) (i32.const {word})) (then unreachable))
+                (if (call $itself (i32.const 0)) (then unreachable))
+                (call $mine)"
+    );
     let data = format!("\\{byte:02x}\\00\\00\\00").repeat(8);
     format!(
         r#"(module
@@ -69,9 +75,7 @@ fn guest(word: u32) -> String {
                 (call $mine)
                 (if (local.get 0) (then (local.set 1
                     (call_indirect (type $f) (i32.sub (local.get 0) (i32.const 1)) (i32.load (i32.const 32))))))
-                (if (i32.ne (i32.load (i32.and (local.get 0) (i32.const 28))) (i32.const {word})) (then unreachable))
-                (if (call $itself (i32.const 0)) (then unreachable))
-                (call $mine)
+                {afterwards}
                 (i32.add (local.get 1) (i32.load (i32.const 0))))
             ;; As a tail call, which adds nothing to the stack.
             (func $tail (export "tail") (param i32) (result i32)
@@ -94,16 +98,12 @@ fn guest(word: u32) -> String {
             (func $caught (export "caught") (param i32) (result i32) (local i32)
                 (call $mine)
                 (local.set 1 (call $nowhere (local.get 0)))
-                (if (i32.ne (i32.load (i32.and (local.get 0) (i32.const 28))) (i32.const {word})) (then unreachable))
-                (if (call $itself (i32.const 0)) (then unreachable))
-                (call $mine)
+                {afterwards}
                 (local.get 1))
             (func $ask (export "host") (param i32) (result i32) (local i32)
                 (call $mine)
                 (local.set 1 (call $host (local.get 0)))
-                (if (i32.ne (i32.load (i32.and (local.get 0) (i32.const 28))) (i32.const {word})) (then unreachable))
-                (if (call $itself (i32.const 0)) (then unreachable))
-                (call $mine)
+                {afterwards}
                 (local.get 1))
             (func $loop (export "loop") (param i32) (result i32) (local i32)
                 (loop $l
