@@ -88,12 +88,13 @@ function sorted(n) {
 }
 
 function bits(n) {
-    var crc = -1;
+    // Always less than 2^30: Duktape converts numbers that C cannot convert in the same way everywhere.
+    var crc = 0x3fffffff;
     for (var i = 0; i < n; i++) {
         crc ^= i & 255;
-        for (var k = 0; k < 4; k++) crc = crc >>> 1 ^ (crc & 1 ? 0xedb88320 : 0);
+        for (var k = 0; k < 4; k++) crc = crc >>> 1 ^ (crc & 1 ? 0x2db88320 : 0);
     }
-    return crc >>> 0;
+    return crc;
 }
 
 for (var round = 1; round <= amount; round++)
