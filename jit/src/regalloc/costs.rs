@@ -148,7 +148,7 @@ fn crossings(client: &impl Client, frequency: &[f32]) -> Vec<f32> {
     for block in 0..blocks {
         for &succ in client.succs(block) {
             let (low, high) = (block.min(succ as usize), block.max(succ as usize));
-            let weight = (f64::from(frequency[low].min(frequency[high])) * UNITS) as i64;
+            let weight = units(frequency[low].min(frequency[high]));
             let first = if high < rare { low + 1 } else { rare.max(low + 1) };
             change[first] += weight;
             change[high + 1] -= weight;
@@ -164,3 +164,8 @@ fn crossings(client: &impl Client, frequency: &[f32]) -> Vec<f32> {
 
 /// The number of units in a frequency of 1.
 const UNITS: f64 = 65536.0;
+
+/// A frequency in units of which sums are exact.
+pub fn units(frequency: f32) -> i64 {
+    (f64::from(frequency) * UNITS) as i64
+}

@@ -5,7 +5,8 @@
 //! 1. `intervals`: the uses and the live ranges of each value; `costs`: the cost of a copy at each point;
 //! 2. `scan`: splits intervals into `segments` and, in the order of a `queue`, gives each a register or leaves it in
 //!    memory, with a timeline (`register_file`) for each register;
-//! 3. `resolve`: copies where a value changes its place, ordered by `parallel`, and `slots` for values in memory.
+//! 3. `placement`: the blocks in which a value that is partly in memory is in its register;
+//! 4. `resolve`: copies where a value changes its place, ordered by `parallel`, and `slots` for values in memory.
 //!
 //! [`checker`] proves an allocation correct. [`regalloc2`] allocates with the crate of this name, through the same
 //! interface, for comparison. No step is recursive. Time and memory are proportional to the code, its live ranges and
@@ -21,6 +22,7 @@ mod error;
 mod intervals;
 mod locations;
 mod parallel;
+mod placement;
 mod point;
 mod queue;
 #[cfg(any(test, feature = "regalloc2"))]
@@ -44,6 +46,7 @@ pub use error::AllocationError;
 pub fn allocate(client: &impl Client, meter: &Meter<'_>) -> Result<Assignment, AllocationError> {
     let costs = costs::Costs::of(client);
     let intervals = intervals::Intervals::of(client, &costs, meter)?;
-    let segments = scan::scan(client, &intervals, &costs, meter)?;
+    let mut segments = scan::scan(client, &intervals, &costs, meter)?;
+    placement::improve(client, &intervals, &costs, &mut segments, meter)?;
     resolve::resolve(client, &intervals, &costs, &segments, meter)
 }

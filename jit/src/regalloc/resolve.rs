@@ -37,6 +37,8 @@ struct Resolver<'a, C> {
     /// By block, the range from the first to the last of its start and the ends of its predecessors.
     reach: Vec<(Point, Point)>,
     copies: Vec<Copy>,
+    /// By virtual register, whether its slot holds the value from the definition on, wherever else it is.
+    in_slot: Vec<bool>,
 }
 
 /// The assignment that follows from `segments`.
@@ -54,7 +56,8 @@ pub fn resolve(
     let locations = Locations::new(segments, slots);
     let reach = (0..client.num_blocks()).map(|block| reach(client, costs, block)).collect();
     let copies = Vec::with_capacity(intervals.regs.len());
-    let mut resolver = Resolver { client, intervals, costs, locations, reach, copies };
+    let in_slot = vec![false; intervals.regs.len()];
+    let mut resolver = Resolver { client, intervals, costs, locations, reach, copies, in_slot };
     meter.ask()?;
     // The segments and their locations.
     let size = intervals.size() + 2 * segments.size();
@@ -100,11 +103,13 @@ impl<C: Client> Resolver<'_, C> {
         let mut cost = self.between_segments(reg);
         cost += self.along_edges(reg);
         if first.location == Location::Slot {
+            self.in_slot[reg] = true;
             return self.drop_stores(start);
         }
         let Some(after) = self.after_definition(reg).filter(|&(block, _)| self.costs.frequency[block] <= cost) else {
             return;
         };
+        self.in_slot[reg] = true;
         self.drop_stores(start);
         let source = match self.intervals.origins[reg] {
             Origin::Fixed(fixed) => Place::Reg(fixed),
@@ -189,7 +194,9 @@ impl<C: Client> Resolver<'_, C> {
             let edge = Edge { from: pred as usize, to: block };
             let end = Point::gap(client.insts(edge.from).end - 1);
             for (param, arg) in client.params(block).iter().zip(client.args(edge.from)) {
-                if let Some(to) = self.locations.first(param.index()) {
+                let Some(to) = self.locations.first(param.index()) else { continue };
+                let is_there = self.in_slot[arg.index()] && self.locations.slot(arg.index()) == to;
+                if !is_there {
                     self.copy_along(edge, self.locations.at(arg.index(), end), to);
                 }
             }

@@ -21,7 +21,7 @@
 use super::client::{Class, Client, Reg, RegSet};
 use super::costs::Costs;
 use super::error::AllocationError;
-use super::intervals::{Intervals, MAX_RELATIONS, Origin, UsePosition, safepoints_within};
+use super::intervals::{Intervals, Kinship, MAX_RELATIONS, Origin, UsePosition, safepoints_within};
 use super::point::{Point, Range};
 use super::queue::Queue;
 use super::register_file::{Conflict, MAX_RANGES, RegisterFile};
@@ -32,7 +32,7 @@ use crate::meter::Meter;
 const SAVE_COST: f32 = 1.5;
 /// The extra cost of reading an operand from memory instead of from a register, in copies. An operand that is copied
 /// anyway counts as a whole copy, because it would otherwise be in the right register or cheap to copy.
-const MEMORY_OPERAND_COST: f32 = 0.75;
+pub const MEMORY_OPERAND_COST: f32 = 0.75;
 /// The cost of a copy between registers, in copies to or from memory.
 const REGISTER_COPY_COST: f32 = 0.3;
 /// The cost of taking a register in which another value will be wanted, in executions of the segment's start.
@@ -463,7 +463,11 @@ impl Scan<'_> {
             match self.segments.find(other, relation.at) {
                 Location::Reg(there) => {
                     hints.add(there, relation.weight);
-                    hints.elsewhere += relation.weight;
+                    // An argument that began in memory is still there, too: a parameter in memory needs no store.
+                    let is_in_both = relation.kinship == Kinship::Argument
+                        && self.segments.first(other).is_some_and(|first| first.location == Location::Slot)
+                        && self.intervals.can_share(reg, other);
+                    hints.elsewhere += if is_in_both { 0.0 } else { relation.weight };
                 }
                 Location::Slot => hints.in_memory += relation.weight,
                 Location::Pending => {

@@ -34,6 +34,13 @@ pub struct Segment {
     first_range: u32,
 }
 
+impl Segment {
+    /// A part of the segment, with a location of its own. Its ranges are not known.
+    pub fn part(self, start: Point, end: Point, location: Location) -> Segment {
+        Segment { start, end, location, ..self }
+    }
+}
+
 /// The number of no segment.
 pub const NO_SEGMENT: u32 = u32::MAX;
 
@@ -81,7 +88,7 @@ impl Segments {
         self.all.get(self.first[reg] as usize)
     }
 
-    /// All segments.
+    /// All segments, in any order.
     pub fn all(&self) -> &[Segment] {
         &self.all
     }
@@ -133,6 +140,33 @@ impl Segments {
         let ranges = &intervals.ranges.get(reg as usize)[first_range as usize..];
         let clipped = move |range: &Range| Range { start: range.start.max(start), end: range.end.min(end) };
         ranges.iter().take_while(move |range| range.start < end).map(clipped)
+    }
+
+    /// Replaces the segments of a virtual register. Afterwards none of its segments can be split, and their ranges are not known. What is
+    /// left over of the old ones are empty parts in memory.
+    pub fn replace(&mut self, reg: u32, segments: &[Segment]) {
+        let mut old = self.first[reg as usize];
+        let mut last = NO_SEGMENT;
+        for segment in segments {
+            let i = if old == NO_SEGMENT { self.all.len() as u32 } else { old };
+            match self.all.get_mut(i as usize) {
+                Some(place) => {
+                    old = place.next;
+                    *place = Segment { next: NO_SEGMENT, ..*segment };
+                }
+                None => self.all.push(Segment { next: NO_SEGMENT, ..*segment }),
+            }
+            match self.all.get_mut(last as usize) {
+                Some(last) => last.next = i,
+                None => self.first[reg as usize] = i,
+            }
+            last = i;
+        }
+        while let Some(left) = self.all.get_mut(old as usize) {
+            (left.start, left.location) = (left.end, Location::Slot);
+            old = left.next;
+        }
+        self.latest[reg as usize] = self.first[reg as usize];
     }
 
     /// Splits a segment and returns the second part, which has no location yet. If `at` is in a hole, the second part starts at

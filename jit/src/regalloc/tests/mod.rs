@@ -1,5 +1,6 @@
 //! Random allocation problems, solved by both allocators and verified by the checker.
 
+mod placement;
 mod problem;
 mod random;
 mod scale;
