@@ -150,6 +150,13 @@ struct Passing {
     shares: bool,
 }
 
+impl Passing {
+    /// The cost from the register. With `stores`, the value is not in its slot already.
+    fn when(&self, stores: bool) -> i64 {
+        if self.shares && !stores { 0 } else { self.from_register }
+    }
+}
+
 /// An edge between blocks in which the value lives, with the cost of a copy on it.
 #[derive(Clone, Copy, Debug)]
 struct Edge {
@@ -315,9 +322,9 @@ impl<C: Client> Placement<'_, C> {
                 };
                 self.node_of[block] = self.nodes.len() as u32;
                 self.nodes.push(node);
-                self.steps += 1 + self.client.preds(block).len();
             }
         }
+        self.steps += self.nodes.len();
     }
 
     /// The node of a block in which the value lives from `start` to `end`, with the uses between these; the first of the segments contains
@@ -460,7 +467,7 @@ impl<C: Client> Placement<'_, C> {
                 false => node.reads,
                 true => node.reload,
             };
-            cost += if node.exit.is_register(chosen) { self.cost_of_passing(node) } else { 0 };
+            cost += if node.exit.is_register(chosen) { node.passing.when(self.stores) } else { 0 };
         }
         for edge in &self.edges {
             let (from, to) = (&self.nodes[edge.from as usize], &self.nodes[edge.to as usize]);
@@ -472,11 +479,6 @@ impl<C: Client> Placement<'_, C> {
             };
         }
         cost
-    }
-
-    /// The cost of passing the value to a parameter if it is in the register.
-    fn cost_of_passing(&self, node: &Node) -> i64 {
-        if node.passing.shares && !self.stores { 0 } else { node.passing.from_register }
     }
 
     /// The cost of the copies from arguments to the value.
@@ -497,14 +499,14 @@ impl<C: Client> Placement<'_, C> {
     fn prepare(&mut self) -> (i64, i64) {
         let (stores, args) = (i64::from(self.stores), self.cost_of_args());
         let (mut scanned, mut in_memory) = (args, args);
-        for i in 0..self.nodes.len() {
-            let node = self.nodes[i];
-            let passing = self.cost_of_passing(&node);
+        let pays = self.stores;
+        for node in &mut self.nodes {
+            let passing = node.passing.when(pays);
             scanned += if node.is_open() { node.reload } else { node.reads };
             scanned += if node.exit == Where::Memory { 0 } else { passing };
             in_memory += node.reads + if node.exit == Where::Register { passing } else { 0 };
-            self.nodes[i].memory = node.reads;
-            self.nodes[i].register = node.reload + if node.exit == Where::Chosen { passing } else { 0 };
+            node.memory = node.reads;
+            node.register = node.reload + if node.exit == Where::Chosen { passing } else { 0 };
         }
         for &Edge { from, to, weight } in &self.edges {
             let exit = self.nodes[from as usize].exit;
@@ -592,22 +594,29 @@ impl<C: Client> Placement<'_, C> {
     /// The segments with the choices.
     fn rebuild(&mut self) {
         self.result.clear();
-        let mut next = 0;
-        for node in &self.nodes {
-            let (start, end) = (self.costs.start(node.block as usize), self.costs.start(node.block as usize + 1));
-            next += self.segments[next..].iter().take_while(|segment| segment.end <= start).count();
-            let moved = if node.in_register { (start, start) } else { node.moved };
-            for segment in self.segments[next..].iter().take_while(|segment| segment.start < end) {
-                let (low, high) = (segment.start.max(start), segment.end.min(end));
-                let (from, to) = (moved.0.clamp(low, high), moved.1.clamp(low, high));
-                let pieces = [(low, from, segment.location), (from, to, Location::Slot), (to, high, segment.location)];
-                for (start, end, location) in pieces.into_iter().filter(|(start, end, _)| start < end) {
-                    match self.result.last_mut() {
-                        Some(last) if last.location == location => last.end = end,
-                        _ => self.result.push(segment.part(start, end, location)),
-                    }
+        let moved = self.nodes.iter().filter(|node| !node.in_register && node.moved.0 < node.moved.1).map(|node| node.moved);
+        let mut moved = moved.peekable();
+        let result = &mut self.result;
+        let mut add = |segment: &Segment, start: Point, end: Point, location: Location| match result.last_mut() {
+            _ if start >= end => (),
+            Some(last) if last.location == location => last.end = end,
+            _ => result.push(segment.part(start, end, location)),
+        };
+        for segment in &self.segments {
+            let mut start = segment.start;
+            while let Some(&(from, to)) = moved.peek().filter(|(from, _)| *from < segment.end) {
+                let (from, end) = (from.max(start), to.min(segment.end));
+                if from < end {
+                    add(segment, start, from, segment.location);
+                    add(segment, from, end, Location::Slot);
+                    start = end;
                 }
+                if to > segment.end {
+                    break;
+                }
+                moved.next();
             }
+            add(segment, start, segment.end, segment.location);
         }
     }
 }
