@@ -25,17 +25,6 @@ pub struct UsePosition {
 /// The number of copy-related values that are looked up for a hint.
 pub const MAX_RELATIONS: usize = 32;
 
-/// Why two registers are related.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Kinship {
-    /// An instruction copies one to the other.
-    Copied,
-    /// The other is passed to this block parameter.
-    Argument,
-    /// The other is a block parameter to which this is passed.
-    Param,
-}
-
 /// A reason to put a register into the place of another one.
 #[derive(Clone, Copy, Debug)]
 pub struct Relation {
@@ -45,8 +34,6 @@ pub struct Relation {
     pub at: Point,
     /// The frequency of the copy that is saved.
     pub weight: f32,
-    /// The reason.
-    pub kinship: Kinship,
 }
 
 /// A fixed number of lists of `T`, in two allocations.
@@ -320,6 +307,12 @@ impl Intervals {
             && ranges[ranges.partition_point(|range| range.end <= point)].start <= point
     }
 
+    /// Whether a relation is to a block parameter that the register is passed to, or that it is copied from where it begins.
+    pub fn is_to_param(&self, relation: &Relation) -> bool {
+        let other = relation.other.index();
+        self.origins[other] == Origin::Param && relation.at == self.defs[other]
+    }
+
     /// Whether two registers, one of which is passed to the other, a block parameter, are never live together, so that they can share a slot.
     /// This is seen at their definitions.
     pub fn can_share(&self, a: usize, b: usize) -> bool {
@@ -379,8 +372,8 @@ impl Collector {
         let head = Point::gap(client.insts(succ as usize).start);
         for (&arg, &param) in client.args(block).iter().zip(client.params(succ as usize)) {
             self.record_use(arg, end, false);
-            self.relate(arg, Kinship::Param, param, head, frequency);
-            self.relate(param, Kinship::Argument, arg, end, frequency);
+            self.relate(arg, param, head, frequency);
+            self.relate(param, arg, end, frequency);
         }
         Ok(())
     }
@@ -398,7 +391,7 @@ impl Collector {
                     self.want(fixed, self.defs[operand.reg.index()], inst);
                     self.claim(fixed, Point::setup(inst), end.next());
                     self.record_use(operand.reg, Point::gap(inst), false);
-                    self.relate(operand.reg, Kinship::Copied, fixed, Point::setup(inst), frequency);
+                    self.relate(operand.reg, fixed, Point::setup(inst), frequency);
                 }
                 _ if reuses && reused_by(operands, i).is_some() => self.record_use(operand.reg, Point::gap(inst), false),
                 constraint @ (Constraint::Any | Constraint::Reg | Constraint::Reuse(_)) => {
@@ -415,13 +408,13 @@ impl Collector {
                     let from = if early { Point::gap(inst) } else { Point::late(inst) };
                     self.claim(fixed, from, Point::gap(inst + 1));
                     self.define(operand.reg, Origin::Fixed(fixed), Point::gap(inst + 1));
-                    self.relate(operand.reg, Kinship::Copied, fixed, from, frequency);
+                    self.relate(operand.reg, fixed, from, frequency);
                     continue;
                 }
                 Constraint::Reuse(source) => {
                     let source = operands[source as usize].reg;
-                    self.relate(operand.reg, Kinship::Copied, source, Point::gap(inst), frequency);
-                    self.relate(source, Kinship::Copied, operand.reg, Point::setup(inst), frequency);
+                    self.relate(operand.reg, source, Point::gap(inst), frequency);
+                    self.relate(source, operand.reg, Point::setup(inst), frequency);
                     Point::setup(inst)
                 }
                 _ if early => Point::early(inst),
@@ -450,9 +443,9 @@ impl Collector {
         self.uses.push(reg.index(), UsePosition { at, needs_register });
     }
 
-    fn relate(&mut self, reg: Reg, kinship: Kinship, other: Reg, at: Point, weight: f32) {
+    fn relate(&mut self, reg: Reg, other: Reg, at: Point, weight: f32) {
         self.has_fixed[reg.index()] |= other.is_physical() && self.relations.len_of(reg.index()) < MAX_RELATIONS;
-        self.relations.push(reg.index(), Relation { other, at, weight, kinship });
+        self.relations.push(reg.index(), Relation { other, at, weight });
     }
 
     /// Notes that the value defined at `def` is wanted in a register at `inst`, if nothing claims it in between.

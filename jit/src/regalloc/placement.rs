@@ -23,7 +23,7 @@
 
 use super::client::Client;
 use super::costs::{Costs, units};
-use super::intervals::{Intervals, Kinship, Origin, UsePosition};
+use super::intervals::{Intervals, Origin, UsePosition};
 use super::point::Point;
 use super::scan::MEMORY_OPERAND_COST;
 use super::segments::{Location, NO_SEGMENT, Segment, Segments};
@@ -278,8 +278,17 @@ impl<C: Client> Placement<'_, C> {
         self.args.clear();
         let mut meets_memory = false;
         let intervals = self.intervals;
-        for relation in intervals.relations.get(reg).iter().filter(|relation| relation.kinship != Kinship::Copied) {
+        let is_param = intervals.origins[reg] == Origin::Param;
+        let block = self.costs.block(intervals.defs[reg]) as u32;
+        for relation in intervals.relations.get(reg).iter().filter(|relation| relation.other.is_virtual()) {
             self.steps += 1;
+            // A block that only jumps begins where it ends: there, an argument is a parameter where it begins.
+            let from = self.costs.block(relation.at);
+            let at_end = relation.at == self.costs.start(from + 1).previous().floor();
+            let is_argument = is_param && at_end && self.client.succs(from) == [block];
+            if !is_argument && !intervals.is_to_param(relation) {
+                continue;
+            }
             let other = relation.other.index();
             let passed = Passed {
                 is_self: other == reg,
@@ -289,9 +298,9 @@ impl<C: Client> Placement<'_, C> {
                 weight: units(relation.weight),
             };
             meets_memory |= passed.is_in_memory && !passed.is_self;
-            match relation.kinship {
-                Kinship::Param => self.params[self.costs.block(relation.at)] = (reg as u32, passed),
-                Kinship::Argument | Kinship::Copied => self.args.push(passed),
+            match is_argument {
+                true => self.args.push(passed),
+                false => self.params[from] = (reg as u32, passed),
             }
         }
         meets_memory

@@ -21,7 +21,7 @@
 use super::client::{Class, Client, Reg, RegSet};
 use super::costs::Costs;
 use super::error::AllocationError;
-use super::intervals::{Intervals, Kinship, MAX_RELATIONS, Origin, UsePosition, safepoints_within};
+use super::intervals::{Intervals, MAX_RELATIONS, Origin, UsePosition, safepoints_within};
 use super::point::{Point, Range};
 use super::queue::Queue;
 use super::register_file::{Conflict, MAX_RANGES, RegisterFile};
@@ -464,7 +464,8 @@ impl Scan<'_> {
                 Location::Reg(there) => {
                     hints.add(there, relation.weight);
                     // An argument that began in memory is still there, too: a parameter in memory needs no store.
-                    let is_in_both = relation.kinship == Kinship::Argument
+                    let is_in_both = self.intervals.origins[reg] == Origin::Param
+                        && !self.intervals.is_to_param(relation)
                         && self.segments.first(other).is_some_and(|first| first.location == Location::Slot)
                         && self.intervals.can_share(reg, other);
                     hints.elsewhere += if is_in_both { 0.0 } else { relation.weight };

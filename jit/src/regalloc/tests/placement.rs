@@ -1,6 +1,6 @@
 //! Spill placement: what it moves to memory, and that it costs less.
 
-use super::super::{costs::Costs, intervals::Intervals, intervals::Kinship, resolve, scan};
+use super::super::{costs::Costs, intervals::Intervals, resolve, scan};
 use super::problem::{self, Problem};
 use super::{allocated, random, used, written};
 use crate::meter::Meter;
@@ -81,22 +81,6 @@ fn a_variable_stays_in_memory_while_it_is_left_alone() {
     };
     assert!(of_rounds(&scanned(&problem)) > 0, "{:?}", scanned(&problem).moves);
     assert_eq!(of_rounds(&allocated(&problem)), 0, "{:?}", allocated(&problem).moves);
-}
-
-/// A block whose only instruction is a jump begins where it ends. What it passes on is still an argument of the next parameter, and
-/// not the other way round.
-#[test]
-fn a_jump_passes_its_parameter_on() {
-    let mut problem = Problem::new(3, 0, 2);
-    let [first, latch, header] = [0, 1, 2].map(|n| Reg::new_virtual(Class::Int, n));
-    problem.block(&[1], &[], &[first], vec![vec![written(first)], vec![]]);
-    problem.block(&[2], &[latch], &[latch], vec![vec![]]);
-    problem.block(&[], &[header], &[], vec![vec![used(header)]]);
-    let problem = problem.finish();
-    let intervals = Intervals::of(&problem, &Costs::of(&problem), &Meter::default()).expect("a possible problem");
-    let relations = |reg: Reg| intervals.relations.get(reg.index()).iter().map(|of| (of.other, of.kinship)).collect::<Vec<_>>();
-    assert_eq!(relations(latch), [(first, Kinship::Argument), (header, Kinship::Param)]);
-    assert_eq!(relations(header), [(latch, Kinship::Argument)]);
 }
 
 /// Over many problems it saves loads and stores. In few it adds some: a parameter's place is chosen before those of some of its
