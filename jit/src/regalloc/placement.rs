@@ -62,7 +62,7 @@ pub fn improve(
         params: vec![(NO_REG, Passed::default()); client.num_blocks()],
         steps: 0,
     };
-    // What is passed to a parameter is often defined after it, in a loop; then its place is known.
+    // Last definitions first: a loop passes its parameters values that are defined after them, whose places are then known.
     for &reg in intervals.by_start.iter().rev() {
         placement.steps = 1;
         if placement.value(reg as usize, segments) {
@@ -117,13 +117,12 @@ struct Node {
 }
 
 impl Node {
-    /// The node of a block between `start` and `end` through which the value lives in one place, without uses.
-    fn untouched(block: usize, location: Location, start: Point, end: Point) -> Node {
-        let place = if location == Location::Slot { Where::Memory } else { Where::Chosen };
+    /// The node of a block without a choice.
+    fn closed(block: usize, entry: Option<Where>, exit: Where, start: Point) -> Node {
         Node {
             block: block as u32,
-            entry: Some(place),
-            exit: place,
+            entry,
+            exit,
             in_register: false,
             waits: false,
             register: 0,
@@ -131,7 +130,17 @@ impl Node {
             reads: 0,
             reload: 0,
             passing: Passing::default(),
-            moved: if place == Where::Chosen { (start, end) } else { (start, start) },
+            moved: (start, start),
+        }
+    }
+
+    /// The node of a block between `start` and `end` through which the value lives in one place, without uses.
+    fn untouched(block: usize, location: Location, start: Point, end: Point) -> Node {
+        match location {
+            Location::Slot => Node::closed(block, Some(Where::Memory), Where::Memory, start),
+            Location::Reg(_) | Location::Pending => {
+                Node { moved: (start, end), ..Node::closed(block, Some(Where::Chosen), Where::Chosen, start) }
+            }
         }
     }
 
@@ -199,7 +208,7 @@ struct Placement<'a, C> {
     stores: bool,
     /// Whether the value begins in memory though the scan has it in a register.
     begins_in_memory: bool,
-    /// What is passed to the value, if it is a parameter.
+    /// The arguments of the value, if it is a parameter.
     args: Vec<Passed>,
     /// By block, the parameter to which a value is passed, with that value.
     params: Vec<(u32, Passed)>,
@@ -246,14 +255,11 @@ impl<C: Client> Placement<'_, C> {
             self.find_nodes(reg);
             // If it is reloaded at once, it does not begin in memory.
             let Node { moved, .. } = self.nodes[0];
-            let from_memory = if moved.0 < moved.1 {
-                {
-                    let (_, in_memory) = self.prepare();
-                    self.search(in_memory)
-                }
-            } else {
-                i64::MAX
-            };
+            let mut from_memory = i64::MAX;
+            if moved.0 < moved.1 {
+                let (_, in_memory) = self.prepare();
+                from_memory = self.search(in_memory);
+            }
             if from_memory < after {
                 after = from_memory;
             } else {
@@ -354,19 +360,8 @@ impl<C: Client> Placement<'_, C> {
         let (entry, exit) = (place(first), place(last));
         let last_gap = block_end.previous().floor();
         let passing = uses.last().filter(|last| last.at == last_gap).and_then(|_| self.passing(reg, block));
-        let mut node = Node {
-            block: block as u32,
-            entry: (!is_def).then_some(entry),
-            exit,
-            in_register: false,
-            waits: false,
-            register: 0,
-            memory: 0,
-            reads: 0,
-            reload: 0,
-            passing: passing.unwrap_or_default(),
-            moved: (start, start),
-        };
+        let closed = Node::closed(block, (!is_def).then_some(entry), exit, start);
+        let mut node = Node { passing: passing.unwrap_or_default(), ..closed };
         // The cost of reads from memory between two points, up to the first that is worth a reload, and the point of that.
         let reads = |from: Point, to: Point| {
             let mut cost = 0;
