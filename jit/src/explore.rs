@@ -153,7 +153,16 @@ mod tests {
     fn stages(options: &Options) -> Vec<Section> {
         let module = validate::parse(wat::parse_str(LOOP).unwrap().into()).unwrap();
         let entry = Entry::Call;
-        explore(&Request { module: &module, func: 0, entry, sig_ids: &[0], backend: Backend::Native, profile: None, options })
+        explore(&Request {
+            module: &module,
+            func: 0,
+            entry,
+            sig_ids: &[0],
+            backend: Backend::Native,
+            profile: None,
+            callees: None,
+            options,
+        })
     }
 
     #[test]

@@ -57,10 +57,10 @@ impl<'r, 'a> Unit<'r, 'a> {
     pub fn metered(request: &'r Request<'r>, form: Form<'a>, scratch: Bump, meter: Meter<'r>) -> Unit<'r, 'a> {
         let native = request.backend == Backend::Native;
         let long_vectors = native && x64::has_avx2();
-        let (module, profile) = (Some(request.module), request.profile);
+        let (module, profile, callees) = (Some(request.module), request.profile, request.callees);
         let build: Option<opt::Build> = Some(build_callee);
         let defaults = opt::Context::new(request.options);
-        let passes = opt::Context { module, profile, build, scratch, native, long_vectors, meter, ..defaults };
+        let passes = opt::Context { module, profile, callees, build, scratch, native, long_vectors, meter, ..defaults };
         Unit { form, stats: CompileStats::default(), stencils: Stencils::default(), request: Some(request), passes }
     }
 
@@ -388,8 +388,16 @@ mod tests {
         let text = "(module (func (param i32) (result i32) (i32.mul (local.get 0) (i32.const 8))))";
         let module = validate::parse(wat::parse_str(text).unwrap().into()).unwrap();
         let (options, backend) = (Options::default(), Backend::Native);
-        let request =
-            Request { module: &module, func: 0, entry: Entry::Call, sig_ids: &[0], backend, profile: None, options: &options };
+        let request = Request {
+            module: &module,
+            func: 0,
+            entry: Entry::Call,
+            sig_ids: &[0],
+            backend,
+            profile: None,
+            callees: None,
+            options: &options,
+        };
         for (name, stage) in [("build", None), ("lower", Some(0)), ("regalloc", Some(1)), ("layout", Some(2)), ("emit", None)] {
             let arena = Bump::new();
             let mut unit = Unit::new(&request, Form::Bytecode(&arena), Bump::new());

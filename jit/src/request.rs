@@ -3,6 +3,7 @@
 use crate::ir::Entry;
 use crate::meter::Ended;
 use crate::settings::{PropagationLimits, Refinements};
+use std::fmt::Debug;
 use weir_bytecode::Module;
 use weir_bytecode::types::MemoryType;
 use weir_contract::Bounds;
@@ -117,6 +118,12 @@ impl Options {
     }
 }
 
+/// The profiles of the functions that a function may call.
+pub trait CalleeCounts: Debug {
+    /// Returns the profile of a function, if it has one. A compilation asks at most once for each function, and for those only whose code it copies.
+    fn counts(&self, func: u32) -> Option<Profile>;
+}
+
 /// A request to compile one function.
 #[derive(Clone, Copy, Debug)]
 pub struct Request<'a> {
@@ -133,6 +140,8 @@ pub struct Request<'a> {
     pub backend: Backend,
     /// The function's profile from the interpreter.
     pub profile: Option<&'a Profile>,
+    /// The profiles of other functions, for those that are inlined.
+    pub callees: Option<&'a dyn CalleeCounts>,
     /// The options.
     pub options: &'a Options,
 }

@@ -80,6 +80,7 @@ mod tests {
                 sig_ids: &[77],
                 backend,
                 profile: None,
+                callees: None,
                 options: &options,
             };
             let compiled = compile(&mut Context::default(), &request).expect("it is compiled");

@@ -12,8 +12,16 @@ fn compile_loops(count: usize, backend: Backend) -> Result<usize, Refusal> {
     let text = format!("(module (import \"\" \"\" (func (result i32))) (func {loops}))");
     let module = validate::parse(wat::parse_str(text).unwrap().into()).unwrap();
     let options = Options { verify: false, ..Options::default() };
-    let request =
-        Request { module: &module, func: 1, entry: Entry::Call, sig_ids: &[0, 1], backend, profile: None, options: &options };
+    let request = Request {
+        module: &module,
+        func: 1,
+        entry: Entry::Call,
+        sig_ids: &[0, 1],
+        backend,
+        profile: None,
+        callees: None,
+        options: &options,
+    };
     compile(&mut Context::default(), &request).map(|compiled| compiled.code.len())
 }
 

@@ -79,7 +79,16 @@ fn the_baseline_compiler_stays_below_the_bar() {
             let bytes = u64::from(module.body(func).expect("it is defined").len());
             let (sig_ids, options) = (vec![0; module.types.len()], Options::default());
             let (backend, entry) = (Backend::Baseline, Entry::Call);
-            let request = Request { module: &module, func, entry, sig_ids: &sig_ids, backend, profile: None, options: &options };
+            let request = Request {
+                module: &module,
+                func,
+                entry,
+                sig_ids: &sig_ids,
+                backend,
+                profile: None,
+                callees: None,
+                options: &options,
+            };
             let (compiled, peak) = measure::peak_during(|| compile(&mut Context::default(), &request));
             assert!(!compiled.expect(name).code.is_empty(), "{name}");
             if peak as u64 > BASELINE_PER_BYTE * bytes {
@@ -107,7 +116,8 @@ fn the_native_compiler_ends_soon_after_its_limit() {
         let limit = LIMIT_PER_BYTE * module.body(func).expect("it is defined").len() as usize;
         let (sig_ids, options) = (vec![0; module.types.len()], Options { verify: false, ..Options::default() });
         let (backend, entry) = (Backend::Native, Entry::Call);
-        let request = Request { module: &module, func, entry, sig_ids: &sig_ids, backend, profile: None, options: &options };
+        let request =
+            Request { module: &module, func, entry, sig_ids: &sig_ids, backend, profile: None, callees: None, options: &options };
         let (done, peak) = measure::peak_during(|| {
             let arena = Bump::new();
             let form = Form::Bytecode(&arena);

@@ -23,7 +23,19 @@ fn each_request(size: usize, mut check: impl FnMut(&str, &Request<'_>)) {
         let func = module.imported_funcs + module.bodies.len() as u32 - 1;
         for backend in [Backend::Native, Backend::Baseline] {
             let entry = Entry::Call;
-            check(name, &Request { module: &module, func, entry, sig_ids: &sig_ids, backend, profile: None, options: &options });
+            check(
+                name,
+                &Request {
+                    module: &module,
+                    func,
+                    entry,
+                    sig_ids: &sig_ids,
+                    backend,
+                    profile: None,
+                    callees: None,
+                    options: &options,
+                },
+            );
         }
     }
 }

@@ -11,7 +11,7 @@ use weir_jit::{Backend, Options, Refusal, Request, compile};
 
 fn request<'a>(module: &'a Module, sig_ids: &'a [u32], backend: Backend, options: &'a Options) -> Request<'a> {
     let func = module.imported_funcs + module.bodies.len() as u32 - 1;
-    Request { module, func, entry: Entry::Call, sig_ids, backend, profile: None, options }
+    Request { module, func, entry: Entry::Call, sig_ids, backend, profile: None, callees: None, options }
 }
 
 /// Operands of which none is read: constants, then as many blocks, before each of which an unread copy of a local is pushed if there

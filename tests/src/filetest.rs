@@ -46,6 +46,7 @@ use weir_jit::compile::{FunctionText, TextForm};
 use weir_jit::ir::{Entry, Func, parse};
 use weir_jit::mir;
 use weir_jit::pipeline::Form;
+use weir_jit::request::CalleeCounts;
 use weir_jit::{Request, x64};
 
 /// The line between input and expected output.
@@ -191,8 +192,10 @@ impl Test<'_> {
         let calls = self.head.calls.clone();
         let profile =
             (!branches.is_empty() || !calls.is_empty()).then(|| Profile { branches: branches.into(), calls: calls.into() });
+        // Offsets are those of the module, so that one profile serves all functions.
+        let callees = SameCounts(profile.clone());
         let (backend, profile, options) = (self.head.backend(), profile.as_ref(), &self.head.options);
-        let request = Request { module, func, entry, sig_ids: &sig_ids, backend, profile, options };
+        let request = Request { module, func, entry, sig_ids: &sig_ids, backend, profile, callees: Some(&callees), options };
         stages::run(&self.head, Some(&request), form).map_err(|error| format!("function {func}: {error}"))
     }
 
@@ -207,6 +210,16 @@ impl Test<'_> {
             (Some(osr), Some(body)) => Entry::Osr(body.loops.get(osr).ok_or("no such loop")?.pc),
             _ => Entry::Call,
         })
+    }
+}
+
+/// The same counts for all functions.
+#[derive(Debug)]
+struct SameCounts(Option<Profile>);
+
+impl CalleeCounts for SameCounts {
+    fn counts(&self, _func: u32) -> Option<Profile> {
+        self.0.clone()
     }
 }
 

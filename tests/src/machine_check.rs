@@ -10,7 +10,7 @@ use weir_bytecode::Module;
 use weir_check::{Fault, Statistics};
 use weir_contract::Entry;
 use weir_jit::compile::{Context, compile};
-use weir_jit::request::{PadAt, Padding};
+use weir_jit::request::{CalleeCounts, PadAt, Padding};
 use weir_jit::{Backend, Inlining, Options, Request};
 
 /// A way to compile the functions of a module.
@@ -143,8 +143,10 @@ pub fn check_functions(module: &Module, funcs: impl Iterator<Item = u32>, config
             false => vec![Entry::Call],
         };
         for entry in entries {
-            let (backend, profile) = (*backend, profile.as_ref());
-            let request = Request { module, func, entry, sig_ids: &sig_ids, backend, profile, options };
+            let callees = profiles::RandomCounts(module);
+            let (backend, profile, callees) =
+                (*backend, profile.as_ref(), profile.as_ref().map(|_| &callees as &dyn CalleeCounts));
+            let request = Request { module, func, entry, sig_ids: &sig_ids, backend, profile, callees, options };
             let Ok(compiled) = compile(&mut cx, &request) else {
                 report.uncompiled += 1;
                 continue;

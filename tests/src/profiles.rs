@@ -6,9 +6,13 @@ use weir::{BranchProfile, CallProfile, Module, Profile, Section};
 use weir_bytecode::{FuncBody, Imm, Instr, Instrs, Module as Bytecode};
 use weir_contract::Entry;
 use weir_contract::profile::Counted;
+use weir_jit::request::CalleeCounts;
 
 /// Counts at the limits that the compiler distinguishes.
 const COUNTS: [u32; 8] = [0, 1, 8, 15, 16, 1000, u32::MAX - 1, u32::MAX];
+
+/// Functions of fewer bytes may be inlined.
+const INLINED: u32 = 500;
 
 /// Makes `module` use random counts for the entries of its functions. Its engine must keep profiles.
 ///
@@ -22,6 +26,11 @@ pub fn use_random(module: &Module, rng: &mut Rng) -> weir::Result<()> {
         let entries = std::iter::once(Entry::Call).chain(body.loops.iter().map(|info| Entry::Osr(info.pc)));
         for entry in entries {
             profile.entries.insert((func, entry), random(bytecode, body, rng));
+            for callee in bytecode.imported_funcs..bytecode.funcs.len() as u32 {
+                if let Some(body) = bytecode.body(callee).filter(|body| body.len() < INLINED && rng.one_in(2)) {
+                    profile.inlined.insert((func, entry, callee), random(bytecode, body, rng));
+                }
+            }
         }
     }
     module.use_profile(&profile.to_string())
@@ -47,6 +56,16 @@ pub fn random(module: &Bytecode, body: &FuncBody, rng: &mut Rng) -> Profile {
         }
     }
     Profile { branches: branches.into(), calls: calls.into() }
+}
+
+/// Random counts of inlined functions.
+#[derive(Debug)]
+pub struct RandomCounts<'m>(pub &'m Bytecode);
+
+impl CalleeCounts for RandomCounts<'_> {
+    fn counts(&self, func: u32) -> Option<Profile> {
+        Some(random(self.0, self.0.body(func)?, &mut Rng::new(func.into())))
+    }
 }
 
 /// A function that an indirect call may have called: mostly one of the call's own type, because only such a call is inlined.

@@ -56,6 +56,7 @@ fn define(loader: &mut JITModule, module: &Module, func: &Func<'_>) -> FuncId {
         sig_ids: &[0],
         backend: Backend::Cranelift,
         profile: None,
+        callees: None,
         options: &options,
     };
     let compiled = cranelift::compile(func, &request).unwrap();

@@ -89,9 +89,9 @@ impl Hints {
         Hints { exact, funcs }
     }
 
-    /// The counts of the profile that was written as text, as [`ModuleProfile::counts`]; `None` if they are empty.
-    pub fn exact(&self, func: u32, entry: Entry) -> Option<&Profile> {
-        self.exact.as_ref()?.counts(func, entry).filter(|profile| !profile.is_empty())
+    /// The profile that was written as text.
+    pub fn exact(&self) -> Option<&ModuleProfile> {
+        self.exact.as_ref()
     }
 
     /// The hints for a function of `module`, of which they are, as counts. A hint for another instruction than its kind allows is left out.

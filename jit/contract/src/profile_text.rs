@@ -6,10 +6,13 @@
 //! func 12 call                      the counts with which the function was compiled, or its last counts if it was not
 //!   branch 0x1f3 10 90              one count for each successor, in the order of `BranchProfile::counts`
 //!   call 0x20a f5 100 elsewhere 3 others 1
+//!   inlined f5                      the counts of a function whose code was copied into that of the entry
+//!   branch 0x91 30 4
 //! func 12 loop 0x1e0                the counts with which the OSR body of the loop at this offset was compiled
 //! ```
 //!
-//! Offsets are those of opcodes in the module. The lines of an entry are in ascending order of offsets, branches and calls each.
+//! Offsets are those of opcodes in the module. The lines of an entry are in ascending order of offsets, branches and calls each, and its inlined
+//! functions are in ascending order.
 
 use crate::Entry;
 use crate::profile::{BranchProfile, CallProfile, Counted, Profile};
@@ -29,6 +32,8 @@ pub struct ModuleProfile {
     pub module: ModuleHash,
     /// By function index and entry.
     pub entries: BTreeMap<(u32, Entry), Profile>,
+    /// The counts of the functions whose code was copied into that of an entry: by the entry and the index of the function.
+    pub inlined: BTreeMap<(u32, Entry, u32), Profile>,
 }
 
 impl ModuleProfile {
@@ -55,22 +60,46 @@ impl ModuleProfile {
         let relative = |pc: u32| pc.checked_sub(origin);
         let branch = |branch: &BranchProfile| Some(BranchProfile { pc: relative(branch.pc)?, ..branch.clone() });
         let call = |call: &CallProfile| Some(CallProfile { pc: relative(call.pc)?, ..call.clone() });
-        let entry = |(&(func, entry), profile): (&(u32, Entry), &Profile)| {
-            let entry = match entry {
-                Entry::Call => Entry::Call,
-                Entry::Osr(pc) => Entry::Osr(relative(pc)?),
-            };
-            let (branches, calls) = (profile.branches.iter().filter_map(branch), profile.calls.iter().filter_map(call));
-            Some(((func, entry), Profile { branches: branches.collect(), calls: calls.collect() }))
+        let entry = |entry: Entry| match entry {
+            Entry::Call => Some(Entry::Call),
+            Entry::Osr(pc) => Some(Entry::Osr(relative(pc)?)),
         };
-        ModuleProfile { module: self.module, entries: self.entries.iter().filter_map(entry).collect() }
+        let counts = |profile: &Profile| {
+            let (branches, calls) = (profile.branches.iter().filter_map(branch), profile.calls.iter().filter_map(call));
+            Profile { branches: branches.collect(), calls: calls.collect() }
+        };
+        let entries = self.entries.iter().filter_map(|(key, profile)| Some(((key.0, entry(key.1)?), counts(profile))));
+        let inlined = self.inlined.iter().filter_map(|(key, profile)| Some(((key.0, entry(key.1)?, key.2), counts(profile))));
+        ModuleProfile { module: self.module, entries: entries.collect(), inlined: inlined.collect() }
     }
 
     /// The counts for the compilation of an entry. An entry that has none takes those of the function's call, and if that has none,
     /// too, those of the function's first loop.
     pub fn counts(&self, func: u32, entry: Entry) -> Option<&Profile> {
+        self.entries.get(&self.key(func, entry)?)
+    }
+
+    /// Whether there are counts for the compilation of an entry, or of functions inlined there. A run that had counted nothing saves none.
+    pub fn has_counts(&self, func: u32, entry: Entry) -> bool {
+        let has = |key: (u32, Entry)| !self.entries[&key].is_empty() || self.all_inlined(key).next().is_some();
+        self.key(func, entry).is_some_and(has)
+    }
+
+    /// The counts of `callee` for the compilation of the entry that takes [these counts](ModuleProfile::counts), if its code is copied there.
+    pub fn inlined(&self, func: u32, entry: Entry, callee: u32) -> Option<&Profile> {
+        let (func, entry) = self.key(func, entry)?;
+        self.inlined.get(&(func, entry, callee))
+    }
+
+    /// Those of all functions that were inlined in the code of an entry.
+    fn all_inlined(&self, (func, entry): (u32, Entry)) -> impl Iterator<Item = (u32, &Profile)> {
+        self.inlined.range((func, entry, 0)..=(func, entry, u32::MAX)).map(|(key, profile)| (key.2, profile))
+    }
+
+    /// The entry whose counts an entry takes.
+    fn key(&self, func: u32, entry: Entry) -> Option<(u32, Entry)> {
         let of_function = || self.entries.range((func, Entry::Call)..=(func, Entry::Osr(u32::MAX))).next();
-        self.entries.get(&(func, entry)).or_else(|| of_function().map(|(_, profile)| profile))
+        self.entries.get_key_value(&(func, entry)).or_else(of_function).map(|(&key, _)| key)
     }
 }
 
@@ -102,6 +131,9 @@ impl fmt::Display for ModuleProfile {
                 Entry::Osr(pc) => writeln!(f, "func {func} loop {pc:#x}")?,
             }
             write!(f, "{profile}")?;
+            for (callee, profile) in self.all_inlined((func, entry)) {
+                write!(f, "  inlined f{callee}\n{profile}")?;
+            }
         }
         Ok(())
     }
@@ -139,12 +171,20 @@ fn parse(text: &str, module: Option<(ModuleHash, &Module)>, origin: Option<u32>)
     }
 
     let module = module.map(|(_, module)| module);
-    let mut reader = Reader { entries: BTreeMap::new(), open: None, module, origin, sites: None };
+    let mut reader = Reader {
+        entries: BTreeMap::new(),
+        inlined: BTreeMap::new(),
+        open: None,
+        module,
+        origin,
+        sites: None,
+        sites_of_inlined: HashMap::new(),
+    };
     for (line, text) in lines {
         reader.line(text).map_err(|expected| ProfileError { line, expected })?;
     }
     reader.close();
-    Ok(ModuleProfile { module: found, entries: reader.entries })
+    Ok(ModuleProfile { module: found, entries: reader.entries, inlined: reader.inlined })
 }
 
 fn digits(hash: &ModuleHash) -> String {
@@ -165,17 +205,25 @@ fn parse_hash(digits: &str) -> Option<ModuleHash> {
 /// Entries that are complete, and the one that is being read.
 struct Reader<'m> {
     entries: BTreeMap<(u32, Entry), Profile>,
+    inlined: BTreeMap<(u32, Entry, u32), Profile>,
     open: Option<Open>,
     module: Option<&'m Module>,
     /// The offset in the module from which those in the text count, if functions must ascend.
     origin: Option<u32>,
     /// The instructions that can be counted in the function of the last entry, with that function; `None` for the
     /// instructions if the function is not validated.
-    sites: Option<(u32, Option<HashMap<u32, Counted>>)>,
+    sites: Option<(u32, Sites)>,
+    /// The same of inlined functions, which do not ascend: each is examined once.
+    sites_of_inlined: HashMap<u32, Sites>,
 }
+
+/// The instructions of a function that can be counted, by offset.
+type Sites = Option<HashMap<u32, Counted>>;
 
 struct Open {
     key: (u32, Entry),
+    /// The function, if it was inlined in the code of the entry.
+    inlined: Option<u32>,
     branches: Vec<BranchProfile>,
     calls: Vec<CallProfile>,
 }
@@ -200,7 +248,18 @@ impl Reader<'_> {
                     return Err("each entry of a function once".into());
                 }
                 self.check_entry(func, entry)?;
-                self.open = Some(Open { key: (func, entry), branches: Vec::new(), calls: Vec::new() });
+                self.open = Some(Open { key: (func, entry), inlined: None, branches: Vec::new(), calls: Vec::new() });
+                Ok(())
+            }
+            ["inlined", callee] => {
+                let callee = function(callee).ok_or("a function such as f5")?;
+                let Open { key, inlined, .. } = *self.open()?;
+                if inlined.is_some_and(|last| last >= callee) {
+                    return Err("inlined functions in ascending order".into());
+                }
+                self.close();
+                self.check_inlined(callee)?;
+                self.open = Some(Open { key, inlined: Some(callee), branches: Vec::new(), calls: Vec::new() });
                 Ok(())
             }
             ["branch", pc, ref counts @ ..] => {
@@ -221,7 +280,7 @@ impl Reader<'_> {
                 self.open()?.calls.push(call);
                 Ok(())
             }
-            _ => Err("`func`, `branch`, or `call` with `others` at its end".into()),
+            _ => Err("`func`, `inlined`, `branch`, or `call` with `others` at its end".into()),
         }
     }
 
@@ -235,9 +294,12 @@ impl Reader<'_> {
     }
 
     fn close(&mut self) {
-        if let Some(Open { key, branches, calls }) = self.open.take() {
-            self.entries.insert(key, Profile { branches: branches.into(), calls: calls.into() });
-        }
+        let Some(Open { key, inlined, branches, calls }) = self.open.take() else { return };
+        let profile = Profile { branches: branches.into(), calls: calls.into() };
+        match inlined {
+            None => self.entries.insert(key, profile),
+            Some(callee) => self.inlined.insert((key.0, key.1, callee), profile),
+        };
     }
 
     fn target(&self, words: &[&str]) -> Result<(Option<u32>, u32), Expected> {
@@ -246,8 +308,7 @@ impl Reader<'_> {
         if target == "elsewhere" {
             return Ok((None, count));
         }
-        let func: Option<u32> = target.strip_prefix('f').and_then(|index| index.parse().ok());
-        let func = func.ok_or("a function such as f5, or `elsewhere`")?;
+        let func = function(target).ok_or("a function such as f5, or `elsewhere`")?;
         match self.module {
             Some(module) if func as usize >= module.funcs.len() => Err("a function of the module".into()),
             _ => Ok((Some(func), count)),
@@ -257,9 +318,7 @@ impl Reader<'_> {
     /// The entry is one of the module.
     fn check_entry(&mut self, func: u32, entry: Entry) -> Result<(), Expected> {
         let Some(module) = self.module else { return Ok(()) };
-        if func < module.imported_funcs || func as usize >= module.funcs.len() {
-            return Err("a function that is defined in the module".into());
-        }
+        check_defined(module, func)?;
         let body = module.body(func);
         if self.sites.as_ref().is_none_or(|&(known, _)| known != func) {
             self.sites = Some((func, body.map(|body| sites(module, body))));
@@ -272,9 +331,22 @@ impl Reader<'_> {
         }
     }
 
-    /// There is such an instruction in the function of the open entry.
+    /// The function is one of the module.
+    fn check_inlined(&mut self, func: u32) -> Result<(), Expected> {
+        let Some(module) = self.module else { return Ok(()) };
+        check_defined(module, func)?;
+        self.sites_of_inlined.entry(func).or_insert_with(|| module.body(func).map(|body| sites(module, body)));
+        Ok(())
+    }
+
+    /// There is such an instruction in the function whose counts are being read.
     fn check_site(&self, pc: u32, counted: Counted) -> Result<(), Expected> {
-        let Some((func, Some(sites))) = &self.sites else { return Ok(()) };
+        let inlined = self.open.as_ref().and_then(|open| open.inlined);
+        let found = match inlined {
+            Some(func) => self.sites_of_inlined.get(&func).map(|sites| (func, sites)),
+            None => self.sites.as_ref().map(|(func, sites)| (*func, sites)),
+        };
+        let Some((func, Some(sites))) = found else { return Ok(()) };
         match (sites.get(&pc), counted) {
             (Some(&found), _) if found == counted => Ok(()),
             (Some(Counted::Branch { successors }), Counted::Branch { .. }) => Err(format!("{successors} counts").into()),
@@ -282,6 +354,16 @@ impl Reader<'_> {
             (_, Counted::Call) => Err(format!("the offset of an indirect call of function {func}").into()),
         }
     }
+}
+
+fn check_defined(module: &Module, func: u32) -> Result<(), Expected> {
+    let is_defined = func >= module.imported_funcs && (func as usize) < module.funcs.len();
+    if is_defined { Ok(()) } else { Err("a function that is defined in the module".into()) }
+}
+
+/// Returns the index of a function that is written as `f5`.
+fn function(word: &str) -> Option<u32> {
+    word.strip_prefix('f')?.parse().ok()
 }
 
 /// Returns the instructions of a function that a profile can count, by offset.

@@ -45,7 +45,7 @@ pub fn each(module: &Module, funcs: impl Iterator<Item = u32>, configuration: &C
         let profile = configuration.profiled.then(|| made_up(module, func, options, &mut arena));
         for entry in entries {
             let (backend, profile) = (configuration.backend, profile.as_ref());
-            f(&Request { module, func, entry, sig_ids: &sig_ids, backend, profile, options });
+            f(&Request { module, func, entry, sig_ids: &sig_ids, backend, profile, callees: None, options });
         }
     }
 }

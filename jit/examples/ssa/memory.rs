@@ -42,7 +42,8 @@ impl Memory {
         let sig_ids: Vec<u32> = (0..module.types.len() as u32).collect();
         let options = Options { verify: false, ..Options::default() };
         let (entry, backend) = (Entry::Call, Backend::Native);
-        let request = Request { module, func, entry, sig_ids: &sig_ids, backend, profile: None, options: &options };
+        let request =
+            Request { module, func, entry, sig_ids: &sig_ids, backend, profile: None, callees: None, options: &options };
         let mut memory = Memory { bytes: bytes(module, func), phases: Vec::new(), refused: None };
         Watched::start();
         let mut arena = Bump::new();

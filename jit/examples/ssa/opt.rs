@@ -61,7 +61,7 @@ fn run_passes<'a>(
     scratch: Bump,
 ) -> Finished<'a> {
     let (entry, backend) = (Entry::Call, Backend::Native);
-    let request = Request { module, func, entry, sig_ids: &[], backend, profile: None, options };
+    let request = Request { module, func, entry, sig_ids: &[], backend, profile: None, callees: None, options };
     let mut unit = Unit::new(&request, Form::Ssa(ssa), scratch);
     let _ = pipeline::run(&mut unit, passes.iter().copied().map(Phase::of), &mut ()).expect("passes refuse nothing");
     unit.finish()

@@ -75,7 +75,7 @@ fn weights(module: &Module, options: &Options) -> Weights {
     let mut sum = Weights::default();
     for func in defined(module) {
         let (entry, backend) = (Entry::Call, Backend::Native);
-        let request = Request { module, func, entry, sig_ids: &sig_ids, backend, profile: None, options };
+        let request = Request { module, func, entry, sig_ids: &sig_ids, backend, profile: None, callees: None, options };
         let arena = Bump::new();
         let mut unit = Unit::new(&request, Form::Bytecode(&arena), Bump::new());
         let phases = pipeline::rest(&unit.form, backend);

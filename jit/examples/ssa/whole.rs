@@ -25,7 +25,8 @@ pub fn compile_all(module: &Module, options: &Options, mut seen: impl FnMut(u32,
     let mut cx = Context::default();
     for func in defined(module) {
         let entry = Entry::Call;
-        let request = Request { module, func, entry, sig_ids: &sig_ids, backend: Backend::Native, profile: None, options };
+        let request =
+            Request { module, func, entry, sig_ids: &sig_ids, backend: Backend::Native, profile: None, callees: None, options };
         seen(func, compile(&mut cx, &request));
     }
 }

@@ -13,7 +13,7 @@ pub struct Frequencies(Vec<f32>);
 impl Frequencies {
     /// Estimates them as [`mir::frequency`](crate::mir::frequency) does, but for the labels of `br_table`, which are taken as the profile
     /// says. Cost: linear in blocks and edges, times a logarithm of the loop depth.
-    pub fn of(func: &Func<'_>, cfg: &Cfg, profile: Option<&Profile>) -> Frequencies {
+    pub fn of(func: &Func<'_>, cfg: &Cfg) -> Frequencies {
         let count = cfg.order().len();
         let (order, loops) = Loops::of(count, |position| cfg.preds(func, position)).make_contiguous();
         let block = |i: u32| cfg.order()[order[i as usize] as usize];
@@ -25,7 +25,7 @@ impl Frequencies {
         let mut never = vec![false; count];
         for i in (0..count).rev() {
             let last = func.terminator(block(i as u32)).map(|last| func.op(last));
-            tables[i] = TableCounts::of(func, block(i as u32), profile);
+            tables[i] = TableCounts::of(func, block(i as u32));
             let leads_there = !succs[i].is_empty() && succs[i].iter().all(|&succ| never[succ as usize]);
             never[i] =
                 leads_there || matches!(last, Some(Op::Trap | Op::Throw | Op::ThrowRef)) || func.catch(block(i as u32)).is_some();
@@ -55,21 +55,17 @@ impl Frequencies {
 
 /// How often the labels of a `br_table` were taken.
 #[derive(Clone, Debug)]
-pub struct TableCounts<'p> {
-    counts: &'p [u32],
+pub struct TableCounts<'a> {
+    counts: &'a [u32],
     sum: u64,
 }
 
-impl<'p> TableCounts<'p> {
-    /// Those of the `br_table` at the end of a block, if the profile has seen it often enough.
-    pub fn of(func: &Func<'_>, block: Block, profile: Option<&'p Profile>) -> Option<TableCounts<'p>> {
-        let last = func.inst(func.terminator(block)?);
-        if last.op != Op::BrTable {
-            return None;
-        }
-        let counts = profile?.branch(func.copies.own(last.pc));
+impl<'a> TableCounts<'a> {
+    /// Those of the `br_table` at the end of a block, if it was executed often enough.
+    pub fn of(func: &Func<'a>, block: Block) -> Option<TableCounts<'a>> {
+        let counts = func.table_counts(block)?;
         let sum = counts.iter().copied().map(u64::from).sum();
-        (counts.len() == func.block(block).succs.len() && sum >= Profile::SEEN).then_some(TableCounts { counts, sum })
+        (sum >= Profile::SEEN).then_some(TableCounts { counts, sum })
     }
 
     /// The share of the label with this index.

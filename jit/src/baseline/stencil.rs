@@ -178,6 +178,7 @@ fn make(key: Key, options: &Options, native: Compile) -> Result<Stencil, Refusal
         sig_ids: &[0],
         backend: Backend::Native,
         profile: None,
+        callees: None,
         options: &options,
     };
     let mut seen = Seen { operands, inline: None, clobbers: Set::EMPTY };

@@ -14,6 +14,7 @@ use crate::meter::used;
 use crate::slow_growth;
 use bumpalo::Bump;
 use bumpalo::collections::Vec as BumpVec;
+use rustc_hash::FxHashMap;
 use weir_bytecode::Opcode;
 use weir_contract::Entry;
 
@@ -83,6 +84,8 @@ pub struct Func<'a> {
     pub results: BumpVec<'a, Type>,
     /// The code of inlined functions in it.
     pub copies: Copies,
+    /// How often each `br_table` went to each label, of those that the profile counted.
+    table_counts: FxHashMap<Value, &'a [u32]>,
     // These are vectors, because an arena would keep every buffer that a growing list leaves.
     insts: Vec<Inst<'a>>,
     blocks: Vec<BlockData<'a>>,
@@ -108,6 +111,7 @@ impl<'a> Func<'a> {
             params: BumpVec::from_iter_in(params, arena),
             results: BumpVec::from_iter_in(results, arena),
             copies: Copies::default(),
+            table_counts: FxHashMap::default(),
             insts: Vec::new(),
             blocks: Vec::new(),
             parent: Vec::new(),
@@ -161,6 +165,18 @@ impl<'a> Func<'a> {
     pub fn set_probability(&mut self, branch: Value, probability: Option<Probability>) {
         debug_assert_eq!(self.op(branch), Op::Branch);
         self.insts[branch.index()].probability = probability;
+    }
+
+    /// How often the `br_table` at the end of `block` went to each of its labels; `None` if it is unknown, or the block ends otherwise.
+    pub fn table_counts(&self, block: Block) -> Option<&'a [u32]> {
+        let last = self.terminator(block).filter(|&last| self.op(last) == Op::BrTable)?;
+        self.table_counts.get(&last).copied().filter(|counts| counts.len() == self.block(block).succs.len())
+    }
+
+    /// Sets how often a `br_table` went to each of its labels.
+    pub fn set_table_counts(&mut self, table: Value, counts: &[u32]) {
+        debug_assert_eq!(self.op(table), Op::BrTable);
+        self.table_counts.insert(table, self.arena.alloc_slice_copy(counts));
     }
 
     /// Creates an instruction at the end of `block`.
@@ -480,8 +496,9 @@ impl PartialEq for Func<'_> {
         let (short, long) = if self.num_blocks() <= other.num_blocks() { (self, other) } else { (other, self) };
         let empty = |data: &BlockData<'_>| data.insts.is_empty() && data.preds.is_empty() && data.succs.is_empty();
         long.blocks[short.num_blocks()..].iter().all(empty)
-            && self.blocks.iter().zip(&other.blocks).all(|(a, b)| {
+            && (0..).map(Block).zip(self.blocks.iter().zip(&other.blocks)).all(|(block, (a, b))| {
                 a.preds == b.preds
+                    && self.table_counts(block) == other.table_counts(block)
                     && a.succs == b.succs
                     && a.insts.len() == b.insts.len()
                     && a.insts.iter().zip(&b.insts).all(|(&v, &w)| {

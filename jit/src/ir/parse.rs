@@ -102,6 +102,8 @@ struct Pending {
     args: Vec<Value>,
     /// The predecessor named before each argument of a phi.
     labels: Vec<Block>,
+    /// The count after each successor of a `br_table`.
+    counts: Vec<u32>,
 }
 
 #[derive(Default)]
@@ -153,8 +155,8 @@ impl Parser {
         }
         let found = cursor.rest;
         let op = Op::from_name(cursor.word()).ok_or_else(|| error(line, "an operation", found))?;
-        let (args, labels) = (Vec::new(), Vec::new());
-        let mut inst = Pending { line, number, op, ty, probability: None, pc: 0, aux: 0, imm: 0, args, labels };
+        let (args, labels, counts) = (Vec::new(), Vec::new(), Vec::new());
+        let mut inst = Pending { line, number, op, ty, probability: None, pc: 0, aux: 0, imm: 0, args, labels, counts };
         inst.fields(cursor)?;
         inst.operands(cursor, &mut block.succs)?;
         if cursor.rest.starts_with('@') {
@@ -195,6 +197,9 @@ impl Parser {
                     }
                     let value = func.create(inst.op, inst.ty, inst.pc, inst.aux, inst.imm, &inst.args);
                     func.inst_mut(value).probability = inst.probability;
+                    if !inst.counts.is_empty() {
+                        func.set_table_counts(value, &inst.counts);
+                    }
                     value
                 }
                 // A number that is not defined belongs to an instruction in no block.
@@ -332,7 +337,15 @@ impl Pending {
         if self.op == Op::BrTable {
             self.args = cursor.comma_separated(|cursor| cursor.value())?;
             cursor.expect("[")?;
-            succs.extend(cursor.comma_separated(|cursor| cursor.block())?);
+            let labels = cursor.comma_separated(|cursor| {
+                let block = cursor.block()?;
+                Ok((block, if cursor.eat(":") { Some(cursor.u32()?) } else { None }))
+            })?;
+            succs.extend(labels.iter().map(|label| label.0));
+            self.counts = labels.iter().filter_map(|label| label.1).collect();
+            if !self.counts.is_empty() && self.counts.len() != labels.len() {
+                return Err(cursor.error("a count after each label or after none"));
+            }
             return cursor.expect("]");
         }
         if cursor.rest.is_empty() || cursor.rest.starts_with('@') {
@@ -591,7 +604,7 @@ b1: preds b3, b0, b1
   global_set g5 v18
   branch v8, b1, b2                          @0x20
 b2: preds b1
-  br_table v7 [b3, b3, b4]
+  br_table v7 [b3: 90, b3: 0, b4: 4000000000]
 b3: preds b2, b2
   jump b1
 b4: preds b2

@@ -113,7 +113,14 @@ fn write_inst(f: &mut Formatter<'_>, func: &Func<'_>, block: Block, value: Value
         return write!(f, "{space}({args})");
     }
     if inst.op == Op::BrTable {
-        return write!(f, " {args} [{}]", list(&func.block(block).succs));
+        let succs = &func.block(block).succs;
+        return match func.table_counts(block) {
+            None => write!(f, " {args} [{}]", list(succs)),
+            Some(counts) => {
+                let counted: Vec<String> = succs.iter().zip(counts).map(|(succ, count)| format!("{succ}: {count}")).collect();
+                write!(f, " {args} [{}]", list(&counted))
+            }
+        };
     }
     if let (Family::Store(_), 1.., [address, values @ ..]) = (inst.op.family(), inst.imm, &inst.args[..]) {
         write!(f, " {address} +{}", inst.imm)?;

@@ -3,7 +3,7 @@
 use crate::analysis::{Cfg, DefBlocks, Dominators};
 use crate::ir::{Block, Func};
 use crate::meter::{self, Ended, Meter};
-use crate::request::Options;
+use crate::request::{CalleeCounts, Options};
 use bumpalo::Bump;
 use std::cell::Cell;
 use weir_bytecode::Module;
@@ -54,6 +54,8 @@ pub struct Context<'c> {
     pub module: Option<&'c Module>,
     /// The function's profile, if there is one.
     pub profile: Option<&'c Profile>,
+    /// The counts of other functions of the module.
+    pub callees: Option<&'c dyn CalleeCounts>,
     /// Makes the SSA of other functions of the module. (A pass uses nothing of construction.)
     pub build: Option<Build>,
     /// The options, which say which passes run.
@@ -98,6 +100,7 @@ impl<'c> Context<'c> {
         Context {
             module: None,
             profile: None,
+            callees: None,
             build: None,
             options,
             fuel: options.rewrite_fuel.into(),

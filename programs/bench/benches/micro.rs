@@ -109,6 +109,7 @@ fn compiler(criterion: &mut Criterion) {
                 sig_ids: &sig_ids,
                 backend: Backend::Native,
                 profile: None,
+                callees: None,
                 options: &options,
             };
             let compiled = compile(cx, black_box(&request)).expect("the native back end has code for it");

@@ -101,8 +101,16 @@ mod tests {
         let (mut calls, mut entries) = (Vec::new(), Vec::new());
         for func in 0..3 {
             let (sig_ids, backend) = (&[0, 1][..], Backend::Baseline);
-            let request =
-                Request { module: &module, func, entry: Entry::Call, sig_ids, backend, profile: None, options: &options };
+            let request = Request {
+                module: &module,
+                func,
+                entry: Entry::Call,
+                sig_ids,
+                backend,
+                profile: None,
+                callees: None,
+                options: &options,
+            };
             let compiled = compile(&mut Context::default(), &request).unwrap();
             entries.push(memory.next);
             let cells = compiled.relocs.iter().filter(|reloc| reloc.target == RelocTarget::Cell);

@@ -45,7 +45,16 @@ pub fn compile_module(options: &Compile) -> Result<Summary, String> {
     let mut memory = options.out.is_none().then(|| CodeMemory::new(&module)).transpose().map_err(unplaced)?;
     for (func, body) in (module.imported_funcs..).zip(&module.bodies) {
         let options = &compiler_options;
-        let request = Request { module: &module, func, entry: Entry::Call, sig_ids: &sig_ids, backend, profile: None, options };
+        let request = Request {
+            module: &module,
+            func,
+            entry: Entry::Call,
+            sig_ids: &sig_ids,
+            backend,
+            profile: None,
+            callees: None,
+            options,
+        };
         summary.functions += 1;
         match compile(&mut cx, &request) {
             Ok(compiled) => {

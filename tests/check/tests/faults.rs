@@ -132,7 +132,8 @@ fn run(fault: Option<seeded::Fault>, way: Way) -> (usize, Vec<(u32, Box<Fault>)>
     for func in module.imported_funcs..module.funcs.len() as u32 {
         let profile = profiled.then(|| profile(&module, func, module.imported_funcs));
         let (entry, profile) = (Entry::Call, profile.as_ref());
-        let request = Request { module: &module, func, entry, sig_ids: &sig_ids, backend, profile, options: &options };
+        let request =
+            Request { module: &module, func, entry, sig_ids: &sig_ids, backend, profile, callees: None, options: &options };
         let compiled = seeded::with(fault, || compile(&mut Context::default(), &request)).expect("there is code for it");
         inlining += usize::from(compiled.inlining != Inlining::default());
         match check_compiled(&request, &compiled) {
@@ -252,7 +253,8 @@ fn changed_code_of_the_segment_is_refused() {
     let options = weir_jit::Options { segment: true, opt_all: true, ..weir_jit::Options::default() };
     let func = module.funcs.len() as u32 - 1;
     let (entry, backend) = (Entry::Call, Backend::Native);
-    let request = Request { module: &module, func, entry, sig_ids: &sig_ids, backend, profile: None, options: &options };
+    let request =
+        Request { module: &module, func, entry, sig_ids: &sig_ids, backend, profile: None, callees: None, options: &options };
     let compiled = compile(&mut Context::default(), &request).expect("there is code for it");
     check_compiled(&request, &compiled).expect("it is proved");
     let code = &compiled.code[..];
@@ -316,7 +318,8 @@ fn the_segment_is_followed_along_paths() {
     let options = weir_jit::Options { segment: true, ..weir_jit::Options::default() };
     let func = module.funcs.len() as u32 - 1;
     let (entry, backend) = (Entry::Call, Backend::Native);
-    let request = Request { module: &module, func, entry, sig_ids: &sig_ids, backend, profile: None, options: &options };
+    let request =
+        Request { module: &module, func, entry, sig_ids: &sig_ids, backend, profile: None, callees: None, options: &options };
     let compiled = compile(&mut Context::default(), &request).expect("there is code for it");
     let word = |number: usize| (number as u32).to_le_bytes();
     // `lea r10,[rip+...]`, `mov rax,[r15+helpers]` and `jmp [rax+...]`, after other code.

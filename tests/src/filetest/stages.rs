@@ -4,7 +4,8 @@ use super::head::{Head, MACHINE};
 use super::options::check_used;
 use std::fmt::Write;
 use std::ops::ControlFlow;
-use weir_bytecode::print;
+use weir_bytecode::{Instrs, Module, print};
+use weir_contract::profile::Counted;
 use weir_jit::compile::TextForm;
 use weir_jit::explore::gates;
 use weir_jit::ir::{Func, Op};
@@ -34,7 +35,8 @@ pub struct Output {
 pub fn run(head: &Head<'_>, request: Option<&Request<'_>>, form: Form<'_>) -> Result<Output, String> {
     let phases = phases(head, &form)?;
     check_effects(head, request, &form, &phases)?;
-    let mut seen = Recorder { head, function: text_of(&form), wrong: None };
+    let module = request.map(|request| request.module);
+    let mut seen = Recorder { head, module, function: text_of(&form), wrong: None };
     let mut unit = match (request, form) {
         (Some(request), form) => Unit::new(request, form, Default::default()),
         (None, Form::Ssa(func)) => Unit::without_module(func, &head.options),
@@ -89,6 +91,7 @@ fn check_effects(head: &Head<'_>, request: Option<&Request<'_>>, form: &Form<'_>
 /// Records the text of the function, and compares the profile with the branches.
 struct Recorder<'h, 't> {
     head: &'h Head<'t>,
+    module: Option<&'h Module>,
     function: Option<(TextForm, String)>,
     wrong: Option<String>,
 }
@@ -99,23 +102,29 @@ impl Observer for Recorder<'_, '_> {
             self.function = Some(text);
         }
         if let ("build", Form::Ssa(func)) = (phase, form) {
-            self.wrong = check_profile(self.head, func).err();
+            self.wrong = check_profile(self.head, func, self.module).err();
         }
         if self.wrong.is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     }
 }
 
-/// Checks that the profile's branches exist.
-fn check_profile(head: &Head<'_>, func: &Func<'_>) -> Result<(), String> {
+/// Checks that the profile's branches and calls exist, in the function or in another of its module, which it may inline.
+fn check_profile(head: &Head<'_>, func: &Func<'_>, module: Option<&Module>) -> Result<(), String> {
+    let bodies = |module: &Module| -> Vec<u32> {
+        let others = (module.imported_funcs..module.funcs.len() as u32).filter(|&other| other != func.index);
+        let instrs = others.filter_map(|other| module.body(other)).flat_map(|body| Instrs::new(module, body.entry, body.end));
+        instrs.filter(|instr| Counted::of(instr).is_some()).map(|instr| instr.pc).collect()
+    };
+    let elsewhere = module.map_or_else(Vec::new, bodies);
     let ends = func.blocks().filter_map(|block| func.terminator(block));
     let pcs: Vec<u32> =
         ends.filter(|&last| matches!(func.op(last), Op::Branch | Op::BrTable)).map(|last| func.inst(last).pc).collect();
-    if let Some(branch) = head.profile.iter().find(|branch| !pcs.contains(&branch.pc)) {
+    if let Some(branch) = head.profile.iter().find(|branch| !pcs.contains(&branch.pc) && !elsewhere.contains(&branch.pc)) {
         return Err(format!("branches are at {pcs:x?}, none at {:#x}", branch.pc));
     }
     let insts = func.blocks().flat_map(|block| func.block(block).insts.iter().map(|&value| func.inst(value)));
     let pcs: Vec<u32> = insts.filter(|inst| matches!(inst.op, Op::CallIndirect | Op::CallRef)).map(|inst| inst.pc).collect();
-    match head.calls.iter().find(|call| !pcs.contains(&call.pc)) {
+    match head.calls.iter().find(|call| !pcs.contains(&call.pc) && !elsewhere.contains(&call.pc)) {
         None => Ok(()),
         Some(call) => Err(format!("indirect calls are at {pcs:x?}, none at {:#x}", call.pc)),
     }

@@ -203,8 +203,16 @@ fn print(attack: &Attack, size: usize, options: &Options) {
         let loops = loops.filter(|_| !is_baseline).map(Entry::Osr);
         for entry in [Entry::Call].into_iter().chain(loops) {
             let backend = by.backend();
-            let request =
-                Request { module: &module, func: longest, entry, sig_ids: &sig_ids, backend, profile: None, options: &compiled };
+            let request = Request {
+                module: &module,
+                func: longest,
+                entry,
+                sig_ids: &sig_ids,
+                backend,
+                profile: None,
+                callees: None,
+                options: &compiled,
+            };
             let runs = (0..options.runs.max(1)).map(|_| Taken::by(&request));
             let taken = runs.min_by_key(|taken| taken.longest.time).expect("there is a run");
             let bytes = module.body(longest).map_or(0, |body| body.len());

@@ -40,7 +40,7 @@ fn run(data: &[u8]) {
     MODULE.with(|module| {
         let options = Options { verify: true, ..Options::default() };
         let (func, entry, backend) = (0, Entry::Call, Backend::Native);
-        let request = Request { module, func, entry, sig_ids: &[0], backend, profile: None, options: &options };
+        let request = Request { module, func, entry, sig_ids: &[0], backend, profile: None, callees: None, options: &options };
         let mut unit = Unit::new(&request, Form::Machine(code), Bump::new());
         let phases = pipeline::rest(&unit.form, backend).filter(|phase| phase.name != "emit");
         // A refusal is an answer.

@@ -12,6 +12,7 @@ use weir_contract::profile::Profile;
 use weir_contract::profile_text::{ModuleHash, ModuleProfile};
 use weir_contract::{Entry, code::Backend};
 use weir_jit::compile::{Context, compile};
+use weir_jit::request::CalleeCounts;
 use weir_jit::{Options, Request};
 
 /// The target.
@@ -86,15 +87,13 @@ fn text(module: &Module, data: &[u8]) {
     let printed = profile.to_string();
     let again = ModuleProfile::read(&printed, HASH, module).unwrap_or_else(|error| panic!("{error}:\n{printed}"));
     assert!(again == profile, "this profile is read as another:\n{printed}");
-    profile.entries.iter().for_each(|(&(func, entry), profile)| guide(module, func, entry, profile));
+    profile.entries.keys().for_each(|&(func, entry)| guide(module, func, entry, &profile));
     let embedded = weir_contract::hints::embed(module, &profile, |_| HASH);
     let embedded = validate::parse(embedded.into()).expect("sections with hints change nothing");
     let hints = Hints::read(&embedded, |_| HASH);
     // The offsets of loops are others there.
     let funcs = profile.entries.keys().filter(|key| key.1 == Entry::Call);
-    funcs.for_each(|&(func, entry)| {
-        hints.exact(func, entry).into_iter().for_each(|profile| guide(&embedded, func, entry, profile))
-    });
+    funcs.for_each(|&(func, entry)| hints.exact().into_iter().for_each(|profile| guide(&embedded, func, entry, profile)));
 }
 
 fn hints(Subject { module, sections }: &Subject, kind: HintKind, data: &[u8]) {
@@ -104,17 +103,44 @@ fn hints(Subject { module, sections }: &Subject, kind: HintKind, data: &[u8]) {
     let _ = priorities(&module);
     let hints = Hints::read(&module, |_| HASH);
     for func in module.imported_funcs..module.funcs.len() as u32 {
-        let profiles = [hints.exact(func, Entry::Call).cloned(), hints.profile(&module, func)];
-        profiles.iter().flatten().for_each(|profile| guide(&module, func, Entry::Call, profile));
+        hints.exact().into_iter().for_each(|profile| guide(&module, func, Entry::Call, profile));
+        if let Some(profile) = hints.profile(&module, func) {
+            compile_with(&module, func, Entry::Call, &profile, None);
+        }
+    }
+}
+
+/// The counts of the functions that are inlined in an entry.
+#[derive(Debug)]
+struct Inlined<'p>(&'p ModuleProfile, u32, Entry);
+
+impl CalleeCounts for Inlined<'_> {
+    fn counts(&self, func: u32) -> Option<Profile> {
+        self.0.inlined(self.1, self.2, func).cloned()
+    }
+}
+
+/// Compiles an entry with the counts that the profile has for it, if any.
+fn guide(module: &Module, func: u32, entry: Entry, profile: &ModuleProfile) {
+    if let Some(counts) = profile.counts(func, entry) {
+        compile_with(module, func, entry, counts, Some(&Inlined(profile, func, entry)));
     }
 }
 
 /// Compiles an entry with these counts. Each form of it is verified.
-fn guide(module: &Module, func: u32, entry: Entry, profile: &Profile) {
+fn compile_with(module: &Module, func: u32, entry: Entry, profile: &Profile, callees: Option<&dyn CalleeCounts>) {
     let sig_ids: Vec<u32> = (0..module.types.len() as u32).collect();
     let options = Options { verify: true, ..Options::default() };
-    let request =
-        Request { module, func, entry, sig_ids: &sig_ids, backend: Backend::Native, profile: Some(profile), options: &options };
+    let request = Request {
+        module,
+        func,
+        entry,
+        sig_ids: &sig_ids,
+        backend: Backend::Native,
+        profile: Some(profile),
+        callees,
+        options: &options,
+    };
     compile(&mut Context::default(), &request).expect("no profile makes the compiler refuse a function");
 }
 

@@ -1,7 +1,7 @@
 //! The text of a function after every stage of compilation.
 
 use crate::compilation::options::options;
-use crate::compilation::request::{back_end, back_ends, counts, request};
+use crate::compilation::request::{Counts, back_end, back_ends, request};
 use crate::records::config::{Tier, Unavailable};
 use crate::records::error::{Error, Result};
 use crate::records::module::Module;
@@ -68,8 +68,8 @@ impl Module {
             Some(pc) if body.loops.iter().any(|info| info.pc == pc) => Entry::Osr(pc),
             Some(pc) => return Err(Error::msg(format!("function {func} has no loop at {pc:#x}"))),
         };
-        let (options, profile) = (options(config), counts(record, func, entry));
-        let request = |backend| request(record, func, entry, backend, profile.as_deref(), &options);
+        let (options, counts) = (options(config), Counts::new(record, func, entry));
+        let request = |backend| request(record, func, entry, backend, Some(&counts), &options);
         let Some((&first, others)) = back_ends.split_first() else { return Ok(explore_ssa(&request(Backend::Native))) };
         let mut sections = explore(&request(first));
         for &next in others {

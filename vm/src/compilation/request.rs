@@ -1,10 +1,16 @@
 //! Requests to the compiler: the same whether the code is run or shown.
 
 use crate::records::config::{Config, Tier};
+use crate::records::kept_profile::UsedCounts;
 use crate::records::module::ModuleRecord;
 use std::borrow::Cow;
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::fmt;
 use weir_contract::profile::Profile;
+use weir_contract::profile_text::ModuleProfile;
 use weir_jit::ir::Entry;
+use weir_jit::request::CalleeCounts;
 use weir_jit::{Backend, Options, Request};
 
 /// Creates the request to compile an entry of `module` with these counts.
@@ -13,22 +19,69 @@ pub(crate) fn request<'a>(
     func: u32,
     entry: Entry,
     backend: Backend,
-    profile: Option<&'a Profile>,
+    counts: Option<&'a Counts<'_>>,
     options: &'a Options,
 ) -> Request<'a> {
     let ModuleRecord { bytecode, sig_ids, .. } = module;
-    Request { module: bytecode, func, entry, sig_ids, backend, profile, options }
+    let profile = counts.and_then(|counts| counts.own.as_deref());
+    let callees = counts.map(|counts| counts as &dyn CalleeCounts);
+    Request { module: bytecode, func, entry, sig_ids, backend, profile, callees, options }
 }
 
-/// Returns the counts for the compilation of an entry: those of a used profile or of one in the module if it has any, else [those of
-/// runs](counted), and for what was not executed the module's hints.
-pub(crate) fn counts(module: &ModuleRecord, func: u32, entry: Entry) -> Option<Cow<'_, Profile>> {
-    let ModuleRecord { bytecode, hints, kept_profile, .. } = module;
-    let used = kept_profile.as_ref().and_then(|kept| kept.used(func, entry));
-    if let Some(used) = used.or_else(|| hints.exact(bytecode, func, entry)) {
-        return Some(Cow::Borrowed(used));
+/// The counts for the compilation of an entry: its own, and those of the functions that are inlined in its code.
+pub(crate) struct Counts<'m> {
+    module: &'m ModuleRecord,
+    func: u32,
+    entry: Entry,
+    /// The profile from which they are: a used one, or one in the module. `None` if they are [those of runs](counted).
+    saved: Option<&'m ModuleProfile>,
+    own: Option<Cow<'m, Profile>>,
+    /// What the compiler was told of inlined functions, if profiles are kept.
+    inlined: RefCell<BTreeMap<u32, Profile>>,
+}
+
+impl<'m> Counts<'m> {
+    /// Returns those of a used profile or of one in the module if it has any for the entry, else [those of runs](counted), and for what was not
+    /// executed the module's hints.
+    pub fn new(module: &'m ModuleRecord, func: u32, entry: Entry) -> Counts<'m> {
+        let used = module.kept_profile.as_ref().and_then(|kept| kept.used());
+        let has_counts = |saved: &&ModuleProfile| saved.has_counts(func, entry);
+        let saved = used.filter(has_counts).or_else(|| module.hints.exact(&module.bytecode).filter(has_counts));
+        let own = match saved {
+            Some(saved) => saved.counts(func, entry).map(Cow::Borrowed),
+            None => counts_so_far(module, func),
+        };
+        Counts { module, func, entry, saved, own, inlined: RefCell::default() }
     }
-    match (counted(module, func), hints.profile(bytecode, func)) {
+
+    /// Returns the counts that the compilation has used.
+    pub fn used(self) -> UsedCounts {
+        UsedCounts { own: self.own.map_or_else(Profile::default, Cow::into_owned), inlined: self.inlined.into_inner() }
+    }
+}
+
+impl fmt::Debug for Counts<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Counts").field("func", &self.func).field("entry", &self.entry).finish_non_exhaustive()
+    }
+}
+
+impl CalleeCounts for Counts<'_> {
+    fn counts(&self, func: u32) -> Option<Profile> {
+        let profile = match self.saved {
+            Some(saved) => saved.inlined(self.func, self.entry, func).cloned(),
+            None => counts_so_far(self.module, func).map(Cow::into_owned),
+        }?;
+        if self.module.kept_profile.is_some() {
+            self.inlined.borrow_mut().insert(func, profile.clone());
+        }
+        Some(profile)
+    }
+}
+
+/// Returns [the counts of runs](counted) of a function, and for what was not executed the module's hints.
+fn counts_so_far(module: &ModuleRecord, func: u32) -> Option<Cow<'_, Profile>> {
+    match (counted(module, func), module.hints.profile(&module.bytecode, func)) {
         (Some(counts), Some(hints)) => {
             let mut counts = counts.into_owned();
             counts.fill(&hints);
@@ -40,7 +93,9 @@ pub(crate) fn counts(module: &ModuleRecord, func: u32, entry: Entry) -> Option<C
 
 /// Returns the counts of this run and, of modules from the cache, of earlier ones.
 pub(crate) fn counted(module: &ModuleRecord, func: u32) -> Option<Cow<'_, Profile>> {
-    let counts = module.func_code(func).profile(&module.bytecode, module.body(func)?);
+    // Without counters its body may not have been validated.
+    let counters = module.func_code(func).counters();
+    let counts = counters.and_then(|counters| Some(counters.snapshot(&module.bytecode, module.body(func)?)));
     let earlier = module.shelf.as_ref().and_then(|shelf| shelf.earlier().get(&func));
     match (counts, earlier) {
         (Some(mut counts), Some(earlier)) => {

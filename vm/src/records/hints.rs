@@ -4,10 +4,9 @@ use std::collections::BTreeMap;
 use std::sync::OnceLock;
 use weir_bytecode::Module as Bytecode;
 use weir_bytecode::hints::HintKind;
-use weir_contract::Entry;
 use weir_contract::hints::{Hints, priorities};
 use weir_contract::profile::Profile;
-use weir_contract::profile_text::ModuleHash;
+use weir_contract::profile_text::{ModuleHash, ModuleProfile};
 
 /// The hints of a module.
 #[derive(Debug, Default)]
@@ -18,9 +17,9 @@ pub(crate) struct ModuleHints {
 }
 
 impl ModuleHints {
-    /// Returns the counts of the profile in `module`, which this is of, for an entry; `None` if it has none.
-    pub fn exact(&self, module: &Bytecode, func: u32, entry: Entry) -> Option<&Profile> {
-        self.counts(module).exact(func, entry)
+    /// Returns the profile in `module`, which this is of, if it has one.
+    pub fn exact(&self, module: &Bytecode) -> Option<&ModuleProfile> {
+        self.counts(module).exact()
     }
 
     /// Returns the other hints of `module`, which this is of, for a function, as counts.

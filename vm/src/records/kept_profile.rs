@@ -17,7 +17,16 @@ pub(crate) struct KeptProfile {
     used: OnceLock<ModuleProfile>,
     /// The counts that the last compilation of each entry used. They are copied because the interpreter continues to
     /// count.
-    compiled: Mutex<BTreeMap<(u32, Entry), Profile>>,
+    compiled: Mutex<BTreeMap<(u32, Entry), UsedCounts>>,
+}
+
+/// The counts that a compilation used.
+#[derive(Debug, Default)]
+pub(crate) struct UsedCounts {
+    /// Those of the function.
+    pub own: Profile,
+    /// Those of the functions that were inlined, by index.
+    pub inlined: BTreeMap<u32, Profile>,
 }
 
 impl KeptProfile {
@@ -36,10 +45,9 @@ impl KeptProfile {
         self.used.set(profile)
     }
 
-    /// Returns the counts of an earlier run for the compilation of an entry; `None` if they are empty, because that run
-    /// had counted nothing.
-    pub fn used(&self, func: u32, entry: Entry) -> Option<&Profile> {
-        self.used.get()?.counts(func, entry).filter(|profile| !profile.is_empty())
+    /// Returns the profile of an earlier run, if one is used.
+    pub fn used(&self) -> Option<&ModuleProfile> {
+        self.used.get()
     }
 
     /// Returns, of the profile of an earlier run, the counts for calls of each function that has any, ascending by function.
@@ -47,22 +55,28 @@ impl KeptProfile {
         let Some(used) = self.used.get() else { return Vec::new() };
         let mut funcs: Vec<u32> = used.entries.keys().map(|&(func, _)| func).collect();
         funcs.dedup();
-        funcs.into_iter().filter_map(|func| Some((func, self.used(func, Entry::Call)?))).collect()
+        let counts = |func: u32| used.counts(func, Entry::Call).filter(|profile| !profile.is_empty());
+        funcs.into_iter().filter_map(|func| Some((func, counts(func)?))).collect()
     }
 
     /// Keeps the counts with which the code was compiled that is about to be installed.
-    pub fn compiled(&self, func: u32, entry: Entry, profile: Profile) {
-        self.compiled.lock().unwrap_or_else(PoisonError::into_inner).insert((func, entry), profile);
+    pub fn compiled(&self, func: u32, entry: Entry, counts: UsedCounts) {
+        self.compiled.lock().unwrap_or_else(PoisonError::into_inner).insert((func, entry), counts);
     }
 
     /// Returns the profile of this run: the counts of each compilation; for entries that were not compiled, those of
     /// the earlier run; for functions that neither run compiled, the last `counts`.
     pub fn profile(&self, counts: impl Iterator<Item = (u32, Profile)>) -> ModuleProfile {
-        let mut entries = self.used.get().map_or_else(BTreeMap::new, |used| used.entries.clone());
-        entries.extend(self.compiled.lock().unwrap_or_else(PoisonError::into_inner).clone());
-        for (func, profile) in counts {
-            entries.entry((func, Entry::Call)).or_insert(profile);
+        let empty = || ModuleProfile { module: self.hash, entries: BTreeMap::new(), inlined: BTreeMap::new() };
+        let mut all = self.used.get().cloned().unwrap_or_else(empty);
+        for (&(func, entry), UsedCounts { own, inlined }) in &*self.compiled.lock().unwrap_or_else(PoisonError::into_inner) {
+            all.entries.insert((func, entry), own.clone());
+            all.inlined.retain(|key, _| (key.0, key.1) != (func, entry));
+            all.inlined.extend(inlined.iter().map(|(&callee, profile)| ((func, entry, callee), profile.clone())));
         }
-        ModuleProfile { module: self.hash, entries }
+        for (func, profile) in counts {
+            all.entries.entry((func, Entry::Call)).or_insert(profile);
+        }
+        all
     }
 }

@@ -6,12 +6,11 @@ use super::state::{NativeModule, begin_profile, engine_of, state_of};
 use super::{evict, policy};
 use super::{publish, stored};
 use crate::code::{CodeError, Unplaced};
-use crate::compilation::request::{back_ends, counts, request};
+use crate::compilation::request::{Counts, back_ends, request};
 use crate::records::module::ModuleRecord;
 use crate::records::profile::Counters;
 use crate::records::stats::{Fallback, RefusedBy};
 use std::any::Any;
-use std::borrow::Cow;
 use std::cell::RefCell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::Ordering;
@@ -20,7 +19,7 @@ use std::time::{Duration, Instant};
 use std::{ptr, slice};
 use weir_contract::Entry;
 use weir_contract::code::RelocTarget;
-use weir_contract::profile::{CounterCounts, Profile};
+use weir_contract::profile::CounterCounts;
 use weir_contract::unplaced::UnplacedCode;
 use weir_jit::compile::{Context, Options};
 use weir_jit::meter::Ended;
@@ -33,8 +32,8 @@ pub(super) struct Unused;
 /// The result of compiling.
 #[derive(Default)]
 struct Attempt<'m> {
-    /// The counts that were used, if any.
-    profile: Option<Cow<'m, Profile>>,
+    /// The counts for the compilation, unless baseline code was requested.
+    counts: Option<Counts<'m>>,
     /// The code, if a back end succeeded.
     compiled: Option<Compiled>,
     /// The refusals, in the order in which the back ends were tried.
@@ -189,7 +188,7 @@ fn install(
     let policy = &engine.policy;
     let native = state.native(module).ok()?;
     let slot = state.entries().get(key);
-    let Attempt { profile, mut refusals, panics, refused, compiled: _, stopped: _ } = attempt;
+    let Attempt { counts, mut refusals, panics, refused, compiled: _, stopped: _ } = attempt;
     // An entry that does not fit is reported only the first time.
     let again = slot.backoffs() > 0;
     let mut full = false;
@@ -215,7 +214,7 @@ fn install(
         }
     });
     if let (Some(kept), Some(_), Level::Top) = (&module.kept_profile, &installed, key.level) {
-        kept.compiled(func, entry, profile.map_or_else(Profile::default, Cow::into_owned));
+        kept.compiled(func, entry, counts.map_or_else(Default::default, Counts::used));
     }
     if !(again && full) {
         // Names are read now, if they have not been: not while the engine's record is locked.
@@ -283,8 +282,8 @@ fn compile<'m>(
         static CONTEXT: RefCell<Context> = RefCell::default();
     }
     // Baseline code depends on no counts.
-    let profile = if key.level == Level::Baseline { None } else { counts(module, func, entry) };
-    let mut attempt = Attempt { profile, ..Attempt::default() };
+    let counts = (key.level != Level::Baseline).then(|| Counts::new(module, func, entry));
+    let mut attempt = Attempt { counts, ..Attempt::default() };
     let limit = policy::module_steps(module.bytecode.bytes.len());
     if state.steps.load(Ordering::Relaxed) > limit {
         let reason = format!("the compilations of the module exceed the budget of {limit} steps");
@@ -302,7 +301,7 @@ fn compile<'m>(
             attempt.refusals.push(Fallback::new(func, RefusedBy::Cranelift, reason));
             break;
         }
-        let request = request(module, func, entry, backend, attempt.profile.as_deref(), options);
+        let request = request(module, func, entry, backend, attempt.counts.as_ref(), options);
         let started = Instant::now();
         // A panic in the compiler must end neither the host nor a compiler thread. The compiler's state is discarded.
         let result = catch_unwind(AssertUnwindSafe(|| {

@@ -46,7 +46,8 @@ fn profile(module: &Module) -> ModuleProfile {
     let second = Profile { branches: [branch(again, &[100_000, 10])].into(), calls: [].into() };
     let header = module.body(1).unwrap().loops[0].pc;
     let entries = [((0, Entry::Call), first), ((1, Entry::Osr(header)), second), ((2, Entry::Call), Profile::default())];
-    ModuleProfile { module: [7; 32], entries: entries.into() }
+    let inlined = [((2, Entry::Call, 1), entries[1].1.clone())];
+    ModuleProfile { module: [7; 32], entries: entries.into(), inlined: inlined.into() }
 }
 
 #[test]
@@ -58,9 +59,9 @@ fn an_embedded_profile_is_what_it_was_with_the_offsets_of_the_new_module() {
     let origin = [&module, &new].map(|module| module.bodies[0].range().start);
     assert!(origin[0] < origin[1]);
     let exact = hints.exact.as_ref().unwrap();
-    assert_eq!(exact.relative_to(origin[1]).entries, profile.relative_to(origin[0]).entries);
-    assert_eq!(hints.exact(2, Entry::Call), None, "it has no counts");
-    assert!(hints.exact(1, Entry::Call).is_some() && hints.exact(3, Entry::Call).is_none());
+    let (read, written) = (exact.relative_to(origin[1]), profile.relative_to(origin[0]));
+    assert_eq!((&read.entries, &read.inlined), (&written.entries, &written.inlined));
+    assert!(exact.has_counts(1, Entry::Call) && !exact.has_counts(3, Entry::Call));
 
     // With other code, only the hints of the proposals are left.
     let other = Hints::read(&new, |_| [1; 32]);

@@ -5,9 +5,10 @@ fn example() -> ModuleProfile {
     let call = CallProfile { pc: 0x20a, targets: [(Some(5), 100), (None, 3)].into(), others: 1 };
     let branch = |pc, counts: &[u32]| BranchProfile { pc, counts: counts.into() };
     let first = Profile { branches: [branch(0x1f3, &[10, 90]), branch(0x1ff, &[1, 2, u32::MAX])].into(), calls: [call].into() };
+    let inlined = [((12, Entry::Call, 5), Profile { branches: [branch(0x91, &[30, 4])].into(), calls: [].into() })];
     let entries =
         [((12, Entry::Call), first), ((12, Entry::Osr(0x1e0)), Profile::default()), ((13, Entry::Call), Profile::default())];
-    ModuleProfile { module: std::array::from_fn(|i| i as u8 * 8), entries: entries.into() }
+    ModuleProfile { module: std::array::from_fn(|i| i as u8 * 8), entries: entries.into(), inlined: inlined.into() }
 }
 
 #[test]
@@ -15,6 +16,7 @@ fn printed_profiles_are_read_again() {
     let text = example().to_string();
     assert_eq!(text.parse(), Ok(example()));
     assert!(text.contains("\nfunc 12 loop 0x1e0\n") && text.contains("  call 0x20a f5 100 elsewhere 3 others 1\n"), "{text}");
+    assert!(text.contains("others 1\n  inlined f5\n  branch 0x91 30 4\nfunc 12 loop"), "{text}");
 }
 
 #[test]
@@ -25,6 +27,20 @@ fn an_entry_without_counts_takes_those_of_its_function() {
     profile.entries.remove(&(12, Entry::Call));
     assert_eq!(profile.counts(12, Entry::Call), Some(&Profile::default()));
     assert_eq!((profile.counts(11, Entry::Call), profile.counts(14, Entry::Osr(1))), (None, None));
+}
+
+#[test]
+fn counts_of_inlined_functions_belong_to_the_entry_whose_counts_are_taken() {
+    let profile = example();
+    let found = profile.inlined.values().next();
+    assert_eq!(profile.inlined(12, Entry::Call, 5), found);
+    assert_eq!(profile.inlined(12, Entry::Osr(0x1e1), 5), found, "without counts it takes those of the call");
+    assert_eq!((profile.inlined(12, Entry::Osr(0x1e0), 5), profile.inlined(12, Entry::Call, 4)), (None, None));
+    let has = |func, entry| profile.has_counts(func, entry);
+    assert_eq!(
+        [has(12, Entry::Call), has(12, Entry::Osr(0x1e0)), has(13, Entry::Call), has(14, Entry::Call)],
+        [true, false, false, false]
+    );
 }
 
 fn error(line: usize, expected: impl Into<Expected>) -> ProfileError {
@@ -42,6 +58,9 @@ fn errors_name_the_line_and_what_was_expected() {
         (format!("{HEADER}\nmodule {}", "+1".repeat(32)), 2, "`module` and a hash of 64 hexadecimal digits"),
         (format!("{HEADER}\nmodule {}é{}", "0".repeat(31), "0".repeat(31)), 2, "`module` and a hash of 64 hexadecimal digits"),
         (format!("{head}\n  branch 0x1 1 2"), 3, "a function before its counts"),
+        (format!("{head}\n  inlined f2"), 3, "a function before its counts"),
+        (format!("{head}\nfunc 1 call\n  inlined 2"), 4, "a function such as f5"),
+        (format!("{head}\nfunc 1 call\n  inlined f2\n  inlined f2"), 5, "inlined functions in ascending order"),
         (format!("{head}\nfunc x call"), 3, "the index of a function"),
         (format!("{head}\nfunc 1 loop"), 3, "`call`, or `loop` and an offset"),
         (format!("{head}\nfunc 1 call\nfunc 2 call\nfunc 1 call"), 5, "each entry of a function once"),
@@ -49,7 +68,7 @@ fn errors_name_the_line_and_what_was_expected() {
         (format!("{head}\nfunc 1 call\n  branch 0x12 1 4294967296"), 4, "a count below 2^32"),
         (format!("{head}\nfunc 1 call\n  branch 0x12 1 1\n  branch 0x12 1 1"), 5, "offsets in ascending order"),
         (format!("{head}\nfunc 1 call\n  call 0x12 f1 others 3"), 4, "a function and its count"),
-        (format!("{head}\nfunc 1 call\n  call 0x12 f1 3"), 4, "`func`, `branch`, or `call` with `others` at its end"),
+        (format!("{head}\nfunc 1 call\n  call 0x12 f1 3"), 4, "`func`, `inlined`, `branch`, or `call` with `others` at its end"),
     ] {
         assert_eq!(text.parse::<ModuleProfile>(), Err(error(line, expected)), "{text}");
     }
@@ -80,8 +99,10 @@ fn whole(module: &Module) -> ModuleProfile {
     }
     assert_eq!((branches.len(), calls.len()), (3, 1));
     let profile = Profile { branches: branches.into(), calls: calls.into() };
-    let entries = [((1, Entry::Call), profile.clone()), ((1, Entry::Osr(body.loops[0].pc)), profile)];
-    ModuleProfile { module: [7; 32], entries: entries.into() }
+    let header = Entry::Osr(body.loops[0].pc);
+    let inlined = [((1, header, 1), profile.clone())];
+    let entries = [((1, Entry::Call), profile.clone()), ((1, header), profile)];
+    ModuleProfile { module: [7; 32], entries: entries.into(), inlined: inlined.into() }
 }
 
 #[test]
@@ -100,6 +121,8 @@ fn a_profile_must_fit_its_module() {
     for (text, line, expected) in [
         ("func 0 call".to_string(), 3, "a function that is defined in the module"),
         ("func 2 call".to_string(), 3, "a function that is defined in the module"),
+        ("func 1 call\ninlined f0".to_string(), 4, "a function that is defined in the module"),
+        ("func 1 call\ninlined f1\n  branch 0x1 1 1".to_string(), 5, "the offset of a conditional branch of function 1"),
         ("func 1 loop 0x1".to_string(), 3, "the offset of a loop of function 1"),
         (format!("func 1 call\n{branch} 1"), 4, "2 counts"),
         (
@@ -116,7 +139,7 @@ fn a_profile_must_fit_its_module() {
 }
 
 /// Pieces that are written into a text to change it: numbers at limits, words of the format, characters of several bytes.
-const PIECES: [&str; 16] = [
+const PIECES: [&str; 17] = [
     "0",
     "1",
     "4294967295",
@@ -126,6 +149,7 @@ const PIECES: [&str; 16] = [
     "0xffffffff",
     "f",
     "func 1 call\n",
+    "inlined f1\n",
     " loop ",
     "branch",
     "others",

@@ -41,10 +41,13 @@ use super::pass::{Analysis, Build, Changed, Context, Pass};
 use crate::analysis::{Cfg, frequency::Frequencies};
 use crate::ir::inlined::Copy;
 use crate::ir::{Block, Func, Op, Probability, Value};
+use crate::profile::weigh;
 use choose::{Budget, Candidate, Candidates};
 use rustc_hash::FxHashMap;
 use splice::{Constants, CopiedCall, Site};
+use std::rc::Rc;
 use weir_bytecode::Module;
+use weir_contract::profile::Profile;
 
 /// Inlining.
 pub const PASS: Pass = Pass { name: "inline", run, needs: &[Analysis::Cfg], keeps: &[] };
@@ -52,7 +55,8 @@ pub const PASS: Pass = Pass { name: "inline", run, needs: &[Analysis::Cfg], keep
 fn run(func: &mut Func<'_>, cx: &Context<'_>) -> Changed {
     let Some((module, build)) = cx.module.zip(cx.build).filter(|_| cx.native) else { return Changed(0) };
     let budget = Budget::new(module, func.index, cx.profile.is_some(), cx.options.opt_all);
-    let mut inliner = Inliner { module, build, cx, budget, candidates: Candidates::default() };
+    let callees = Callees { module, build, cx, built: FxHashMap::default() };
+    let mut inliner = Inliner { module, cx, budget, candidates: Candidates::default(), callees };
     let mut calls: Vec<(Block, Value, (u32, Option<Probability>))> = Vec::new();
     for (block, call) in calls_of(func) {
         if !cx.goes_on(1) {
@@ -63,7 +67,7 @@ fn run(func: &mut Func<'_>, cx: &Context<'_>) -> Changed {
     if calls.is_empty() {
         return Changed(0);
     }
-    let frequencies = Frequencies::of(func, cx.cfg(), cx.profile);
+    let frequencies = Frequencies::of(func, cx.cfg());
     let _ = cx.meter.ask();
     for (block, call, (callee, guard)) in calls {
         if !cx.goes_on(1) {
@@ -85,25 +89,29 @@ fn calls_of<'f>(func: &'f Func<'_>) -> impl Iterator<Item = (Block, Value)> + 'f
     func.blocks().flat_map(move |block| calls(block).map(move |value| (block, value)))
 }
 
-struct Inliner<'i> {
+struct Inliner<'i, 'a> {
     module: &'i Module,
-    build: Build,
     cx: &'i Context<'i>,
     budget: Budget,
     candidates: Candidates,
+    callees: Callees<'i, 'a>,
 }
 
-impl Inliner<'_> {
+impl<'a> Inliner<'_, 'a> {
     /// The function that may be inlined in place of `call`, and the probability that an indirect call calls it.
     fn callee(&self, func: &Func<'_>, call: Value) -> Option<(u32, Option<Probability>)> {
-        let found = choose::callee_of(self.module, self.cx.profile, func, call)?;
+        let pc = func.inst(call).pc;
+        let profile = match func.copies.function(pc) {
+            Some(inlined) if inlined != func.index => self.callees.profile(inlined),
+            _ => self.cx.profile,
+        };
+        let found = choose::callee_of(self.module, profile, func, call)?;
         self.budget.may_inline(self.module, self.cx.options, func, call, found.0).then_some(found)
     }
 
     /// Inlines the best candidates as far as the budget allows.
-    fn inline(mut self, func: &mut Func<'_>) -> Changed {
+    fn inline(mut self, func: &mut Func<'a>) -> Changed {
         let module = self.module;
-        let mut callees = Callees { module, build: self.build, cx: self.cx, built: FxHashMap::default() };
         let mut constants = Constants::of(func);
         let _ = self.cx.meter.ask();
         let mut changed = 0;
@@ -117,7 +125,7 @@ impl Inliner<'_> {
             let (origin, len) = extent(module, callee);
             let start = func.copies.next_pc(module.bytes.len() as u32);
             let copy = Copy { start, len, func: callee, origin, call: func.inst(call).pc };
-            let Some(built) = callees.get(func.arena, callee) else { continue };
+            let Some(built) = self.callees.get(func.arena, callee, func.index) else { continue };
             if !self.cx.goes_on(built.func.num_values()) {
                 break;
             }
@@ -165,6 +173,8 @@ fn extent(module: &Module, func: u32) -> (u32, u32) {
 /// A function that is inlined.
 struct Callee<'a> {
     func: Func<'a>,
+    /// Its counts; none of the function that has the calls, which are the context's.
+    profile: Option<Profile>,
     frequencies: Frequencies,
 }
 
@@ -173,14 +183,16 @@ struct Callees<'c, 'a> {
     module: &'c Module,
     build: Build,
     cx: &'c Context<'c>,
-    built: FxHashMap<u32, Option<Callee<'a>>>,
+    built: FxHashMap<u32, Option<Rc<Callee<'a>>>>,
 }
 
 impl<'a> Callees<'_, 'a> {
-    fn get(&mut self, arena: &'a bumpalo::Bump, func: u32) -> Option<&Callee<'a>> {
+    /// The function `func`, for calls in the function `caller`.
+    fn get(&mut self, arena: &'a bumpalo::Bump, func: u32, caller: u32) -> Option<Rc<Callee<'a>>> {
         let Callees { module, build, cx, built } = self;
         let made = || {
-            let func = build(arena, module, func, cx.options, &cx.meter)?;
+            let profile = cx.callees.filter(|_| func != caller).and_then(|callees| callees.counts(func));
+            let mut func = build(arena, module, func, cx.options, &cx.meter)?;
             let ops = || func.blocks().flat_map(|block| func.block(block).insts.iter().map(|&value| func.op(value)));
             let throws = ops().any(|op| matches!(op, Op::Throw | Op::ThrowRef));
             // The cache of handlers has no frames of several functions, so that throws through them take longer.
@@ -188,9 +200,18 @@ impl<'a> Callees<'_, 'a> {
             if throws || passes_throws && !cx.options.opt_all {
                 return None;
             }
-            let frequencies = Frequencies::of(&func, &Cfg::compute(&func), None);
-            Some(Callee { func, frequencies })
+            let own = cx.profile.filter(|_| func.index == caller);
+            if let Some(profile) = profile.as_ref().or(own) {
+                weigh(profile, &mut func);
+            }
+            let frequencies = Frequencies::of(&func, &Cfg::compute(&func));
+            Some(Rc::new(Callee { func, profile, frequencies }))
         };
-        built.entry(func).or_insert_with(made).as_ref()
+        built.entry(func).or_insert_with(made).clone()
+    }
+
+    /// The counts of a function that has been inlined.
+    fn profile(&self, func: u32) -> Option<&Profile> {
+        self.built.get(&func)?.as_ref()?.profile.as_ref()
     }
 }

@@ -262,6 +262,9 @@ impl Splicer<'_, '_, '_> {
                 } else {
                     let new = self.func.create(inst.op, inst.ty, self.pc(inst.pc), inst.aux, inst.imm, &[]);
                     self.func.inst_mut(new).probability = inst.probability;
+                    if let Some(counts) = callee.table_counts(block).filter(|_| inst.op == Op::BrTable) {
+                        self.func.set_table_counts(new, counts);
+                    }
                     new
                 };
                 self.values[value.index()] = new;

@@ -274,7 +274,8 @@ mod tests {
         let module = validate::parse(wat::parse_str(text).unwrap().into()).unwrap();
         let (options, entry) = (Options::default(), Entry::Call);
         let backend = Backend::Native;
-        let request = Request { module: &module, func: 0, entry, sig_ids: &[0], backend, profile: None, options: &options };
+        let request =
+            Request { module: &module, func: 0, entry, sig_ids: &[0], backend, profile: None, callees: None, options: &options };
         let arena = Bump::new();
         let func = construct::build(&arena, &module, 0, entry, &options, &mut BuildStats::default()).unwrap();
         let mut code = lower::lower(&func, &request, &Meter::default()).unwrap();

@@ -16,8 +16,16 @@ fn with_jump_over(stores: usize, expectation: impl FnOnce(&Code, &Frame) -> Vec<
     let module = validate::parse(wat::parse_str(text).unwrap().into()).unwrap();
     let options = Options { passes_off: vec!["load_forwarding".into()], ..Options::default() };
     let entry = Entry::Call;
-    let request =
-        Request { module: &module, func: 0, entry, sig_ids: &[0], backend: Backend::Native, profile: None, options: &options };
+    let request = Request {
+        module: &module,
+        func: 0,
+        entry,
+        sig_ids: &[0],
+        backend: Backend::Native,
+        profile: None,
+        callees: None,
+        options: &options,
+    };
     let arena = Bump::new();
     let func = construct::build(&arena, &module, 0, entry, &options, &mut BuildStats::default()).unwrap();
     let mut code = crate::x64::lower(&func, &request, &Meter::default()).unwrap();

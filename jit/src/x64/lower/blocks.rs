@@ -94,7 +94,7 @@ impl Lower<'_, '_> {
         let Origin::Block(block) = flow.origins[node] else { return None };
         self.func.terminator(block).filter(|&last| self.func.op(last) == Op::BrTable)?;
         let succs = flow.succs[node].len();
-        let Some(counts) = TableCounts::of(self.func, block, self.request.profile) else {
+        let Some(counts) = TableCounts::of(self.func, block) else {
             return (succs > 2).then(|| vec![1.0 / succs as f32; succs]);
         };
         let mut shares = vec![0.0; succs];

@@ -12,7 +12,7 @@ mod world;
 
 use crate::compilation::options::options;
 use crate::compilation::record::Record;
-use crate::compilation::request::{counts, request};
+use crate::compilation::request::{Counts, request};
 use crate::interp::{self, Exit};
 use crate::records::config::Config;
 use crate::records::engines::{Engines, Next};
@@ -122,9 +122,9 @@ impl Evaluator {
 
     /// Translates a function.
     fn translate(&self, module: &ModuleRecord, func: u32) -> Result<(Box<Translation>, CompileStats), Fallback> {
-        let profile = counts(module, func, Entry::Call);
+        let counts = Counts::new(module, func, Entry::Call);
         // The request needs a back end, but none is run.
-        let request = request(module, func, Entry::Call, Backend::Native, profile.as_deref(), &self.options);
+        let request = request(module, func, Entry::Call, Backend::Native, Some(&counts), &self.options);
         let mut stats = CompileStats::default();
         let arena = Arena(Box::into_raw(Box::default()));
         // SAFETY: the arena lives until it is dropped, which is after the function.

@@ -111,6 +111,7 @@ impl Guest {
             sig_ids: &self.sig_ids,
             backend: BACKEND.get(),
             profile: None,
+            callees: None,
             options: &self.options,
         };
         // The compiler consumes a function, which its text copies.
