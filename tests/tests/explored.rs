@@ -101,13 +101,15 @@ struct Compared {
     baseline: usize,
     /// The number of entries whose code differs without the profile.
     guided: usize,
+    /// The number of inlined functions, for each entry, that have counts.
+    inlined: usize,
 }
 
 fn check(program: &Program, config: &Config) -> Compared {
     let (installed, profile) = record(program, config);
     let with = explored(program, config, &profile);
     let without = Module::from_file(with.engine(), &program.path).expect("a module");
-    let mut compared = Compared::default();
+    let mut compared = Compared { inlined: profile.matches("\n  inlined f").count(), ..Compared::default() };
     for (&(func, osr, baseline), code) in &installed {
         if baseline {
             let shown = shown_bytes(&with.explore_baseline(func).expect("code"));
@@ -137,12 +139,13 @@ const PROGRAMS: [&str; 8] = ["json", "indirect", "switch", "regex", "lz", "tailc
 fn the_code_shown_is_the_code_that_ran() {
     let mut total = Compared::default();
     for name in PROGRAMS {
-        let Compared { calls, loops, baseline, guided } = check(&Program::small(name), &eager());
+        let Compared { calls, loops, baseline, guided, inlined } = check(&Program::small(name), &eager());
         assert!(calls + loops > 0, "{name}: nothing was compiled");
         (total.calls, total.loops) = (total.calls + calls, total.loops + loops);
         (total.baseline, total.guided) = (total.baseline + baseline, total.guided + guided);
+        total.inlined += inlined;
     }
-    assert!(total.calls > 20 && total.loops > 10 && total.baseline > 20 && total.guided > 5, "{total:?}");
+    assert!(total.calls > 20 && total.loops > 10 && total.baseline > 20 && total.guided > 5 && total.inlined > 2, "{total:?}");
 }
 
 #[test]
