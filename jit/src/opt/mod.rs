@@ -15,6 +15,7 @@ pub mod load_forwarding;
 mod pass;
 pub mod passes;
 pub mod phis;
+pub mod products;
 pub mod simplify;
 pub mod simplify_cfg;
 pub mod threading;

@@ -1,12 +1,13 @@
 //! The order of the passes, and the reasons for it.
 
 use super::pass::Pass;
-use super::{constprop, dce, gvn, inline, load_forwarding, phis, simplify, simplify_cfg, threading, vectorise};
+use super::{constprop, dce, gvn, inline, load_forwarding, phis, products, simplify, simplify_cfg, threading, vectorise};
 
 /// The passes, first to last.
 pub const ORDER: &[&Pass] = &[
     &inline::PASS,
     &simplify::PASS,
+    &products::PASS,
     &load_forwarding::PASS,
     &gvn::PASS,
     &constprop::PASS,
@@ -21,6 +22,9 @@ pub const ORDER: &[&Pass] = &[
 pub const BEFORE: &[(&str, &str, &str)] = &[
     ("inline", "simplify", "what an inlined function does with constant arguments is simplified"),
     ("simplify", "gvn", "values that are equal only after simplification get equal numbers"),
+    ("inline", "products", "the product of an inlined function may have constant factors"),
+    ("simplify", "products", "constants are on the right"),
+    ("products", "gvn", "several products of the same factors are one"),
     ("load_forwarding", "gvn", "what is computed from equal loads is equal"),
     ("gvn", "constprop", "predicates are equal if their arguments are one value"),
     ("constprop", "threading", "conditions become the predicates that earlier branches test"),
