@@ -15,7 +15,7 @@ pub fn weigh(profile: &Profile, func: &mut Func<'_>) {
         }
         match (func.op(last), counts) {
             (Op::Branch, &[first, second]) => func.set_probability(last, Some(Probability::of_counts(first, second))),
-            (Op::BrTable, counts) => func.set_table_counts(last, counts),
+            (Op::BrTable, counts) if counts.len() == func.block(block).succs.len() => func.set_table_counts(last, counts),
             _ => {}
         }
     }

@@ -120,7 +120,7 @@ impl Options {
 
 /// The profiles of the functions that a function may call.
 pub trait CalleeCounts: Debug {
-    /// Returns the profile of a function, if it has one. A compilation asks at most once for each function, and for those only whose code it copies.
+    /// Returns the profile of a function, if it has one. A compilation asks at most once for each function, and only for functions whose code it is about to copy.
     fn counts(&self, func: u32) -> Option<Profile>;
 }
 

@@ -190,11 +190,10 @@ impl Test<'_> {
         let mut branches = self.head.profile.clone();
         branches.sort_by_key(|branch| branch.pc);
         let calls = self.head.calls.clone();
-        let profile =
-            (!branches.is_empty() || !calls.is_empty()).then(|| Profile { branches: branches.into(), calls: calls.into() });
-        // Offsets are those of the module, so that one profile serves all functions.
-        let callees = SameCounts(profile.clone());
-        let (backend, profile, options) = (self.head.backend(), profile.as_ref(), &self.head.options);
+        let profile = Profile { branches: branches.into(), calls: calls.into() };
+        let callees = CountsOf(module, profile);
+        let own = callees.of(func).filter(|own| !own.is_empty());
+        let (backend, profile, options) = (self.head.backend(), own.as_ref(), &self.head.options);
         let request = Request { module, func, entry, sig_ids: &sig_ids, backend, profile, callees: Some(&callees), options };
         stages::run(&self.head, Some(&request), form).map_err(|error| format!("function {func}: {error}"))
     }
@@ -213,13 +212,25 @@ impl Test<'_> {
     }
 }
 
-/// The same counts for all functions.
+/// The counts of all functions of a module.
 #[derive(Debug)]
-struct SameCounts(Option<Profile>);
+struct CountsOf<'m>(&'m Module, Profile);
 
-impl CalleeCounts for SameCounts {
-    fn counts(&self, _func: u32) -> Option<Profile> {
-        self.0.clone()
+impl CountsOf<'_> {
+    /// Those of a function, whose offsets are in its body.
+    fn of(&self, func: u32) -> Option<Profile> {
+        let CountsOf(module, Profile { branches, calls }) = self;
+        let body = module.body(func)?;
+        let is_own = |pc: u32| (body.entry..body.end).contains(&pc);
+        let branches = branches.iter().filter(|branch| is_own(branch.pc)).cloned();
+        let calls = calls.iter().filter(|call| is_own(call.pc)).cloned();
+        Some(Profile { branches: branches.collect(), calls: calls.collect() })
+    }
+}
+
+impl CalleeCounts for CountsOf<'_> {
+    fn counts(&self, func: u32) -> Option<Profile> {
+        self.of(func)
     }
 }
 

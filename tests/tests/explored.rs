@@ -189,6 +189,8 @@ fn a_profile_that_was_used_is_saved_again() {
             assert_eq!(again.entries.get(entry), Some(counts), "{entry:?}");
         }
     }
+    let missing = first.inlined.iter().find(|&(key, counts)| again.inlined.get(key) != Some(counts));
+    assert_eq!(missing, None);
     // A second profile is refused, and so is the profile of another module.
     assert!(module.use_profile(&again.to_string()).is_err());
     let other = Module::from_file(module.engine(), Program::small("fib").path).expect("a module");

@@ -19,7 +19,7 @@ use crate::profile::{BranchProfile, CallProfile, Counted, Profile};
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
-use weir_bytecode::{FuncBody, Instrs, Module};
+use weir_bytecode::{FuncBody, Instr, Instrs, Module};
 
 /// The hash that identifies a module: BLAKE3 of its bytes in the binary format.
 pub type ModuleHash = [u8; 32];
@@ -79,7 +79,8 @@ impl ModuleProfile {
         self.entries.get(&self.key(func, entry)?)
     }
 
-    /// Whether there are counts for the compilation of an entry, or of functions inlined there. A run that had counted nothing saves none.
+    /// Whether there are counts for the compilation of an entry, or functions inlined there, if only ones without counts. What is inlined without a
+    /// profile is inlined with one, so that an entry without either is compiled as if it had no profile.
     pub fn has_counts(&self, func: u32, entry: Entry) -> bool {
         let has = |key: (u32, Entry)| !self.entries[&key].is_empty() || self.all_inlined(key).next().is_some();
         self.key(func, entry).is_some_and(has)
@@ -171,15 +172,8 @@ fn parse(text: &str, module: Option<(ModuleHash, &Module)>, origin: Option<u32>)
     }
 
     let module = module.map(|(_, module)| module);
-    let mut reader = Reader {
-        entries: BTreeMap::new(),
-        inlined: BTreeMap::new(),
-        open: None,
-        module,
-        origin,
-        sites: None,
-        sites_of_inlined: HashMap::new(),
-    };
+    let mut reader =
+        Reader { entries: BTreeMap::new(), inlined: BTreeMap::new(), open: None, module, origin, sites: HashMap::new() };
     for (line, text) in lines {
         reader.line(text).map_err(|expected| ProfileError { line, expected })?;
     }
@@ -210,15 +204,15 @@ struct Reader<'m> {
     module: Option<&'m Module>,
     /// The offset in the module from which those in the text count, if functions must ascend.
     origin: Option<u32>,
-    /// The instructions that can be counted in the function of the last entry, with that function; `None` for the
-    /// instructions if the function is not validated.
-    sites: Option<(u32, Sites)>,
-    /// The same of inlined functions, which do not ascend: each is examined once.
-    sites_of_inlined: HashMap<u32, Sites>,
+    /// The instructions that can be counted in the functions that were named; `None` for a function that is not validated. Each function is
+    /// examined once.
+    sites: HashMap<u32, Sites>,
 }
 
-/// The instructions of a function that can be counted, by offset.
-type Sites = Option<HashMap<u32, Counted>>;
+/// The instructions of a function that can be counted, ascending by offset, with the number of successors, or [`CALL`].
+type Sites = Option<Box<[(u32, u32)]>>;
+
+const CALL: u32 = u32::MAX;
 
 struct Open {
     key: (u32, Entry),
@@ -319,11 +313,8 @@ impl Reader<'_> {
     fn check_entry(&mut self, func: u32, entry: Entry) -> Result<(), Expected> {
         let Some(module) = self.module else { return Ok(()) };
         check_defined(module, func)?;
-        let body = module.body(func);
-        if self.sites.as_ref().is_none_or(|&(known, _)| known != func) {
-            self.sites = Some((func, body.map(|body| sites(module, body))));
-        }
-        match (entry, body) {
+        self.find_sites(module, func);
+        match (entry, module.body(func)) {
             (Entry::Osr(pc), Some(body)) if body.loops.iter().all(|info| info.pc != pc) => {
                 Err(format!("the offset of a loop of function {func}").into())
             }
@@ -335,21 +326,24 @@ impl Reader<'_> {
     fn check_inlined(&mut self, func: u32) -> Result<(), Expected> {
         let Some(module) = self.module else { return Ok(()) };
         check_defined(module, func)?;
-        self.sites_of_inlined.entry(func).or_insert_with(|| module.body(func).map(|body| sites(module, body)));
+        self.find_sites(module, func);
         Ok(())
+    }
+
+    fn find_sites(&mut self, module: &Module, func: u32) {
+        self.sites.entry(func).or_insert_with(|| module.body(func).map(|body| sites(module, body)));
     }
 
     /// There is such an instruction in the function whose counts are being read.
     fn check_site(&self, pc: u32, counted: Counted) -> Result<(), Expected> {
-        let inlined = self.open.as_ref().and_then(|open| open.inlined);
-        let found = match inlined {
-            Some(func) => self.sites_of_inlined.get(&func).map(|sites| (func, sites)),
-            None => self.sites.as_ref().map(|(func, sites)| (*func, sites)),
-        };
-        let Some((func, Some(sites))) = found else { return Ok(()) };
-        match (sites.get(&pc), counted) {
-            (Some(&found), _) if found == counted => Ok(()),
-            (Some(Counted::Branch { successors }), Counted::Branch { .. }) => Err(format!("{successors} counts").into()),
+        let Some(func) = self.open.as_ref().map(|open| open.inlined.unwrap_or(open.key.0)) else { return Ok(()) };
+        let Some(Some(sites)) = self.sites.get(&func) else { return Ok(()) };
+        let found = sites.binary_search_by_key(&pc, |site| site.0).ok().map(|i| sites[i].1);
+        match (found, counted) {
+            (Some(found), Counted::Branch { successors }) if found != CALL && found as usize != successors => {
+                Err(format!("{found} counts").into())
+            }
+            (Some(found), counted) if (found == CALL) == (counted == Counted::Call) => Ok(()),
             (_, Counted::Branch { .. }) => Err(format!("the offset of a conditional branch of function {func}").into()),
             (_, Counted::Call) => Err(format!("the offset of an indirect call of function {func}").into()),
         }
@@ -366,9 +360,13 @@ fn function(word: &str) -> Option<u32> {
     word.strip_prefix('f')?.parse().ok()
 }
 
-/// Returns the instructions of a function that a profile can count, by offset.
-fn sites(module: &Module, body: &FuncBody) -> HashMap<u32, Counted> {
-    Instrs::new(module, body.entry, body.end).filter_map(|instr| Some((instr.pc, Counted::of(&instr)?))).collect()
+/// Returns the instructions of a function that a profile can count.
+fn sites(module: &Module, body: &FuncBody) -> Box<[(u32, u32)]> {
+    let site = |instr: Instr<'_>| match Counted::of(&instr)? {
+        Counted::Branch { successors } => Some((instr.pc, successors as u32)),
+        Counted::Call => Some((instr.pc, CALL)),
+    };
+    Instrs::new(module, body.entry, body.end).filter_map(site).collect()
 }
 
 fn ascending(last: Option<u32>, pc: u32) -> Result<(), Expected> {

@@ -121,9 +121,9 @@ impl<'a> Func<'a> {
 
     /// The bytes that it takes, with all that has ever been made in its arena.
     pub fn size(&self) -> usize {
-        let Func { arena, insts, blocks, parent, replaced, .. } = self;
+        let Func { arena, insts, blocks, parent, replaced, table_counts, .. } = self;
         let vectors = size_of_val(&**insts) + size_of_val(&**blocks) + size_of_val(&**parent) + size_of_val(&**replaced);
-        used(arena) + vectors
+        used(arena) + vectors + table_counts.capacity() * size_of::<(Value, &[u32])>()
     }
 
     /// Makes room for this many additional values and blocks.

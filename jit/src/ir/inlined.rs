@@ -98,11 +98,6 @@ impl Copies {
         })
     }
 
-    /// The function of which the instruction with this pc is a copy, if it is one.
-    pub fn function(&self, pc: u32) -> Option<u32> {
-        self.find(pc).map(|index| self.0[index].func)
-    }
-
     /// The offset in the module of the instruction, or of the call in whose place it is: the pc in the function that has the copies.
     pub fn outermost(&self, mut pc: u32) -> u32 {
         while let Some(index) = self.find(pc) {

@@ -1,4 +1,5 @@
 ;; test: inline
+;; options: opt-all
 ;; func: 1
 ;; profile: 0x26 100 1
 ;; profile: 0x2e 60 7

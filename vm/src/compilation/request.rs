@@ -68,10 +68,13 @@ impl fmt::Debug for Counts<'_> {
 
 impl CalleeCounts for Counts<'_> {
     fn counts(&self, func: u32) -> Option<Profile> {
+        // An entry without a profile has no place for them: a saved profile does not tell it from one that has counted nothing.
+        self.own.as_ref()?;
         let profile = match self.saved {
-            Some(saved) => saved.inlined(self.func, self.entry, func).cloned(),
-            None => counts_so_far(self.module, func).map(Cow::into_owned),
-        }?;
+            Some(saved) => saved.inlined(self.func, self.entry, func)?.clone(),
+            // Also kept if it is empty, so that it is known that the entry had a profile.
+            None => counts_so_far(self.module, func).unwrap_or_default().into_owned(),
+        };
         if self.module.kept_profile.is_some() {
             self.inlined.borrow_mut().insert(func, profile.clone());
         }
@@ -93,7 +96,7 @@ fn counts_so_far(module: &ModuleRecord, func: u32) -> Option<Cow<'_, Profile>> {
 
 /// Returns the counts of this run and, of modules from the cache, of earlier ones.
 pub(crate) fn counted(module: &ModuleRecord, func: u32) -> Option<Cow<'_, Profile>> {
-    // Without counters its body may not have been validated.
+    // A function without counters is not validated for this.
     let counters = module.func_code(func).counters();
     let counts = counters.and_then(|counters| Some(counters.snapshot(&module.bytecode, module.body(func)?)));
     let earlier = module.shelf.as_ref().and_then(|shelf| shelf.earlier().get(&func));

@@ -69,9 +69,10 @@ impl KeptProfile {
     pub fn profile(&self, counts: impl Iterator<Item = (u32, Profile)>) -> ModuleProfile {
         let empty = || ModuleProfile { module: self.hash, entries: BTreeMap::new(), inlined: BTreeMap::new() };
         let mut all = self.used.get().cloned().unwrap_or_else(empty);
-        for (&(func, entry), UsedCounts { own, inlined }) in &*self.compiled.lock().unwrap_or_else(PoisonError::into_inner) {
+        let compiled = self.compiled.lock().unwrap_or_else(PoisonError::into_inner);
+        all.inlined.retain(|&(func, entry, _), _| !compiled.contains_key(&(func, entry)));
+        for (&(func, entry), UsedCounts { own, inlined }) in &*compiled {
             all.entries.insert((func, entry), own.clone());
-            all.inlined.retain(|key, _| (key.0, key.1) != (func, entry));
             all.inlined.extend(inlined.iter().map(|(&callee, profile)| ((func, entry, callee), profile.clone())));
         }
         for (func, profile) in counts {

@@ -1,7 +1,7 @@
 //! The choice of the calls that are inlined.
 //!
 //! Calls compete for a budget of bytes of bytecode, by their estimated executions for each byte of the callee. Without a
-//! profile, frequencies are those of loops only, and the budget is small.
+//! profile, the function's frequencies are those of loops only, and the budget is small.
 
 use crate::ir::{Block, Func, Op, Probability, Value};
 use crate::request::Options;
@@ -111,10 +111,10 @@ fn len(module: &Module, func: u32) -> u32 {
 /// The share of an indirect call's executions that the most frequent callee must have.
 const SHARE: f32 = 0.75;
 
-/// The function that `call` probably calls and, if it is an indirect call, the probability.
+/// The function that `call` probably calls and, if it is an indirect call, the probability. It is at this offset in the function of the profile.
 pub(super) fn callee_of(
     module: &Module,
-    profile: Option<&Profile>,
+    (profile, pc): (Option<&Profile>, u32),
     func: &Func<'_>,
     call: Value,
 ) -> Option<(u32, Option<Probability>)> {
@@ -122,7 +122,7 @@ pub(super) fn callee_of(
     if inst.op == Op::Call {
         return Some((inst.aux, None));
     }
-    let counts = profile?.call(func.copies.own(inst.pc))?;
+    let counts = profile?.call(pc)?;
     let &(Some(callee), most) = counts.targets.first()? else { return None };
     let others = counts.targets[1..].iter().fold(counts.others, |sum, target| sum.saturating_add(target.1));
     let probability = Probability::of_counts(most, others);

@@ -62,7 +62,8 @@ fn run(func: &mut Func<'_>, cx: &Context<'_>) -> Changed {
         if !cx.goes_on(1) {
             return Changed(0);
         }
-        calls.extend(inliner.callee(func, call).map(|found| (block, call, found)));
+        let counts = (cx.profile, func.inst(call).pc);
+        calls.extend(inliner.callee(func, call, counts).map(|found| (block, call, found)));
     }
     if calls.is_empty() {
         return Changed(0);
@@ -99,13 +100,9 @@ struct Inliner<'i, 'a> {
 
 impl<'a> Inliner<'_, 'a> {
     /// The function that may be inlined in place of `call`, and the probability that an indirect call calls it.
-    fn callee(&self, func: &Func<'_>, call: Value) -> Option<(u32, Option<Probability>)> {
-        let pc = func.inst(call).pc;
-        let profile = match func.copies.function(pc) {
-            Some(inlined) if inlined != func.index => self.callees.profile(inlined),
-            _ => self.cx.profile,
-        };
-        let found = choose::callee_of(self.module, profile, func, call)?;
+    /// The call is at this offset in the function of the profile.
+    fn callee(&self, func: &Func<'_>, call: Value, counts: (Option<&Profile>, u32)) -> Option<(u32, Option<Probability>)> {
+        let found = choose::callee_of(self.module, counts, func, call)?;
         self.budget.may_inline(self.module, self.cx.options, func, call, found.0).then_some(found)
     }
 
@@ -144,11 +141,12 @@ impl<'a> Inliner<'_, 'a> {
             if !self.cx.goes_on(func.block(spliced.rest).insts.len()) {
                 break;
             }
-            for CopiedCall { call, block, from } in spliced.calls {
+            let profile = built.profile.as_ref().or(self.cx.profile.filter(|_| callee == func.index));
+            for CopiedCall { call, block, from, pc } in spliced.calls {
                 if func.op(call) != Op::Call && func.exceptional_edges(block) > 0 {
                     continue;
                 }
-                if let Some((callee, guard)) = self.callee(func, call) {
+                if let Some((callee, guard)) = self.callee(func, call, (profile, pc)) {
                     let frequency = frequency * built.frequencies.get(from);
                     self.candidates.push(module, Candidate { call, block, callee, guard, frequency });
                 }
@@ -191,7 +189,6 @@ impl<'a> Callees<'_, 'a> {
     fn get(&mut self, arena: &'a bumpalo::Bump, func: u32, caller: u32) -> Option<Rc<Callee<'a>>> {
         let Callees { module, build, cx, built } = self;
         let made = || {
-            let profile = cx.callees.filter(|_| func != caller).and_then(|callees| callees.counts(func));
             let mut func = build(arena, module, func, cx.options, &cx.meter)?;
             let ops = || func.blocks().flat_map(|block| func.block(block).insts.iter().map(|&value| func.op(value)));
             let throws = ops().any(|op| matches!(op, Op::Throw | Op::ThrowRef));
@@ -201,6 +198,7 @@ impl<'a> Callees<'_, 'a> {
                 return None;
             }
             let own = cx.profile.filter(|_| func.index == caller);
+            let profile = cx.callees.filter(|_| func.index != caller).and_then(|callees| callees.counts(func.index));
             if let Some(profile) = profile.as_ref().or(own) {
                 weigh(profile, &mut func);
             }
@@ -208,10 +206,5 @@ impl<'a> Callees<'_, 'a> {
             Some(Rc::new(Callee { func, profile, frequencies }))
         };
         built.entry(func).or_insert_with(made).clone()
-    }
-
-    /// The counts of a function that has been inlined.
-    fn profile(&self, func: u32) -> Option<&Profile> {
-        self.built.get(&func)?.as_ref()?.profile.as_ref()
     }
 }

@@ -26,6 +26,8 @@ pub(super) struct CopiedCall {
     pub block: Block,
     /// The callee's block that contains the call.
     pub from: Block,
+    /// The offset of the call in the callee. That of the copy is another one if it was a tail call.
+    pub pc: u32,
 }
 
 /// The constants of a function, which are shared and in its entry block.
@@ -262,7 +264,9 @@ impl Splicer<'_, '_, '_> {
                 } else {
                     let new = self.func.create(inst.op, inst.ty, self.pc(inst.pc), inst.aux, inst.imm, &[]);
                     self.func.inst_mut(new).probability = inst.probability;
-                    if let Some(counts) = callee.table_counts(block).filter(|_| inst.op == Op::BrTable) {
+                    if inst.op == Op::BrTable
+                        && let Some(counts) = callee.table_counts(block)
+                    {
                         self.func.set_table_counts(new, counts);
                     }
                     new
@@ -296,7 +300,7 @@ impl Splicer<'_, '_, '_> {
                     continue;
                 }
                 if op.calls_function() {
-                    self.calls.push(CopiedCall { call: new, block: to, from: block });
+                    self.calls.push(CopiedCall { call: new, block: to, from: block, pc: callee.inst(value).pc });
                 }
                 let args = self.args(value);
                 self.func.set_args(new, &args);
@@ -325,7 +329,7 @@ impl Splicer<'_, '_, '_> {
         let first = types.first().copied().unwrap_or(Type::Void);
         let (args, aux, imm, pc) = (self.args(tail_call), inst.aux, inst.imm, self.copy.call);
         let call = self.func.append(block, op, first, pc, aux, imm, &args);
-        self.calls.push(CopiedCall { call, block, from });
+        self.calls.push(CopiedCall { call, block, from, pc: inst.pc });
         let others = 1..types.len();
         let mut results: Vec<Value> = types.first().map(|_| call).into_iter().collect();
         results.extend(others.map(|i| self.func.append(block, Op::Result, types[i], pc, 0, i as u64, &[call])));
