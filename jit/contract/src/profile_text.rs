@@ -79,8 +79,8 @@ impl ModuleProfile {
         self.entries.get(&self.key(func, entry)?)
     }
 
-    /// Whether there are counts for the compilation of an entry, or functions inlined there, if only ones without counts. What is inlined without a
-    /// profile is inlined with one, so that an entry without either is compiled as if it had no profile.
+    /// Whether the profile has counts for the compilation of an entry, or names a function that was inlined there. An entry with neither is compiled
+    /// without a profile.
     pub fn has_counts(&self, func: u32, entry: Entry) -> bool {
         let has = |key: (u32, Entry)| !self.entries[&key].is_empty() || self.all_inlined(key).next().is_some();
         self.key(func, entry).is_some_and(has)
@@ -252,7 +252,7 @@ impl Reader<'_> {
                     return Err("inlined functions in ascending order".into());
                 }
                 self.close();
-                self.check_inlined(callee)?;
+                self.check_function(callee)?;
                 self.open = Some(Open { key, inlined: Some(callee), branches: Vec::new(), calls: Vec::new() });
                 Ok(())
             }
@@ -311,27 +311,23 @@ impl Reader<'_> {
 
     /// The entry is one of the module.
     fn check_entry(&mut self, func: u32, entry: Entry) -> Result<(), Expected> {
-        let Some(module) = self.module else { return Ok(()) };
-        check_defined(module, func)?;
-        self.find_sites(module, func);
-        match (entry, module.body(func)) {
-            (Entry::Osr(pc), Some(body)) if body.loops.iter().all(|info| info.pc != pc) => {
+        self.check_function(func)?;
+        match (entry, self.module.and_then(|module| module.body(func))) {
+            (Entry::Osr(pc), Some(body)) if body.loop_at(pc).is_none() => {
                 Err(format!("the offset of a loop of function {func}").into())
             }
             _ => Ok(()),
         }
     }
 
-    /// The function is one of the module.
-    fn check_inlined(&mut self, func: u32) -> Result<(), Expected> {
+    /// The function is defined in the module. Finds its sites.
+    fn check_function(&mut self, func: u32) -> Result<(), Expected> {
         let Some(module) = self.module else { return Ok(()) };
-        check_defined(module, func)?;
-        self.find_sites(module, func);
-        Ok(())
-    }
-
-    fn find_sites(&mut self, module: &Module, func: u32) {
+        if func < module.imported_funcs || func as usize >= module.funcs.len() {
+            return Err("a function that is defined in the module".into());
+        }
         self.sites.entry(func).or_insert_with(|| module.body(func).map(|body| sites(module, body)));
+        Ok(())
     }
 
     /// There is such an instruction in the function whose counts are being read.
@@ -348,11 +344,6 @@ impl Reader<'_> {
             (_, Counted::Call) => Err(format!("the offset of an indirect call of function {func}").into()),
         }
     }
-}
-
-fn check_defined(module: &Module, func: u32) -> Result<(), Expected> {
-    let is_defined = func >= module.imported_funcs && (func as usize) < module.funcs.len();
-    if is_defined { Ok(()) } else { Err("a function that is defined in the module".into()) }
 }
 
 /// Returns the index of a function that is written as `f5`.

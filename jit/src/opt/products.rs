@@ -188,24 +188,18 @@ fn carry(func: &Func<'_>, value: Value) -> Option<Carry> {
         }
         _ => return None,
     };
-    let [mut lower, mut upper] = [[None; 2]; 2];
-    for (i, &factor) in args(func, least, Op::Mul)?.iter().enumerate() {
-        lower[i] = Some(half(func, factor, lower_of)?);
-    }
-    let lower = [lower[0]?, lower[1]?];
+    let [x, y] = args(func, least, Op::Mul)?;
+    let lower = [half(func, x, lower_of)?, half(func, y, lower_of)?];
+    let mut upper = [None; 2];
     // Each of the two is the lower half of a factor by the upper half of the other one.
     for &product in &cross {
         let [x, y] = args(func, product, Op::Mul)?;
-        let of = |x: Value, y: Value| Some((half(func, x, lower_of)?, half(func, y, upper_of)?));
-        let fits = |i: usize, halves: Option<(Factor, Factor)>| {
-            let (low, up) = halves.filter(|halves| halves.0 == lower[i] && upper[1 - i].is_none())?;
-            Factor::joined(lower[1 - i], up)?;
-            Some((low, up))
-        };
-        let (i, (_, up)) = [(0, of(x, y)), (0, of(y, x)), (1, of(x, y)), (1, of(y, x))]
-            .into_iter()
-            .find_map(|(i, halves)| Some((i, fits(i, halves)?)))?;
-        upper[1 - i] = Some(up);
+        let (i, half) = [(0, x, y), (0, y, x), (1, x, y), (1, y, x)].into_iter().find_map(|(i, x, y)| {
+            let (low, up) = (half(func, x, lower_of)?, half(func, y, upper_of)?);
+            let fits = low == lower[i] && upper[1 - i].is_none() && Factor::joined(lower[1 - i], up).is_some();
+            fits.then_some((1 - i, up))
+        })?;
+        upper[i] = Some(half);
     }
     let factors = [Factor::joined(lower[0], upper[0]?)?, Factor::joined(lower[1], upper[1]?)?];
     Some(Carry { factors, middle, least })

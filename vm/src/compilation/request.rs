@@ -41,8 +41,7 @@ pub(crate) struct Counts<'m> {
 }
 
 impl<'m> Counts<'m> {
-    /// Returns those of a used profile or of one in the module if it has any for the entry, else [those of runs](counted), and for what was not
-    /// executed the module's hints.
+    /// Returns the counts for an entry. A used profile has precedence over one in the module, and that over [the counts of runs](counts_so_far).
     pub fn new(module: &'m ModuleRecord, func: u32, entry: Entry) -> Counts<'m> {
         let used = module.kept_profile.as_ref().and_then(|kept| kept.used());
         let has_counts = |saved: &&ModuleProfile| saved.has_counts(func, entry);
@@ -82,7 +81,7 @@ impl CalleeCounts for Counts<'_> {
     }
 }
 
-/// Returns [the counts of runs](counted) of a function, and for what was not executed the module's hints.
+/// Returns a function's [counts of runs](counted). Instructions that no run has executed get their counts from the module's hints.
 fn counts_so_far(module: &ModuleRecord, func: u32) -> Option<Cow<'_, Profile>> {
     match (counted(module, func), module.hints.profile(&module.bytecode, func)) {
         (Some(counts), Some(hints)) => {
