@@ -163,6 +163,7 @@ fn with_the_options_of_the_run() {
         with(|config| config.register_allocator(Allocator::Regalloc2)),
         with(|config| config.passes_off(&["gvn", "simplify"])),
         with(|config| config.rewrite_fuel(Some(3))),
+        with(|config| config.tier_up_threshold(Some(1))),
         with(|config| config.tier(Tier::Native)),
         with(|config| config.tier(Tier::Cranelift)),
     ];

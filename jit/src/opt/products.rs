@@ -33,6 +33,9 @@ fn run(func: &mut Func<'_>, cx: &Context<'_>) -> Changed {
     let mut changed = 0;
     let mut new = Vec::new();
     for block in func.blocks() {
+        if !cx.meter.allows_more_code(func.size()) {
+            break;
+        }
         for i in 0..func.block(block).insts.len() {
             if !cx.goes_on(1) {
                 return Changed(changed);
@@ -41,6 +44,9 @@ fn run(func: &mut Func<'_>, cx: &Context<'_>) -> Changed {
             let (op, ty) = (func.op(value), func.ty(value));
             if ty != Type::I64 || !matches!(op, Op::Add | Op::Or) {
                 continue;
+            }
+            if !cx.goes_on(TERMS) {
+                return Changed(changed);
             }
             if let Some(product) = low(func, value).filter(|_| cx.spend()) {
                 let args = product.map(|factor| factor.value(func, value, &mut |value| new.push((i, value))));

@@ -55,7 +55,12 @@ impl<'m> Counts<'m> {
 
     /// Returns the counts that the compilation has used.
     pub fn used(self) -> UsedCounts {
-        UsedCounts { own: self.own.map_or_else(Profile::default, Cow::into_owned), inlined: self.inlined.into_inner() }
+        let mut inlined = self.inlined.into_inner();
+        if self.own.as_ref().is_some_and(|own| own.is_empty()) {
+            // A saved profile tells an entry that has counted nothing from one without a profile by its inlined functions.
+            inlined.entry(self.func).or_default();
+        }
+        UsedCounts { own: self.own.map_or_else(Profile::default, Cow::into_owned), inlined }
     }
 }
 
