@@ -63,7 +63,8 @@ pub struct Options {
     pub opt_all: bool,
     /// Whether baseline code counts ticks and is left for optimised code.
     pub ticks: bool,
-    /// Whether OSR bodies of the native back end count ticks and can be left at loop headers.
+    /// Whether code of the native back end is prepared to be replaced: OSR bodies count ticks and can be left at loop headers, code of calls
+    /// counts misses.
     pub leaves: bool,
     /// Whether baseline code counts the directions of branches and the targets of indirect calls.
     pub counts: bool,

@@ -77,6 +77,13 @@ pub fn configurations() -> Vec<Configuration> {
             Options { opt_all: true, fuel: true, poll: true, ..unguarded() },
         ),
         profiled("profiled, segment, metered", Backend::Native, false, Options { fuel: true, poll: true, ..relative() }),
+        profiled(
+            "profiled, leaves, no guard regions",
+            Backend::Native,
+            false,
+            Options { opt_all: true, leaves: true, ..unguarded() },
+        ),
+        profiled("profiled, leaves, segment", Backend::Native, false, Options { leaves: true, ..relative() }),
         profiled("profiled, osr", Backend::Native, true, Options { leaves: true, ..everywhere() }),
         profiled(
             "profiled, osr, no guard regions",

@@ -117,6 +117,12 @@
 //! `resume` stub. The code then removes its native frame, restores [`StackCtx::value_sp`], and jumps there in the convention of OSR
 //! bodies, with the helper's argument still in `r11`.
 //!
+//! # Counting misses
+//!
+//! Code of the native back end inlines the usual target of an indirect call after a guard. With `Options::leaves`, the other way subtracts one
+//! from [`StoreCtx::misses`] where the profile says that it is hardly ever taken. When that becomes negative, the code calls [`Helper::Tick`] with
+//! [`MISSED`], and goes on.
+//!
 //! # Resuming in the interpreter
 //!
 //! *Native → interpreter at a loop header*: a `resume` stub, one per signature, is jumped to like an OSR body, and `r11` has the function
@@ -257,6 +263,8 @@ pub struct StoreCtx {
     pub operand: u64,
     /// The ticks that OSR bodies have left: see the crate documentation.
     pub osr_ticks: i64,
+    /// How often code may still [miss](MISSED) before it calls the runtime.
+    pub misses: i64,
     /// Polls of compiled code go on at once while there is more fuel than this, and the epoch has not reached [`StoreCtx::wake_epoch`]. The
     /// stub of [`Helper::Poll`] reads both, so code that polls for fuel has a [`deadline`](StoreCtx::deadline) of 0.
     pub wake_fuel: i64,
@@ -651,6 +659,10 @@ pub const LANDING_FP: i32 = -8;
 
 /// In place of a loop's index in the argument of [`Helper::Tick`]: the function's entry.
 pub const NO_LOOP: u32 = u32::MAX;
+/// In the upper half of the argument of [`Helper::Tick`], together with the index of a function of which optimised code [has
+/// missed](crate#counting-misses), instead of the index of a loop. The lower half is the function with the call. The helper sets
+/// [`StoreCtx::misses`] and returns 0.
+pub const MISSED: u32 = 1 << 31;
 
 /// The entry of code.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]

@@ -134,9 +134,9 @@ pub fn changes(func: &Func<'_>, value: Value) -> Changes {
         // The callback of a poll may do anything, and so may that of a deadline during the search for a handler.
         Family::Call(_) | Family::Exception(_) | Family::Accounting(Accounting::Poll) => Changes::Everything,
         Family::Accounting(Accounting::FuelLeft | Accounting::Epoch | Accounting::Deadline) => Changes::Nothing,
-        Family::Accounting(Accounting::Fuel | Accounting::OsrTick | Accounting::OsrTarget | Accounting::OsrStore) => {
-            Changes::Nothing
-        }
+        Family::Accounting(
+            Accounting::Fuel | Accounting::Miss | Accounting::OsrTick | Accounting::OsrTarget | Accounting::OsrStore,
+        ) => Changes::Nothing,
         Family::Table(_) => Changes::Nothing,
         Family::Leaf(_) | Family::Load(_) | Family::Reference(_) | Family::Terminator(_) => Changes::Nothing,
         Family::Integer(_) | Family::Compare(_) | Family::Bits(_) | Family::Convert(_) => Changes::Nothing,

@@ -347,7 +347,7 @@ impl<'f, 'a> Verifier<'f, 'a> {
         let inst = self.func.inst(self.value());
         let in_osr_body = || self.check(9, matches!(self.func.entry, Entry::Osr(_)), || "only an OSR body is left".into());
         match op {
-            Accounting::Fuel | Accounting::Poll => self.result(Type::Void),
+            Accounting::Fuel | Accounting::Poll | Accounting::Miss => self.result(Type::Void),
             Accounting::FuelLeft | Accounting::Epoch | Accounting::Deadline => self.result(Type::I64),
             Accounting::OsrTick | Accounting::OsrTarget => in_osr_body().and_then(|()| self.result(Type::I64)),
             Accounting::OsrStore => {

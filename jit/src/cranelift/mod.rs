@@ -383,7 +383,7 @@ impl Translator<'_, '_> {
                 Accounting::Epoch => Some(self.epoch()),
                 // Code of this back end does not leave a body: no ticks are taken, and there is no better code.
                 Accounting::OsrTick | Accounting::OsrTarget => Some(self.b.ins().iconst(clif_type(Type::I64), 0)),
-                Accounting::OsrStore => None,
+                Accounting::Miss | Accounting::OsrStore => None,
             },
             Family::Terminator(op) => return self.terminator(op, block, value),
         };

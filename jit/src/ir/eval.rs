@@ -419,6 +419,8 @@ impl<W: World> Machine<'_, '_, W> {
                     Accounting::Deadline => return Ok(Next::Value(self.world.deadline().into())),
                     // The evaluator does not leave a body: no ticks are taken, and there is no better code.
                     Accounting::OsrTick | Accounting::OsrTarget | Accounting::OsrStore => {}
+                    // It concerns the runtime only.
+                    Accounting::Miss => {}
                 }
                 0
             }

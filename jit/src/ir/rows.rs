@@ -135,7 +135,9 @@ fn effects_and_calls_are_those_of_the_family() {
                 let tail = op.name().starts_with("return_call");
                 (Effect::Terminator, if tail { Calls::Tail } else { helper().unwrap_or(Calls::None) })
             }
-            Family::Accounting(Accounting::Fuel | Accounting::OsrTick | Accounting::OsrStore) => (Effect::Write, Calls::None),
+            Family::Accounting(Accounting::Fuel | Accounting::OsrTick | Accounting::Miss | Accounting::OsrStore) => {
+                (Effect::Write, Calls::None)
+            }
             Family::Accounting(Accounting::FuelLeft | Accounting::Epoch | Accounting::Deadline) => (Effect::Read, Calls::None),
             Family::Accounting(Accounting::OsrTarget) => (Effect::Write, helper().expect("there is one")),
             Family::Accounting(Accounting::Poll) => (Effect::Write, Calls::Poll),
@@ -195,9 +197,8 @@ fn fields_are_those_of_the_name() {
             Family::Simd(Simd::Vector) => Fields::Vector,
             Family::Simd(Simd::Half | Simd::Splice) => Fields::Number,
             Family::Simd(Simd::Join) => Fields::None,
-            Family::Accounting(Accounting::Poll | Accounting::FuelLeft | Accounting::Epoch | Accounting::Deadline) => {
-                Fields::None
-            }
+            Family::Accounting(Accounting::Poll | Accounting::Miss) => Fields::None,
+            Family::Accounting(Accounting::FuelLeft | Accounting::Epoch | Accounting::Deadline) => Fields::None,
             Family::Accounting(_) => Fields::Number,
             Family::Terminator(Terminator::OsrExit) => Fields::Number,
             Family::Exception(_) => Fields::Handler,

@@ -13,7 +13,7 @@
 //! rule makes it smaller or more canonical. Cost: O(instructions).
 
 use super::pass::{Analysis, Changed, Context, Pass};
-use crate::analysis::uses::count_uses;
+use crate::analysis::{Cfg, uses::count_uses};
 use crate::ir::fold::{fold, mask};
 use crate::ir::rules::{self, Rewrite};
 use crate::ir::{Block, Effect, Func, Op, Type, Value};
@@ -22,13 +22,18 @@ use crate::ir::{Block, Effect, Func, Op, Type, Value};
 pub const PASS: Pass = Pass { name: "simplify", run, needs: &[Analysis::Cfg], keeps: Analysis::OF_BLOCKS };
 
 fn run(func: &mut Func<'_>, cx: &Context<'_>) -> Changed {
+    sweep(func, cx.cfg(), cx)
+}
+
+/// Simplifies `func`, whose graph is `cfg`. It need not be the function of the context.
+pub(super) fn sweep(func: &mut Func<'_>, cfg: &Cfg, cx: &Context<'_>) -> Changed {
     let uses = cx.scratch.alloc_slice_fill_copy(func.num_values(), 0);
     count_uses(func, func.blocks(), |value| value, uses);
     let _ = cx.meter.ask();
     let mut changed = 0;
     // New constants, each with the index before which it is inserted.
     let mut constants = Vec::new();
-    'blocks: for &block in cx.cfg().order() {
+    'blocks: for &block in cfg.order() {
         for i in 0..func.block(block).insts.len() {
             if !cx.goes_on(1) {
                 break 'blocks;

@@ -160,7 +160,7 @@ fn flags(inst: &Inst, observed: &Observed) -> Flags {
 
 /// Whether control leaves the function or returns from a call: the effects elsewhere cannot be observed in these bytes.
 fn leaves(op: Asm) -> bool {
-    matches!(op, Asm::Call | Asm::TryCall | Asm::Throw | Asm::TailCall | Asm::Ret)
+    matches!(op, Asm::Miss | Asm::Call | Asm::TryCall | Asm::Throw | Asm::TailCall | Asm::Ret)
 }
 
 /// Records the row if the table's value differs from that of the bytes.
@@ -238,6 +238,10 @@ fn the_bytes_change_what_is_defined_or_destroyed() {
             let inst = instance(op, width);
             let mut destroyed = observed(&emitted(&inst, false).code).registers;
             destroyed.retain(|&reg| reg != R::RSP && reg != R::RBP);
+            if op == Asm::Miss {
+                // It saves them around a call.
+                destroyed.retain(|&reg| reg != R::RAX && reg != R::R11);
+            }
             let scratch = matches!(op.shape(), Shape::WithScratch | Shape::WithScratchImm | Shape::Table).then_some(inst.src);
             let defined = [Some(inst.dst), scratch].into_iter().flatten().filter(|reg| !reg.is_none()).map(name);
             for reg in defined {

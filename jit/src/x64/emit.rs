@@ -113,6 +113,8 @@ enum Rare {
     Trap,
     /// Asks the host whether to continue.
     Poll,
+    /// Tells the runtime that the code has missed often.
+    Misses,
     /// Divides by -1.
     QuotientByMinusOne,
     /// Takes the remainder by -1.

@@ -224,6 +224,7 @@ const SEQUENCES: &[Asm] = &[
     Asm::Pones,
     Asm::TrapIf,
     Asm::CheckSignature,
+    Asm::Miss,
     Asm::EntryStub,
     Asm::Args,
     Asm::Call,

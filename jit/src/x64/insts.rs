@@ -224,6 +224,8 @@ macro_rules! for_each_asm {
             TrapIf, "trap_if", Trap, flags: reads, traps: yes, clobbers: none, sequence(TrapIf);
             // Traps unless the table entry at `src` has the signature `imm`.
             CheckSignature, "check_signature", OneUse, flags: clobbers, traps: yes, clobbers: none, sequence(CheckSignature);
+            // Counts a miss. `imm` is the argument of `Helper::Tick`; `dst` has the store during it, and nothing after it.
+            Miss, "miss", Const, flags: clobbers, traps: no, clobbers: none, sequence(Miss);
             // The address of the entry stub of function `imm`.
             EntryStub, "entry_stub", Const, flags: keeps, traps: no, clobbers: none, sequence(EntryStub);
             Args, "args", List, flags: keeps, traps: no, clobbers: list, sequence(Args);
@@ -505,6 +507,8 @@ define_sequences! {
     Truncation, control: Next, bytes: Fixed(24);
     /// A trap on a condition.
     TrapIf, control: Next, bytes: Fixed(7);
+    /// Counting of a miss.
+    Miss, control: Next, bytes: Fixed(18);
     /// The address of a function's entry stub.
     EntryStub, control: Next, bytes: Fixed(7);
     /// A trap unless a signature is the expected one.

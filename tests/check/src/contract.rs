@@ -42,6 +42,7 @@ const DEADLINE: i64 = offset_of!(StoreCtx, deadline) as i64;
 const TRAP: i64 = offset_of!(StoreCtx, trap) as i64;
 const OPERAND: i64 = offset_of!(StoreCtx, operand) as i64;
 const OSR_TICKS: i64 = offset_of!(StoreCtx, osr_ticks) as i64;
+const MISSES: i64 = offset_of!(StoreCtx, misses) as i64;
 const NATIVE_LIMIT: i64 = offset_of!(StackCtx, native_limit) as i64;
 /// See [`Context::stack_field`].
 pub const VALUE_SP: i64 = offset_of!(StackCtx, value_sp) as i64;
@@ -237,7 +238,7 @@ impl<'f> Context<'f> {
     pub fn store_field(at: i64, bytes: i64) -> Field {
         match (at, bytes) {
             (EPOCH, 8) => Ok(Value::at(Base::Epoch)),
-            (FUEL | DEADLINE | OSR_TICKS, 8) => Ok(Value::any()),
+            (FUEL | DEADLINE | OSR_TICKS | MISSES, 8) => Ok(Value::any()),
             _ => Err("no field of the store that code may read"),
         }
     }
@@ -245,7 +246,7 @@ impl<'f> Context<'f> {
     /// Whether code may write 8 bytes of the store.
     pub fn may_write_store(at: i64, bytes: i64) -> Result<(), &'static str> {
         match (at, bytes) {
-            (FUEL | OSR_TICKS | OPERAND | TRAP, 8) => Ok(()),
+            (FUEL | OSR_TICKS | MISSES | OPERAND | TRAP, 8) => Ok(()),
             _ => Err("no field of the store that code may write"),
         }
     }

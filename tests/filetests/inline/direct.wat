@@ -23,18 +23,17 @@
 ;;   v1: i32 = param 1
 ;;   v11: i32 = const 7
 ;;   v12: i32 = const 1
-;;   v13: i32 = eqz v0                          @0x82
-;;   branch v13, b3, b4                         @0x83
+;;   branch v0, b4, b3                          @0x83
 ;; b1: preds b2
-;;   v4: i32 = mul v20, v21                     @0x51
+;;   v4: i32 = mul v19, v20                     @0x51
 ;;   v5: i32 = add v4, v1                       @0x54
 ;;   return v5                                  @0x55
 ;; b2: preds b3, b4
-;;   v20: i32 = phi b3: v11, b4: v0
-;;   v21: i32 = phi b3: v15, b4: v11
+;;   v19: i32 = phi b3: v11, b4: v0
+;;   v20: i32 = phi b3: v14, b4: v11
 ;;   jump b1
 ;; b3: preds b0
-;;   v15: i32 = div_u v12, v0                   @0x8b
+;;   v14: i32 = div_u v12, v0                   @0x8b
 ;;   jump b2
 ;; b4: preds b0
 ;;   jump b2

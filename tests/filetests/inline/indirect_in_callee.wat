@@ -29,14 +29,13 @@
 ;; b0:
 ;;   v0: i32 = param 0
 ;;   v1: i32 = param 1
-;;   v22: i32 = const 0
 ;;   v4: i32 = const 10
-;;   v26: i64 = element_differs f0 table0 v0    @0xb5
-;;   v27: i32 = eqz v26                         @0xb5
-;;   branch p230 v27, b9, b8                    @0xb5
+;;   v25: i64 = element_differs f0 table0 v0    @0xb5
+;;   v26: i32 = eqz v25                         @0xb5
+;;   branch p230 v26, b9, b8                    @0xb5
 ;; b1: preds b2
 ;;   v5: i32 = mul v18, v4                      @0x6f
-;;   v6: i32 = add v33, v5                      @0x70
+;;   v6: i32 = add v32, v5                      @0x70
 ;;   return v6                                  @0x71
 ;; b2: preds b5, b3
 ;;   v18: i32 = phi b5: v19, b3: v16
@@ -54,13 +53,13 @@
 ;;   v12: i32 = eqz v11                         @0x6b
 ;;   branch p252 v12, b4, b3                    @0x6b
 ;; b7: preds b10, b8
-;;   v33: i32 = phi b10: v34, b8: v31
+;;   v32: i32 = phi b10: v33, b8: v30
 ;;   jump b6
 ;; b8: preds b0
-;;   v31: i32 = call_indirect t0 table0 (v1, v0) @0xb5
+;;   v30: i32 = call_indirect t0 table0 (v1, v0) @0xb5
 ;;   jump b7                                    @0xb5
 ;; b9: preds b0
-;;   v34: i32 = add v1, v1                      @0xc0
+;;   v33: i32 = add v1, v1                      @0xc0
 ;;   jump b10
 ;; b10: preds b9
 ;;   jump b7                                    @0xb5

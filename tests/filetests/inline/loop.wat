@@ -16,8 +16,8 @@
 ;; inlined f0 0x25 as 0x71 to 0x86 in 0x43
 ;; b0:
 ;;   v0: i32 = param 0
-;;   v9: i32 = const 1
-;;   v10: i32 = const 0
+;;   v9: i32 = const 0
+;;   v17: i32 = const -1
 ;;   poll                                       @0x3d
 ;;   fuel 2                                     @0x3d
 ;;   poll                                       @0x5b
@@ -27,27 +27,27 @@
 ;;   poll                                       @0x71
 ;;   jump b5                                    @0x71
 ;; b2: preds b0, b2
-;;   v13: i32 = phi b0: v10, b2: v17
-;;   v14: i32 = phi b0: v0, b2: v18
+;;   v12: i32 = phi b0: v9, b2: v16
+;;   v13: i32 = phi b0: v0, b2: v18
 ;;   poll                                       @0x5b
 ;;   fuel 9                                     @0x5b
-;;   v17: i32 = add v13, v14                    @0x61
-;;   v18: i32 = sub v14, v9                     @0x68
+;;   v16: i32 = add v12, v13                    @0x61
+;;   v18: i32 = add v13, v17                    @0x68
 ;;   branch v18, b2, b3                         @0x6b
 ;; b3: preds b2
 ;;   fuel 1                                     @0x6d
 ;;   jump b1
 ;; b4: preds b6
 ;;   fuel 1                                     @0x45
-;;   v7: i32 = add v17, v29                     @0x45
+;;   v7: i32 = add v16, v29                     @0x45
 ;;   return v7                                  @0x46
 ;; b5: preds b1, b5
-;;   v25: i32 = phi b1: v10, b5: v29
+;;   v25: i32 = phi b1: v9, b5: v29
 ;;   v26: i32 = phi b1: v0, b5: v30
 ;;   poll                                       @0x71
 ;;   fuel 9                                     @0x71
 ;;   v29: i32 = add v25, v26                    @0x77
-;;   v30: i32 = sub v26, v9                     @0x7e
+;;   v30: i32 = add v26, v17                    @0x7e
 ;;   branch v30, b5, b6                         @0x81
 ;; b6: preds b5
 ;;   fuel 1                                     @0x83

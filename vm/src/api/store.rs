@@ -105,6 +105,7 @@ impl<T: 'static> Store<T> {
                 trap_fp: 0,
                 trap: 0,
                 osr_ticks: 0,
+                misses: 0,
                 operand: 0,
                 wake_fuel: i64::MAX,
                 wake_epoch: 0,

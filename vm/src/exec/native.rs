@@ -27,12 +27,12 @@ pub(super) use crate::tier::reclaim::{enter, leave};
 #[cfg(feature = "async")]
 pub(super) use crate::tier::reclaim::{resume, suspend};
 use crate::tier::state::{EngineState, engine_of};
-use crate::tier::tier_up::{leave_osr, tier_up_baseline};
+use crate::tier::tier_up::{leave_osr, missed, tier_up_baseline};
 use crate::tier::unwind::{on_throw, on_unwind};
 use std::ptr;
 use std::sync::Arc;
 use weir_bytecode::Trap;
-use weir_contract::{Dispatch, FRAME_HEADER, Helper, HelperAddress, InstanceCtx, NO_LOOP, Outcome, Status};
+use weir_contract::{Dispatch, FRAME_HEADER, Helper, HelperAddress, InstanceCtx, MISSED, NO_LOOP, Outcome, Status};
 
 /// The Rust end of a `to_rust` stub: interprets function `func` of `instance`. Arguments and results are in slots at
 /// `args`, which is `value_sp`.
@@ -311,6 +311,11 @@ unsafe extern "sysv64" fn poll(ctx: *mut InstanceCtx) -> u64 {
 
 unsafe extern "sysv64" fn tick(ctx: *mut InstanceCtx, at: u64, frame: *const *mut u64) -> *const u8 {
     let (func, index) = unpack(at);
+    if index != NO_LOOP && index & MISSED != 0 {
+        // SAFETY: see the head of this file.
+        unsafe { (*(*ctx).store).misses = missed(instance_of(ctx).module.record(), index & !MISSED, func) };
+        return ptr::null();
+    }
     let index = (index != NO_LOOP).then_some(index);
     // SAFETY: see the head of this file; at a loop, baseline code has its frame.
     let (module, room) = unsafe {

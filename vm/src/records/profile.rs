@@ -201,6 +201,11 @@ impl Counters {
         size_of::<Counters>() + instructions + counters + 4 * ALLOCATION
     }
 
+    /// Sets all counters to 0. Increments meanwhile may be lost, or be all that is counted of a call's target.
+    pub fn clear(&self) {
+        self.stripes().flatten().for_each(|word| word.store(0, Ordering::Relaxed));
+    }
+
     /// Returns the offset of the counters in a stripe that code reaches, if they are in such.
     pub fn offset(&self) -> Option<u32> {
         self.memory.offset()

@@ -83,9 +83,9 @@ pub(super) struct Slot {
     backoffs: u32,
     /// The number of times in a row that its code did not fit.
     failures: u32,
-    /// How often the ticks of its OSR bodies ran out.
+    /// How often the ticks of its OSR bodies, or the misses of its code, ran out.
     expiries: u32,
-    /// Whether the first OSR body ran for long and was replaced. The next one cannot be left.
+    /// Whether the first code was replaced, because it ran for long or missed often. The next code stays.
     replaced: bool,
     /// When a thread last requested the code while it was queued.
     requested: Option<Instant>,
@@ -182,8 +182,8 @@ impl Slot {
         self.state = State::Cold;
     }
 
-    /// Counts that the ticks of an OSR body have run out. Returns true once: when they have run out `limit` times, and the body must
-    /// be replaced.
+    /// Counts that the ticks of an OSR body, or the misses of code, have run out. Returns true once: when they have run out `limit` times, and
+    /// the code must be replaced.
     fn expired(&mut self, limit: u32) -> bool {
         self.expiries = self.expiries.saturating_add(1);
         let now = !self.replaced && self.expiries >= limit;
@@ -191,7 +191,7 @@ impl Slot {
         now
     }
 
-    /// Returns whether its OSR body was replaced.
+    /// Returns whether its first code was replaced.
     pub fn replaced(&self) -> bool {
         self.replaced
     }

@@ -313,6 +313,10 @@ const OSR_TICKS: i64 = 1 << 20;
 /// With a configured threshold: how often an OSR body calls the runtime before it is replaced. The ticks between two calls are the
 /// threshold.
 const OSR_EXPIRIES: u32 = 64;
+/// The misses of code between two calls of the runtime.
+const MISSES: i64 = 1 << 12;
+/// How often these misses run out in a function before it is profiled again.
+pub(crate) const MISSES_EXPIRIES: u32 = 4;
 
 /// Where a frame of an OSR body continues whose ticks have run out.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -355,7 +359,7 @@ pub(crate) struct Policy {
     /// Whether functions get baseline code first.
     baseline: bool,
     /// Whether loops are compiled again that have run for long in their first OSR body.
-    replaces_osr: bool,
+    replaces: bool,
     /// The threshold of the optimiser, unless one is configured.
     optimised: Threshold,
     /// See [`Policy::pays_later`].
@@ -381,7 +385,7 @@ impl Policy {
             profile: config.profiles(),
             baseline: config.has_baseline(),
             // With kept profiles, each entry is compiled once, so that its code can be shown later.
-            replaces_osr: config.has_baseline() && config.profiles() && !config.keep_profiles,
+            replaces: config.has_baseline() && config.profiles() && !config.keep_profiles,
             least_value: if RandomState::new().hash_one(()).is_multiple_of(PATIENT) { 1.0 } else { SOON },
         }
     }
@@ -543,11 +547,11 @@ impl Policy {
         chosen.then(|| (self.random(functions as u64) as usize, self.random(16) == 0))
     }
 
-    /// Returns whether an OSR body can be left. `first` is whether it is the first one of its loop.
-    pub(crate) fn leaves_osr(&self, first: bool) -> bool {
+    /// Returns whether the code of an entry is prepared to be replaced. `first` is whether it is the first one.
+    pub(crate) fn leaves(&self, first: bool) -> bool {
         match self.stress {
-            Some(_) => self.replaces_osr && self.random(8) != 0,
-            None => self.replaces_osr && first,
+            Some(_) => self.replaces && self.random(8) != 0,
+            None => self.replaces && first,
         }
     }
 
@@ -557,6 +561,15 @@ impl Policy {
             _ if self.stress.is_some() => self.random(4) as i64,
             Some(ticks) => ticks.into(),
             None => OSR_TICKS,
+        }
+    }
+
+    /// Returns how often code may miss between two calls of the runtime.
+    pub(crate) fn misses(&self) -> i64 {
+        match self.threshold {
+            _ if self.stress.is_some() => self.random(4) as i64,
+            Some(ticks) => ticks.into(),
+            None => MISSES,
         }
     }
 

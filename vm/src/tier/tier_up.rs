@@ -11,6 +11,7 @@ use super::{earlier, evict, fill, publish, stored};
 use crate::code::{Crossing, Runner};
 use crate::records::engines::Next;
 use crate::records::module::ModuleRecord;
+use crate::records::profile::Counters;
 use crate::records::stack::with_room;
 use crate::records::stats::{Fallback, RefusedBy};
 use std::sync::atomic::Ordering;
@@ -196,6 +197,35 @@ pub(crate) fn leave_osr(module: &Arc<ModuleRecord>, func: u32, index: u32, room:
         count_crossing(module, Crossing::Loop, Runner::Optimised, to);
     }
     (Some(target), ticks)
+}
+
+/// Guards in optimised code of `func` have failed that should hold, the last one at a call of `counted`, of which it has a copy if it is
+/// another function. Returns how many may fail in code of the store until this is called again, for the function with the last of
+/// them.
+///
+/// A function for which this is called several times is profiled and compiled again, once, as if neither function had run before:
+/// the calls have other targets now.
+#[cold]
+pub(crate) fn missed(module: &Arc<ModuleRecord>, func: u32, counted: u32) -> i64 {
+    let (engine, state) = (engine_of(module.engine.record()), state_of(module));
+    let misses = engine.policy.misses();
+    let bytes = module.body_range(func).len() as u32;
+    let expired = || state.entries().expired(Key::top(func, Entry::Call), policy::MISSES_EXPIRIES);
+    if fill::is_late(module, func, Entry::Call, bytes) || !expired() {
+        return misses;
+    }
+    let functions = [func, counted];
+    for &func in &functions[..if func == counted { 1 } else { 2 }] {
+        if let Some(shelf) = &module.shelf {
+            shelf.pass_over(func, stored::grade(Level::Top));
+        }
+        evict::replace(module, Key::top(func, Entry::Call));
+        state.entries().end_backoff(Key::baseline(func));
+        let code = module.func_code(func);
+        code.counters().into_iter().for_each(Counters::clear);
+        code.reset_ticks(0);
+    }
+    misses
 }
 
 /// Returns the stub through which native code continues in the interpreter: at the entry of a function, whose calls it then interprets, or

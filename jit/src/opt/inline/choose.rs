@@ -1,7 +1,8 @@
 //! The choice of the calls that are inlined.
 //!
-//! Calls compete for a budget of bytes of bytecode, by their estimated executions for each byte of the callee. Without a
-//! profile, the function's frequencies are those of loops only, and the budget is small.
+//! Calls compete for a budget of bytes of bytecode, by their estimated executions for each byte of the callee. After its first copy a
+//! function counts as the bytes of what simplification has left of it. Without a profile, the function's frequencies are those of
+//! loops only, and the budget is small.
 
 use crate::ir::{Block, Func, Op, Probability, Value};
 use crate::request::Options;
@@ -73,9 +74,8 @@ impl Budget {
         }
     }
 
-    /// Whether the budget is enough for a call that is executed with this frequency.
-    pub fn allows(&self, module: &Module, callee: u32, frequency: f32) -> bool {
-        let len = len(module, callee);
+    /// Whether the budget is enough for a call of a function that counts as `len` bytes, which is executed with this frequency.
+    pub fn allows(&self, len: u32, frequency: f32) -> bool {
         if len <= TINY {
             return self.calls > 0;
         }
@@ -90,10 +90,10 @@ impl Budget {
         self.calls > 0 && len <= largest && len <= self.bytes
     }
 
-    /// Counts a call that was inlined.
-    pub fn spend(&mut self, module: &Module, callee: u32) {
+    /// Counts a call of a function that counts as `len` bytes, which was inlined.
+    pub fn spend(&mut self, len: u32) {
         self.calls -= 1;
-        self.bytes = self.bytes.saturating_sub(len(module, callee));
+        self.bytes = self.bytes.saturating_sub(len);
     }
 }
 
@@ -104,7 +104,8 @@ fn body(module: &Module, func: u32) -> Option<&FuncBody> {
     (range.len() <= 2 * LARGE as usize).then(|| module.body_to_copy(func)).flatten()
 }
 
-fn len(module: &Module, func: u32) -> u32 {
+/// The bytes of a function's bytecode.
+pub(super) fn len(module: &Module, func: u32) -> u32 {
     body(module, func).map_or(u32::MAX, FuncBody::len)
 }
 

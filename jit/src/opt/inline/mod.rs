@@ -15,8 +15,11 @@
 //!     branch v3, b1, b2           b1: the code of f5        b2: v4: i32 = call_indirect t0 table0 (v1, v0)
 //! ```
 //!
-//! Construction makes the callee's SSA, once for all calls of it; `splice` copies it. `choose` decides which calls are
-//! inlined. What cannot be seen from outside stays as it is:
+//! The profile may be that of the beginning of a program, which later calls another function. So b2 counts a `miss` where hardly any is expected; after many
+//! of them the runtime profiles the code again, once.
+//!
+//! Construction makes the callee's SSA, once for all calls of it, and it is simplified; `splice` copies it. `choose` decides which calls
+//! are inlined. What cannot be seen from outside stays as it is:
 //!
 //! - **Traps and backtraces.** Each copy has pcs of its own, from which the frames of all functions around an instruction
 //!   follow: see [`ir::inlined`](crate::ir::inlined).
@@ -36,11 +39,11 @@
 mod choose;
 mod splice;
 
-use super::cfg_edit;
 use super::pass::{Analysis, Build, Changed, Context, Pass};
+use super::{cfg_edit, dce, products, simplify};
 use crate::analysis::{Cfg, frequency::Frequencies};
 use crate::ir::inlined::Copy;
-use crate::ir::{Block, Func, Op, Probability, Value};
+use crate::ir::{Block, Entry, Func, Op, Probability, Value};
 use crate::profile::weigh;
 use choose::{Budget, Candidate, Candidates};
 use rustc_hash::FxHashMap;
@@ -48,6 +51,9 @@ use splice::{Constants, CopiedCall, Site};
 use std::rc::Rc;
 use weir_bytecode::Module;
 use weir_contract::profile::Profile;
+
+/// A guard that holds less often than this may fail often without the profile being wrong.
+const EXPECTED: f32 = 31.0 / 32.0;
 
 /// Inlining.
 pub const PASS: Pass = Pass { name: "inline", run, needs: &[Analysis::Cfg], keeps: &[] };
@@ -106,6 +112,12 @@ impl<'a> Inliner<'_, 'a> {
         self.budget.may_inline(self.module, self.cx.options, func, call, found.0).then_some(found)
     }
 
+    /// Whether the other way of a guard that holds with this probability counts misses.
+    fn counts_misses(&self, func: &Func<'_>, probability: Probability) -> bool {
+        let options = self.cx.options;
+        options.leaves && func.entry == Entry::Call && (options.opt_all || probability.as_f32() >= EXPECTED)
+    }
+
     /// Inlines the best candidates as far as the budget allows.
     fn inline(mut self, func: &mut Func<'a>) -> Changed {
         let module = self.module;
@@ -116,7 +128,7 @@ impl<'a> Inliner<'_, 'a> {
             if !self.cx.goes_on(1) || !self.cx.meter.allows_more_code(func.size()) {
                 break;
             }
-            if !self.budget.allows(module, callee, frequency) {
+            if !self.budget.allows(self.callees.size(callee), frequency) {
                 continue;
             }
             let (origin, len) = extent(module, callee);
@@ -131,12 +143,13 @@ impl<'a> Inliner<'_, 'a> {
             }
             let mut site = Site { block, call };
             if let Some(probability) = guard {
-                let (direct, rest) = splice::guard(func, &site, callee, probability);
+                let counts = self.counts_misses(func, probability);
+                let (direct, rest) = splice::guard(func, &site, callee, probability, counts);
                 self.candidates.moved(func, rest);
                 site = direct;
             }
             let spliced = splice::splice(func, &mut constants, site, &built.func, copy);
-            self.budget.spend(module, callee);
+            self.budget.spend(built.size);
             self.candidates.moved(func, spliced.rest);
             if !self.cx.goes_on(func.block(spliced.rest).insts.len()) {
                 break;
@@ -174,6 +187,22 @@ struct Callee<'a> {
     /// Its counts; none of the function that has the calls, which are the context's.
     profile: Option<Profile>,
     frequencies: Frequencies,
+    /// The bytes of bytecode that it counts as.
+    size: u32,
+}
+
+/// Simplifies a function of `len` bytes, once for all its copies. Returns the bytes that it counts as: the share of the instructions that are left,
+/// since products of halves, for example, become one instruction each.
+fn simplified_size(func: &mut Func<'_>, cfg: &Cfg, len: u32, cx: &Context<'_>) -> u32 {
+    let insts = |func: &Func<'_>| func.blocks().map(|block| func.block(block).insts.len() as u64).sum::<u64>();
+    let before = insts(func);
+    if !cx.is_off(&simplify::PASS) {
+        simplify::sweep(func, cfg, cx);
+    }
+    for pass in [&products::PASS, &dce::PASS].into_iter().filter(|pass| !cx.is_off(pass)) {
+        (pass.run)(func, cx);
+    }
+    (u64::from(len) * insts(func)).div_ceil(before.max(1)).min(len.into()) as u32
 }
 
 /// The functions that are inlined, by index; `None` for those that turned out not to be suitable.
@@ -185,6 +214,12 @@ struct Callees<'c, 'a> {
 }
 
 impl<'a> Callees<'_, 'a> {
+    /// The bytes of bytecode that `func` counts as: all of them if it has not been inlined yet.
+    fn size(&self, func: u32) -> u32 {
+        let built = self.built.get(&func).and_then(Option::as_deref);
+        built.map_or_else(|| choose::len(self.module, func), |callee| callee.size)
+    }
+
     /// The function `func`, for calls in the function `caller`.
     fn get(&mut self, arena: &'a bumpalo::Bump, func: u32, caller: u32) -> Option<Rc<Callee<'a>>> {
         let Callees { module, build, cx, built } = self;
@@ -202,8 +237,11 @@ impl<'a> Callees<'_, 'a> {
             if let Some(profile) = profile.as_ref().or(own) {
                 weigh(profile, &mut func);
             }
-            let frequencies = Frequencies::of(&func, &Cfg::compute(&func));
-            Some(Rc::new(Callee { func, profile, frequencies }))
+            let cfg = Cfg::compute(&func);
+            let len = choose::len(module, func.index);
+            let size = simplified_size(&mut func, &cfg, len, cx);
+            let frequencies = Frequencies::of(&func, &cfg);
+            Some(Rc::new(Callee { func, profile, frequencies, size }))
         };
         built.entry(func).or_insert_with(made).clone()
     }

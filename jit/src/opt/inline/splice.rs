@@ -79,8 +79,8 @@ pub(super) fn splice(func: &mut Func<'_>, constants: &mut Constants, site: Site,
 }
 
 /// Replaces an indirect call by a direct call of `callee`, if the guard holds, or else the indirect call, with this probability of the
-/// first. Returns the direct call, its block, and the block of what followed.
-pub(super) fn guard(func: &mut Func<'_>, site: &Site, callee: u32, probability: Probability) -> (Site, Block) {
+/// first. With `counts`, the second counts a miss. Returns the direct call, its block, and the block of what followed.
+pub(super) fn guard(func: &mut Func<'_>, site: &Site, callee: u32, probability: Probability, counts: bool) -> (Site, Block) {
     let Site { block, call } = *site;
     let rest = split_at(func, block, position(func, block, call) + 1);
     let results = take_results(func, rest);
@@ -99,6 +99,9 @@ pub(super) fn guard(func: &mut Func<'_>, site: &Site, callee: u32, probability: 
     func.add_edge(block, hot);
     func.add_edge(block, cold);
 
+    if counts {
+        func.append(cold, Op::Miss, Type::Void, pc, 0, 0, &[]);
+    }
     let types: Vec<Type> = results.iter().map(|&result| func.ty(result)).collect();
     let mut calls = |from: Block, op: Op, aux: u32, imm: u64, args: &[Value]| {
         let call = func.append(from, op, ty, pc, aux, imm, args);

@@ -55,6 +55,7 @@ impl Emitter<'_> {
             Sequence::FromFloat => self.move_from_float(inst),
             Sequence::FromUnsigned => self.convert_unsigned(inst),
             Sequence::Truncation => self.truncate(inst),
+            Sequence::Miss => self.miss(inst),
             Sequence::CheckSignature if seeded::is(Fault::SignatureDropped) => {}
             Sequence::CheckSignature => {
                 let other = self.push_cold(Rare::Signature, inst);
@@ -75,6 +76,16 @@ impl Emitter<'_> {
         self.jump_cold(inst.cond, due);
         dynasm!(self.out.asm; .arch x64; =>back);
         self.tested = None;
+    }
+
+    fn miss(&mut self, inst: &Inst) {
+        let store = Mem::at(abi::INSTANCE, offset_of!(InstanceCtx, store) as i32);
+        let misses = Mem::at(inst.dst, offset_of!(StoreCtx, misses) as i32);
+        self.out.encode(&Inst::new(Asm::Mov, Width::Q).dst(inst.dst).mem(store));
+        self.out.encode(&Inst::new(Asm::SubTo, Width::Q).mem(misses).imm(1));
+        let (many, back) = self.push_cold_with_return(Rare::Misses, inst);
+        self.jump_cold(Cond::S, many);
+        dynasm!(self.out.asm; .arch x64; =>back);
     }
 
     fn min_max(&mut self, inst: &Inst) {
@@ -112,6 +123,20 @@ impl Emitter<'_> {
                 self.calls.push((self.offset() as u32, inst.pc));
                 dynasm!(self.out.asm; .arch x64; test eax, eax; pop rax; jz =>back);
                 self.ud2(STORED, inst.pc);
+            }
+            Rare::Misses => {
+                self.clear_upper_halves();
+                // The helper preserves the other registers.
+                dynasm!(self.out.asm
+                    ; .arch x64
+                    ; push rax
+                    ; push r11
+                    ; mov rax, [r15 + offset_of!(InstanceCtx, helpers) as i32]
+                    ; mov r11, QWORD inst.imm
+                    ; call QWORD [rax + 8 * Helper::Tick as i32]
+                );
+                self.calls.push((self.offset() as u32, inst.pc));
+                dynasm!(self.out.asm; .arch x64; pop r11; pop rax; jmp =>back);
             }
             Rare::Trap => self.trap_because(inst.imm, inst.src, inst.pc),
             Rare::QuotientByMinusOne => {
@@ -376,6 +401,7 @@ fn changes_flags(sequence: Sequence) -> bool {
         | Sequence::FromUnsigned
         | Sequence::Truncation
         | Sequence::CheckSignature
+        | Sequence::Miss
         | Sequence::TryCall
         | Sequence::Throw
         | Sequence::Call => true,

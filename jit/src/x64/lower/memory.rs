@@ -13,7 +13,7 @@ use crate::x64::insts::{Asm, Cond, Inst, Mem, Segment, Width};
 use std::mem::offset_of;
 use weir_bytecode::Trap;
 use weir_bytecode::types::MemoryType;
-use weir_contract::{Bounds, InstanceCtx, MemoryCtx, StoreCtx};
+use weir_contract::{Bounds, InstanceCtx, MISSED, MemoryCtx, StoreCtx};
 
 /// With this number of accesses, memory 0's base gets a pinned register. If it were left to the allocator, a range as
 /// long as the function would be split around every bottleneck and reloaded for almost every access.
@@ -486,6 +486,14 @@ impl Lower<'_, '_> {
         };
         self.push(charge);
         self.trap_if(Cond::S, Trap::OutOfFuel);
+    }
+
+    /// Selects the counting of a miss, in the function itself or in one of which it has a copy.
+    pub(super) fn lower_miss(&mut self) {
+        let (counted, _) = self.func.copies.frames(self.func.index, self.pc).next().expect("an instruction is in a function");
+        let argument = u64::from(counted) | u64::from(MISSED | self.func.index) << 32;
+        let store = self.code.new_reg(Class::Int);
+        self.push(Inst::new(Asm::Miss, Width::Q).dst(store).imm(argument as i64));
     }
 
     /// Selects a read of a number of the store.

@@ -79,6 +79,7 @@ impl World {
             trap_fp: 0,
             trap: 0,
             osr_ticks: 0,
+            misses: 0,
             operand: 0,
             wake_fuel: i64::MAX,
             wake_epoch: 0,

@@ -1,0 +1,114 @@
+//! Guards of inlined indirect calls that fail because the program has entered another phase: the functions are profiled and compiled again, once.
+
+#![cfg(all(target_os = "linux", target_arch = "x86_64", feature = "jit", feature = "wat"))]
+
+mod common;
+
+use std::sync::{Arc, Mutex};
+use weir::{CompiledBy, Config, Engine, Instance, Module, Store, TierEvent, TierEventKind};
+
+/// `run(n, which)` calls `apply` n times, which calls the function `which` of the table. In `copied` it is copied to its caller.
+fn text(copied: bool) -> String {
+    // So many bytes are not inlined.
+    let work = if copied { String::new() } else { "(global.set 0 (i32.add (global.get 0) (i32.const 1)))".repeat(60) };
+    format!(
+        r#"(module
+            (type $unary (func (param i32) (result i32)))
+            (table funcref (elem $triple $flip $add))
+            (global (mut i32) (i32.const 0))
+            (func $triple (type $unary) (i32.mul (local.get 0) (i32.const 3)))
+            (func $flip (type $unary) (i32.xor (local.get 0) (i32.const 0x5555)))
+            (func $add (type $unary) (i32.add (local.get 0) (i32.const 7)))
+            (func $apply (param $x i32) (param $which i32) (result i32)
+                {work}
+                (call_indirect (type $unary) (local.get $x) (local.get $which)))
+            (func $run (export "run") (param $n i32) (param $which i32) (result i32) (local $x i32)
+                (loop $again
+                    (local.set $x (call $apply (local.get $x) (local.get $which)))
+                    (br_if $again (local.tee $n (i32.sub (local.get $n) (i32.const 1)))))
+                (local.get $x)))"#
+    )
+}
+
+/// The functions that the native back end has compiled, and those whose code was retired, for calls.
+#[derive(Clone, Default)]
+struct Seen {
+    compiled: Arc<Mutex<Vec<u32>>>,
+}
+
+impl Seen {
+    fn engine(&self, config: &mut Config) -> Engine {
+        let compiled = self.compiled.clone();
+        let listen = move |event: &TierEvent<'_>| {
+            if let (TierEventKind::Compiled { by: CompiledBy::Native, .. }, None, Some(func)) =
+                (&event.kind, event.osr, event.func)
+            {
+                compiled.lock().unwrap().push(func);
+            }
+        };
+        common::engine_with_events(config.synchronous_compilation(true).tier_up_threshold(Some(50)), listen).unwrap()
+    }
+
+    /// How often a function was compiled.
+    fn count(&self, func: u32) -> usize {
+        self.compiled.lock().unwrap().iter().filter(|&&compiled| compiled == func).count()
+    }
+}
+
+const APPLY: u32 = 3;
+const RUN: u32 = 4;
+
+/// `run` in Rust.
+fn expected(n: i32, which: i32) -> i32 {
+    (0..n).fold(0, |x: i32, _| match which {
+        0 => x.wrapping_mul(3),
+        1 => x ^ 0x5555,
+        _ => x.wrapping_add(7),
+    })
+}
+
+/// Runs the three phases, and compares the results. Returns how often the function was compiled after each.
+fn phases(engine: &Engine, text: &str, count: impl Fn() -> usize) -> [usize; 3] {
+    let module = Module::new(engine, text).unwrap();
+    let mut store = Store::new(engine, ());
+    let _ = store.set_fuel(u64::MAX / 2);
+    store.set_epoch_deadline(u64::MAX);
+    let instance = Instance::new(&mut store, &module, &[]).unwrap();
+    let run = instance.get_typed_func::<(i32, i32), i32>(&mut store, "run").unwrap();
+    [0, 1, 2].map(|which| {
+        for _ in 0..3000 {
+            assert_eq!(run.call(&mut store, (11, which)).unwrap(), expected(11, which));
+        }
+        count()
+    })
+}
+
+#[test]
+fn a_function_is_compiled_again_once() {
+    let seen = Seen::default();
+    assert_eq!(phases(&seen.engine(&mut Config::new()), &text(false), || seen.count(APPLY)), [1, 2, 2]);
+}
+
+#[test]
+fn a_caller_with_a_copy_is_compiled_again_once() {
+    let seen = Seen::default();
+    assert_eq!(phases(&seen.engine(&mut Config::new()), &text(true), || seen.count(RUN)), [1, 2, 2]);
+}
+
+#[test]
+fn only_where_code_is_replaced() {
+    // Of kept profiles the code can be shown later. Without inlining there are no guards.
+    for change in [|config: &mut Config| _ = config.keep_profiles(true), |config: &mut Config| _ = config.passes_off(&["inline"])]
+    {
+        let (seen, mut config) = (Seen::default(), Config::new());
+        change(&mut config);
+        assert_eq!(phases(&seen.engine(&mut config), &text(false), || seen.count(APPLY)), [1, 1, 1]);
+    }
+}
+
+#[test]
+fn results_are_the_same_under_every_setting() {
+    for config in common::configs() {
+        phases(&common::engine(&config).unwrap(), &text(true), || 0);
+    }
+}
