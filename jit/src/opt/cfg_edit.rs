@@ -1,4 +1,4 @@
-//! Changes of blocks and edges that several passes make. They are shared here because a pass calls no other pass.
+//! Changes of blocks and edges that several passes make. They are shared here because a pass calls no other pass. (Inlining simplifies what it copies.)
 
 use crate::analysis::Cfg;
 use crate::ir::{Block, Func};
