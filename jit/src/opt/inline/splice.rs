@@ -102,10 +102,11 @@ pub(super) fn guard(func: &mut Func<'_>, site: &Site, callee: u32, probability: 
     if counts {
         func.append(cold, Op::Miss, Type::Void, pc, 0, 0, &[]);
     }
-    let types: Vec<Type> = results.iter().map(|&result| func.ty(result)).collect();
+    // Only those that are used may be there.
+    let numbers: Vec<(u64, Type)> = results.iter().map(|&result| (func.inst(result).imm, func.ty(result))).collect();
     let mut calls = |from: Block, op: Op, aux: u32, imm: u64, args: &[Value]| {
         let call = func.append(from, op, ty, pc, aux, imm, args);
-        let others = (1..).zip(&types).map(|(i, &ty)| func.append(from, Op::Result, ty, pc, 0, i, &[call]));
+        let others = numbers.iter().map(|&(i, ty)| func.append(from, Op::Result, ty, pc, 0, i, &[call]));
         let values: Vec<Value> = std::iter::once(call).chain(others).collect();
         func.append(from, Op::Jump, Type::Void, pc, 0, 0, &[]);
         func.add_edge(from, rest);
