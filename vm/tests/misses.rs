@@ -7,8 +7,8 @@ mod common;
 use std::sync::{Arc, Mutex};
 use weir::{CompiledBy, Config, Engine, Instance, Module, Store, TierEvent, TierEventKind};
 
-/// `run(n, which)` calls `apply` n times, which calls the function `which` of the table. In `copied` it is copied to its caller.
-fn text(copied: bool) -> String {
+/// `run(n, which)` calls `apply` n times, which calls the function `which` of the table, by this instruction. If it is `copied`, its caller has a copy.
+fn text(copied: bool, call: &str) -> String {
     // So many bytes are not inlined.
     let work = if copied { String::new() } else { "(global.set 0 (i32.add (global.get 0) (i32.const 1)))".repeat(60) };
     format!(
@@ -21,7 +21,7 @@ fn text(copied: bool) -> String {
             (func $add (type $unary) (i32.add (local.get 0) (i32.const 7)))
             (func $apply (param $x i32) (param $which i32) (result i32)
                 {work}
-                (call_indirect (type $unary) (local.get $x) (local.get $which)))
+                ({call} (type $unary) (local.get $x) (local.get $which)))
             (func $run (export "run") (param $n i32) (param $which i32) (result i32) (local $x i32)
                 (loop $again
                     (local.set $x (call $apply (local.get $x) (local.get $which)))
@@ -30,7 +30,7 @@ fn text(copied: bool) -> String {
     )
 }
 
-/// The functions that the native back end has compiled, and those whose code was retired, for calls.
+/// The functions that the native back end has compiled for calls.
 #[derive(Clone, Default)]
 struct Seen {
     compiled: Arc<Mutex<Vec<u32>>>,
@@ -58,6 +58,12 @@ impl Seen {
 const APPLY: u32 = 3;
 const RUN: u32 = 4;
 
+/// The function that `apply` called most often since its counters were cleared.
+fn called_most(module: &Module) -> u32 {
+    let profile = module.profile(APPLY).expect("it has run");
+    profile.calls[0].targets[0].0.expect("it calls functions of its instance")
+}
+
 /// `run` in Rust.
 fn expected(n: i32, which: i32) -> i32 {
     (0..n).fold(0, |x: i32, _| match which {
@@ -67,8 +73,8 @@ fn expected(n: i32, which: i32) -> i32 {
     })
 }
 
-/// Runs the three phases, and compares the results. Returns how often the function was compiled after each.
-fn phases(engine: &Engine, text: &str, count: impl Fn() -> usize) -> [usize; 3] {
+/// Runs the three phases, and compares the results. Returns what `after` returns after each.
+fn phases<T>(engine: &Engine, text: &str, after: impl Fn(&Module) -> T) -> [T; 3] {
     let module = Module::new(engine, text).unwrap();
     let mut store = Store::new(engine, ());
     let _ = store.set_fuel(u64::MAX / 2);
@@ -79,20 +85,24 @@ fn phases(engine: &Engine, text: &str, count: impl Fn() -> usize) -> [usize; 3] 
         for _ in 0..3000 {
             assert_eq!(run.call(&mut store, (11, which)).unwrap(), expected(11, which));
         }
-        count()
+        after(&module)
     })
 }
 
 #[test]
 fn a_function_is_compiled_again_once() {
     let seen = Seen::default();
-    assert_eq!(phases(&seen.engine(&mut Config::new()), &text(false), || seen.count(APPLY)), [1, 2, 2]);
+    assert_eq!(phases(&seen.engine(&mut Config::new()), &text(false, "call_indirect"), |_| seen.count(APPLY)), [1, 2, 2]);
 }
 
 #[test]
 fn a_caller_with_a_copy_is_compiled_again_once() {
-    let seen = Seen::default();
-    assert_eq!(phases(&seen.engine(&mut Config::new()), &text(true), || seen.count(RUN)), [1, 2, 2]);
+    // A tail call in a copy is a call of the caller, by the profile of the callee.
+    for call in ["call_indirect", "return_call_indirect"] {
+        let seen = Seen::default();
+        let after = |module: &Module| (seen.count(RUN), called_most(module));
+        assert_eq!(phases(&seen.engine(&mut Config::new()), &text(true, call), after), [(1, 0), (2, 1), (2, 1)], "{call}");
+    }
 }
 
 #[test]
@@ -102,13 +112,13 @@ fn only_where_code_is_replaced() {
     {
         let (seen, mut config) = (Seen::default(), Config::new());
         change(&mut config);
-        assert_eq!(phases(&seen.engine(&mut config), &text(false), || seen.count(APPLY)), [1, 1, 1]);
+        assert_eq!(phases(&seen.engine(&mut config), &text(false, "call_indirect"), |_| seen.count(APPLY)), [1, 1, 1]);
     }
 }
 
 #[test]
 fn results_are_the_same_under_every_setting() {
     for config in common::configs() {
-        phases(&common::engine(&config).unwrap(), &text(true), || 0);
+        phases(&common::engine(&config).unwrap(), &text(true, "call_indirect"), |_| ());
     }
 }

@@ -636,7 +636,7 @@ helpers! {
     /// `ref.func`: the `*const FuncRef`. u32 function.
     RefFunc(func) -> u64;
     /// The ticks of baseline code have run out, at the function's entry or a loop header. Unlike other helpers it takes its
-    /// argument in `r11`: the function, and in the upper half the index of the loop, or [`NO_LOOP`]. At a loop header,
+    /// argument in `r11`: the function, and in the upper half the index of the loop, or [`NO_LOOP`]. (Code with [`MISSED`] has no ticks.) At a loop header,
     /// `[rbp - 8]` is the address of the interpreter's frame. The helper preserves every register but `rax`, may be called with
     /// any alignment of the stack, and returns the address at which to continue, or 0.
     Tick() -> Code;

@@ -326,7 +326,8 @@ macro_rules! for_each_op {
             /// Accounting, as the contract defines it. `fuel`: imm is the cost. `osr_tick`: imm is the work, the value is the number of
             /// ticks that are left. `osr_target`: imm is the index of a loop, the value is the address at which the frame continues, or
             /// 0. `osr_store`: imm is the frame slot, as of `osr_slot`; only before an `osr_exit`. `fuel_left`: the fuel. `epoch` and
-            /// `deadline`: a poll calls the host if the first is not below the second. `miss`: a guard has failed that should hold.
+            /// `deadline`: a poll calls the host if the first is not below the second. `miss`: a guard has failed that
+            /// should hold, by the profile of function aux.
             Accounting {
                 Fuel, "fuel", 0, Write, mirror: none, inverse: none, gives: any, calls: none, access: none, fields: Number, [];
                 Poll, "poll", 0, Write, mirror: none, inverse: none, gives: any, calls: poll, access: none, fields: None, [];
@@ -335,7 +336,7 @@ macro_rules! for_each_op {
                 FuelLeft, "fuel_left", 0, Read, mirror: none, inverse: none, gives: any, calls: none, access: none, fields: None, [];
                 Epoch, "epoch", 0, Read, mirror: none, inverse: none, gives: any, calls: none, access: none, fields: None, [];
                 Deadline, "deadline", 0, Read, mirror: none, inverse: none, gives: any, calls: none, access: none, fields: None, [];
-                Miss, "miss", 0, Write, mirror: none, inverse: none, gives: any, calls: none, access: none, fields: None, [];
+                Miss, "miss", 0, Write, mirror: none, inverse: none, gives: any, calls: none, access: none, fields: Func, [];
                 OsrStore, "osr_store", 1, Write, mirror: none, inverse: none, gives: any, calls: none, access: none, fields: Number, [];
             }
             /// The ends of blocks; the successors belong to the block. `branch`: `[condition]`, successors [if non-zero, if

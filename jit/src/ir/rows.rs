@@ -197,8 +197,10 @@ fn fields_are_those_of_the_name() {
             Family::Simd(Simd::Vector) => Fields::Vector,
             Family::Simd(Simd::Half | Simd::Splice) => Fields::Number,
             Family::Simd(Simd::Join) => Fields::None,
-            Family::Accounting(Accounting::Poll | Accounting::Miss) => Fields::None,
-            Family::Accounting(Accounting::FuelLeft | Accounting::Epoch | Accounting::Deadline) => Fields::None,
+            Family::Accounting(Accounting::Miss) => Fields::Func,
+            Family::Accounting(Accounting::Poll | Accounting::FuelLeft | Accounting::Epoch | Accounting::Deadline) => {
+                Fields::None
+            }
             Family::Accounting(_) => Fields::Number,
             Family::Terminator(Terminator::OsrExit) => Fields::Number,
             Family::Exception(_) => Fields::Handler,

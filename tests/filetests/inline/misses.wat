@@ -27,7 +27,7 @@
 ;;   v12: i32 = phi b4: v13, b2: v10
 ;;   return v12                                 @0x4f
 ;; b2: preds b0
-;;   miss                                       @0x4c
+;;   miss f2                                    @0x4c
 ;;   v10: i32 = call_indirect t0 table0 (v1, v0) @0x4c
 ;;   jump b1                                    @0x4c
 ;; b3: preds b0

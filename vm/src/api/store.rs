@@ -91,6 +91,8 @@ impl<T: 'static> Store<T> {
     /// # Errors
     /// There is no address space for the value stack; or [`ForkedEngine`](crate::ForkedEngine).
     pub fn try_new(engine: &Engine, data: T) -> Result<Store<T>> {
+        /// As many as the policy sets later.
+        const FIRST_MISSES: i64 = 1 << 12;
         static NEXT_ID: AtomicU64 = AtomicU64::new(1);
         engine.record().check_process()?;
         let stack = Box::new(StackRecord::new(engine.config().value_stack_size, &engine.record().stacks)?);
@@ -105,7 +107,7 @@ impl<T: 'static> Store<T> {
                 trap_fp: 0,
                 trap: 0,
                 osr_ticks: 0,
-                misses: 0,
+                misses: if engine.config().stress.is_some() { 0 } else { FIRST_MISSES },
                 operand: 0,
                 wake_fuel: i64::MAX,
                 wake_epoch: 0,

@@ -46,7 +46,8 @@ pub(crate) type Throw = unsafe extern "sysv64" fn(instance: *mut InstanceCtx, wh
 /// Implements [`Helper::Poll`](weir_contract::Helper::Poll); returns a [`Status`].
 pub(crate) type Poll = unsafe extern "sysv64" fn(instance: *mut InstanceCtx) -> u64;
 
-/// Implements [`Helper::Tick`](weir_contract::Helper::Tick): the function, and in the upper half the loop. `frame` is the
+/// Implements [`Helper::Tick`](weir_contract::Helper::Tick): the function, and in the upper half the loop, or what
+/// [`MISSED`](weir_contract::MISSED) says. `frame` is the
 /// value of `rbp`. Returns the address at which the code continues, or null.
 pub(crate) type Tick = unsafe extern "sysv64" fn(instance: *mut InstanceCtx, at: u64, frame: *const *mut u64) -> *const u8;
 

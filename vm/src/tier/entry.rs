@@ -85,7 +85,7 @@ pub(super) struct Slot {
     failures: u32,
     /// How often the ticks of its OSR bodies, or the misses of its code, ran out.
     expiries: u32,
-    /// Whether the first code was replaced, because it ran for long or missed often. The next code stays.
+    /// Whether the first code was replaced, because it ran for long or missed often. It is not replaced again.
     replaced: bool,
     /// When a thread last requested the code while it was queued.
     requested: Option<Instant>,

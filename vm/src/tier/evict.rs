@@ -6,9 +6,9 @@
 //! There is one more reference to code: a function that calls itself directly does so by a relative call. A recursion
 //! may therefore continue in retired code for any time, but no other call reaches it.
 //!
-//! Code is retired for one of five reasons: the budget is used up and the sweep found the code not in use; it is an OSR
-//! body whose function now has code for its calls; it is the first OSR body of a loop that has run for long; it is
-//! baseline code whose function now has optimised code; or the engine is under stress and chose it at random.
+//! Code is retired for one of six reasons: the budget is used up and the sweep found the code not in use; it is an OSR
+//! body whose function now has code for its calls; it is the first OSR body of a loop that has run for long; guards of its function
+//! often fail; it is baseline code whose function now has optimised code; or the engine is under stress and chose it at random.
 
 use super::entry::{Code, Entries, Key, Level, Swept as State};
 use super::policy;
@@ -50,8 +50,8 @@ fn heavy_fence() -> bool {
     barrier::all_threads()
 }
 
-/// Whether there is a heavy fence. Without it nothing is retired, because it could not be reclaimed.
-fn has_heavy_fence() -> bool {
+/// Whether code is retired. Without a heavy fence none is, because it could not be reclaimed.
+pub(super) fn retires() -> bool {
     #[cfg(test)]
     if tests::REFUSED.get() {
         return false;
@@ -103,7 +103,7 @@ pub(super) fn ready(module: &Arc<ModuleRecord>, key: Key) {
     let body = Body { module: Arc::downgrade(module), key };
     let engine = engine_of(module.engine.record());
     add(&mut engine.bodies.lock().unwrap_or_else(PoisonError::into_inner), body);
-    if key == Key::top(key.func, Entry::Call) && has_heavy_fence() {
+    if key == Key::top(key.func, Entry::Call) && retires() {
         retire_all(module, key.func, |key, used| key.level == Level::Baseline || key.entry != Entry::Call && used);
     }
     if engine.retired_bytes.load(Ordering::Relaxed) >= policy::reclaim_bytes(engine.max_code_size) {
@@ -120,7 +120,7 @@ pub(super) fn ready_all(module: &Arc<ModuleRecord>, keys: impl Iterator<Item = K
 /// Retires the code of an entry, if it has some, because the function will be compiled again for it. Without the heavy
 /// fence the code stays.
 pub(super) fn replace(module: &Arc<ModuleRecord>, key: Key) {
-    if has_heavy_fence() {
+    if retires() {
         retire_all(module, key.func, |other, _| other == key);
     }
 }
@@ -152,7 +152,7 @@ pub(super) fn make_room(engine: &EngineState, bytes: usize) -> bool {
     let mut missing = bytes.saturating_sub(freed + engine.reclaimer.sum(RetiredCode::len));
     // Code retired without the heavy fence is never reclaimed: functions would lose their code and nothing would be
     // freed.
-    if missing > 0 && !has_heavy_fence() {
+    if missing > 0 && !retires() {
         return freed > 0;
     }
     let mut to_sweep = policy::SWEEP_FACTOR * bytes;

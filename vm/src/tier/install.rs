@@ -72,7 +72,7 @@ pub(super) fn compile_and_install(
             (false, false) => options,
         };
     }
-    if key.level == Level::Top && policy.leaves(!state.entries().get(key).replaced()) {
+    if key.level == Level::Top && policy.leaves(entry, !state.entries().get(key).replaced()) {
         options = &engine.leaving;
     }
     let is_kept = entry == Entry::Call && module.shelf.as_ref().is_some_and(|shelf| shelf.keeps());

@@ -358,7 +358,7 @@ pub(crate) struct Policy {
     profile: bool,
     /// Whether functions get baseline code first.
     baseline: bool,
-    /// Whether loops are compiled again that have run for long in their first OSR body.
+    /// Whether loops are compiled again that have run for long in their first OSR body, and functions whose guards often fail.
     replaces: bool,
     /// The threshold of the optimiser, unless one is configured.
     optimised: Threshold,
@@ -547,11 +547,12 @@ impl Policy {
         chosen.then(|| (self.random(functions as u64) as usize, self.random(16) == 0))
     }
 
-    /// Returns whether the code of an entry is prepared to be replaced. `first` is whether it is the first one.
-    pub(crate) fn leaves(&self, first: bool) -> bool {
+    /// Returns whether an entry's code is prepared to be replaced. `first` is whether it was not yet. Code of calls always is: it may be stored
+    /// for later processes, in which other guards fail.
+    pub(crate) fn leaves(&self, entry: Entry, first: bool) -> bool {
         match self.stress {
             Some(_) => self.replaces && self.random(8) != 0,
-            None => self.replaces && first,
+            None => self.replaces && (first || entry == Entry::Call),
         }
     }
 

@@ -35,7 +35,7 @@ pub(crate) type HelperTable = fn() -> [HelperAddress; Helper::COUNT];
 pub(crate) struct EngineState {
     pub(super) policy: Policy,
     pub(super) options: Options,
-    /// The same for OSR bodies that can be left.
+    /// The same for code that is prepared to be replaced.
     pub(super) leaving: Options,
     /// The options of baseline code that several stores may run.
     pub(super) striped: Options,

@@ -199,31 +199,30 @@ pub(crate) fn leave_osr(module: &Arc<ModuleRecord>, func: u32, index: u32, room:
     (Some(target), ticks)
 }
 
-/// Guards in optimised code of `func` have failed that should hold, the last one at a call of `counted`, of which it has a copy if it is
-/// another function. Returns how many may fail in code of the store until this is called again, for the function with the last of
+/// Guards in optimised code of `func` have failed that should hold, the last one by the profile of `counted`, of which it has a copy if
+/// it is another function. Returns how many may fail in code of the store until this is called again, for the function with the last of
 /// them.
 ///
-/// A function for which this is called several times is profiled and compiled again, once, as if neither function had run before:
-/// the calls have other targets now.
+/// A function for which this is called several times is profiled and compiled again, once: the calls have other targets now. So is
+/// `counted`, which would not count in its optimised code. Both count from 0, while they back off as functions do whose code was retired.
 #[cold]
 pub(crate) fn missed(module: &Arc<ModuleRecord>, func: u32, counted: u32) -> i64 {
     let (engine, state) = (engine_of(module.engine.record()), state_of(module));
     let misses = engine.policy.misses();
     let bytes = module.body_range(func).len() as u32;
     let expired = || state.entries().expired(Key::top(func, Entry::Call), policy::MISSES_EXPIRIES);
-    if fill::is_late(module, func, Entry::Call, bytes) || !expired() {
+    if !evict::retires() || fill::is_late(module, func, Entry::Call, bytes) || !expired() {
         return misses;
     }
-    let functions = [func, counted];
-    for &func in &functions[..if func == counted { 1 } else { 2 }] {
+    // The counts of `counted` are new if it was replaced before.
+    let counted = Some(counted).filter(|&counted| counted != func && state.entries().expired(Key::top(counted, Entry::Call), 0));
+    for func in [Some(func), counted].into_iter().flatten() {
         if let Some(shelf) = &module.shelf {
             shelf.pass_over(func, stored::grade(Level::Top));
         }
         evict::replace(module, Key::top(func, Entry::Call));
         state.entries().end_backoff(Key::baseline(func));
-        let code = module.func_code(func);
-        code.counters().into_iter().for_each(Counters::clear);
-        code.reset_ticks(0);
+        module.func_code(func).counters().into_iter().for_each(Counters::clear);
     }
     misses
 }

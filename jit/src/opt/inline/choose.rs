@@ -140,6 +140,8 @@ pub(super) struct Candidate {
     pub callee: u32,
     /// For an indirect call, the probability that it calls the callee.
     pub guard: Option<Probability>,
+    /// The function whose profile says so.
+    pub counted: u32,
     /// Its estimated executions per call of the function.
     pub frequency: f32,
 }

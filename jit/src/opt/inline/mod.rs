@@ -81,7 +81,7 @@ fn run(func: &mut Func<'_>, cx: &Context<'_>) -> Changed {
             return Changed(0);
         }
         let frequency = frequencies.get(block);
-        inliner.candidates.push(module, Candidate { call, block, callee, guard, frequency });
+        inliner.candidates.push(module, Candidate { call, block, callee, guard, counted: func.index, frequency });
     }
     inliner.inline(func)
 }
@@ -124,7 +124,7 @@ impl<'a> Inliner<'_, 'a> {
         let mut constants = Constants::of(func);
         let _ = self.cx.meter.ask();
         let mut changed = 0;
-        while let Some(Candidate { call, block, callee, guard, frequency }) = self.candidates.pop() {
+        while let Some(Candidate { call, block, callee, guard, counted, frequency }) = self.candidates.pop() {
             if !self.cx.goes_on(1) || !self.cx.meter.allows_more_code(func.size()) {
                 break;
             }
@@ -143,8 +143,8 @@ impl<'a> Inliner<'_, 'a> {
             }
             let mut site = Site { block, call };
             if let Some(probability) = guard {
-                let counts = self.counts_misses(func, probability);
-                let (direct, rest) = splice::guard(func, &site, callee, probability, counts);
+                let counted = self.counts_misses(func, probability).then_some(counted);
+                let (direct, rest) = splice::guard(func, &site, callee, probability, counted);
                 self.candidates.moved(func, rest);
                 site = direct;
             }
@@ -159,9 +159,10 @@ impl<'a> Inliner<'_, 'a> {
                 if func.op(call) != Op::Call && func.exceptional_edges(block) > 0 {
                     continue;
                 }
-                if let Some((callee, guard)) = self.callee(func, call, (profile, pc)) {
+                if let Some((target, guard)) = self.callee(func, call, (profile, pc)) {
                     let frequency = frequency * built.frequencies.get(from);
-                    self.candidates.push(module, Candidate { call, block, callee, guard, frequency });
+                    let candidate = Candidate { call, block, callee: target, guard, counted: callee, frequency };
+                    self.candidates.push(module, candidate);
                 }
             }
             changed += 1;

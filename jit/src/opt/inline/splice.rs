@@ -79,8 +79,14 @@ pub(super) fn splice(func: &mut Func<'_>, constants: &mut Constants, site: Site,
 }
 
 /// Replaces an indirect call by a direct call of `callee`, if the guard holds, or else the indirect call, with this probability of the
-/// first. With `counts`, the second counts a miss. Returns the direct call, its block, and the block of what followed.
-pub(super) fn guard(func: &mut Func<'_>, site: &Site, callee: u32, probability: Probability, counts: bool) -> (Site, Block) {
+/// first. The second counts a miss, if the profile is that of a function `counted`. Returns the direct call, its block, and the block of what followed.
+pub(super) fn guard(
+    func: &mut Func<'_>,
+    site: &Site,
+    callee: u32,
+    probability: Probability,
+    counted: Option<u32>,
+) -> (Site, Block) {
     let Site { block, call } = *site;
     let rest = split_at(func, block, position(func, block, call) + 1);
     let results = take_results(func, rest);
@@ -99,8 +105,8 @@ pub(super) fn guard(func: &mut Func<'_>, site: &Site, callee: u32, probability: 
     func.add_edge(block, hot);
     func.add_edge(block, cold);
 
-    if counts {
-        func.append(cold, Op::Miss, Type::Void, pc, 0, 0, &[]);
+    if let Some(counted) = counted {
+        func.append(cold, Op::Miss, Type::Void, pc, counted, 0, &[]);
     }
     // Only those that are used may be there.
     let numbers: Vec<(u64, Type)> = results.iter().map(|&result| (func.inst(result).imm, func.ty(result))).collect();

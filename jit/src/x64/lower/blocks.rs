@@ -283,7 +283,7 @@ impl Lower<'_, '_> {
                 Accounting::FuelLeft => self.lower_store_field(value, offset_of!(StoreCtx, fuel)),
                 Accounting::Deadline => self.lower_store_field(value, offset_of!(StoreCtx, deadline)),
                 Accounting::Epoch => self.lower_epoch(value),
-                Accounting::Miss => self.lower_miss(),
+                Accounting::Miss => self.lower_miss(value),
                 Accounting::OsrTick => self.lower_osr_tick(value),
                 Accounting::OsrTarget => self.lower_osr_target(value),
                 Accounting::OsrStore => self.lower_osr_store(value),

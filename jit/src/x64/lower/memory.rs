@@ -488,10 +488,8 @@ impl Lower<'_, '_> {
         self.trap_if(Cond::S, Trap::OutOfFuel);
     }
 
-    /// Selects the counting of a miss, in the function itself or in one of which it has a copy.
-    pub(super) fn lower_miss(&mut self) {
-        let (counted, _) = self.func.copies.frames(self.func.index, self.pc).next().expect("an instruction is in a function");
-        let argument = u64::from(counted) | u64::from(MISSED | self.func.index) << 32;
+    pub(super) fn lower_miss(&mut self, value: Value) {
+        let argument = u64::from(self.func.inst(value).aux) | u64::from(MISSED | self.func.index) << 32;
         let store = self.code.new_reg(Class::Int);
         self.push(Inst::new(Asm::Miss, Width::Q).dst(store).imm(argument as i64));
     }
