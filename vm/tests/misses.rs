@@ -9,7 +9,7 @@ use weir::{CompiledBy, Config, Engine, Instance, Module, Store, TierEvent, TierE
 
 /// `run(n, which)` calls `apply` n times, which calls the function `which` of the table, by this instruction. If it is `copied`, its caller has a copy.
 fn text(copied: bool, call: &str) -> String {
-    // So many bytes are not inlined.
+    // The inliner refuses a function of this length.
     let work = if copied { String::new() } else { "(global.set 0 (i32.add (global.get 0) (i32.const 1)))".repeat(60) };
     format!(
         r#"(module

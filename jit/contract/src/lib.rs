@@ -636,8 +636,8 @@ helpers! {
     /// `ref.func`: the `*const FuncRef`. u32 function.
     RefFunc(func) -> u64;
     /// The ticks of baseline code have run out, at the function's entry or a loop header. Unlike other helpers it takes its
-    /// argument in `r11`: the function, and in the upper half the index of the loop, or [`NO_LOOP`]. (Code with [`MISSED`] has no ticks.) At a loop header,
-    /// `[rbp - 8]` is the address of the interpreter's frame. The helper preserves every register but `rax`, may be called with
+    /// argument in `r11`: the function, and in the upper half the index of the loop, or [`NO_LOOP`]; optimised code passes [`MISSED`]. At a loop
+    /// header, `[rbp - 8]` is the address of the interpreter's frame. The helper preserves every register but `rax`, may be called with
     /// any alignment of the stack, and returns the address at which to continue, or 0.
     Tick() -> Code;
     /// The ticks of an OSR body have run out at a loop header. u32 function and u32 loop packed as `function | loop << 32`. Returns the
@@ -659,9 +659,9 @@ pub const LANDING_FP: i32 = -8;
 
 /// In place of a loop's index in the argument of [`Helper::Tick`]: the function's entry.
 pub const NO_LOOP: u32 = u32::MAX;
-/// In the upper half of the argument of [`Helper::Tick`], together with the index of a function of which optimised code [has
-/// missed](crate#counting-misses), instead of the index of a loop. The lower half is the function with the call. The helper sets
-/// [`StoreCtx::misses`] and returns 0.
+/// A bit in the upper half of the argument of [`Helper::Tick`]: optimised code [has missed](crate#counting-misses). The other bits of that half are the
+/// function whose code it is; the lower half is the function whose profile chose the guard. The helper sets [`StoreCtx::misses`] and
+/// returns 0.
 pub const MISSED: u32 = 1 << 31;
 
 /// The entry of code.

@@ -558,19 +558,20 @@ impl Policy {
 
     /// Returns the ticks of OSR bodies between two calls of the runtime.
     pub(crate) fn osr_ticks(&self) -> i64 {
-        match self.threshold {
-            _ if self.stress.is_some() => self.random(4) as i64,
-            Some(ticks) => ticks.into(),
-            None => OSR_TICKS,
-        }
+        self.until_runtime(OSR_TICKS)
     }
 
     /// Returns how often code may miss between two calls of the runtime.
     pub(crate) fn misses(&self) -> i64 {
+        self.until_runtime(MISSES)
+    }
+
+    /// Returns `usual`, or the threshold in its place: what optimised code counts down between two calls of the runtime.
+    fn until_runtime(&self, usual: i64) -> i64 {
         match self.threshold {
             _ if self.stress.is_some() => self.random(4) as i64,
             Some(ticks) => ticks.into(),
-            None => MISSES,
+            None => usual,
         }
     }
 

@@ -159,8 +159,8 @@ impl Addition {
         earlier.into_values().for_each(|earlier| Work::add(&mut self.work, earlier));
     }
 
-    /// Leaves out what is there already. What was there when this process `found` the entry and is added nevertheless is damaged there,
-    /// or was replaced.
+    /// Leaves out what another process has added since this one `found` the entry. Code that was there before and is compiled again was damaged,
+    /// or its guards failed: this process's replaces it.
     fn subtract(&mut self, there: &Artifact, found: Option<&Artifact>) {
         self.work.retain(|func, _| there.find(*func, Grade::Optimised).is_none());
         let is_known = |func, grade| found.is_some_and(|found| found.find(func, grade).is_some());
