@@ -12,8 +12,11 @@ pub(crate) fn has_folder(path: &Path) -> io::Result<()> {
     }
 }
 
-/// Writes a file. An existing one is replaced entirely or not at all.
+/// Writes a file. An existing one is replaced entirely or not at all; a device or a pipe stays, and takes the bytes.
 pub(crate) fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    if fs::metadata(path).is_ok_and(|there| !there.is_file()) {
+        return fs::write(path, bytes);
+    }
     let mut name = path.as_os_str().to_owned();
     name.push(format!(".{}.new", std::process::id()));
     let new = PathBuf::from(name);
@@ -21,4 +24,26 @@ pub(crate) fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
         // The first error is the one to report.
         let _ = fs::remove_file(&new);
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[cfg(unix)]
+    #[test]
+    fn a_device_is_not_replaced() {
+        let folder = std::env::temp_dir().join(format!("weir-output-{}", std::process::id()));
+        fs::create_dir_all(&folder).unwrap();
+        let (device, file) = (folder.join("device"), folder.join("file"));
+        std::os::unix::fs::symlink("/dev/null", &device).unwrap();
+        for path in [&device, &file, &file] {
+            write(path, b"bytes").unwrap();
+        }
+        let kept = fs::symlink_metadata(&device).unwrap().is_symlink();
+        let written = fs::read(&file).unwrap();
+        let count = fs::read_dir(&folder).unwrap().count();
+        fs::remove_dir_all(&folder).unwrap();
+        assert_eq!((kept, &*written, count), (true, &b"bytes"[..], 2));
+    }
 }
