@@ -249,6 +249,9 @@ fn run_build(unit: &mut Unit<'_, '_>) -> Result<(), Refusal> {
     if let Some(profile) = profile {
         crate::profile::weigh(profile, &mut func);
     }
+    if options.leaves && func.entry != Entry::Call {
+        crate::profile::weigh_ticks(&mut func);
+    }
     unit.stats.counters += counts.counters;
     unit.form = Form::Ssa(func);
     Ok(())

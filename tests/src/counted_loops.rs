@@ -468,6 +468,7 @@ impl Maker<'_, '_> {
         let value = match ty {
             Type::F64 if element == 4 => self.inst(Op::Demote, Type::F32, 0, &[value]),
             Type::F32 if element < 4 || rng.percent(20) => self.inst(Op::TruncSatS, Type::I32, 0, &[value]),
+            Type::I32 | Type::I64 if element < 4 && rng.percent(40) => self.shifted(rng, ty, element, value),
             _ => value,
         };
         let op = match (element, self.func.ty(value)) {
@@ -478,6 +479,20 @@ impl Maker<'_, '_> {
         };
         let (address, offset) = self.address(rng, arrays, which, copy, part * element);
         self.inst(op, Type::Void, offset, &[address, value]);
+    }
+
+    /// A product shifted to the right, of which more bits than those of an element are not zero.
+    fn shifted(&mut self, rng: &mut Rng, ty: Type, element: u32, value: Value) -> Value {
+        let factor = self.number(ty, u64::from(1 + (rng.below(0x1_0000) >> rng.below(16))));
+        let product = self.inst(Op::Mul, ty, 0, &[value, factor]);
+        let count = self.number(ty, u64::from(1 + rng.below(8 * element)));
+        let shifted = self.inst(*rng.pick(&[Op::ShrU, Op::ShrS]), ty, 0, &[product, count]);
+        if rng.percent(50) {
+            return shifted;
+        }
+        // Not all bits of the sum are right in a narrow lane.
+        let addend = self.number(ty, u64::from(rng.below(0x100)));
+        self.inst(Op::Add, ty, 0, &[shifted, addend])
     }
 
     /// A tree of operations on loads, invariant values and constants. `rng` is the same for each copy.

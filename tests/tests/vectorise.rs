@@ -225,7 +225,9 @@ fn vector_loops_do_what_the_loops_do() {
     let rare: Vec<_> = reached
         .0
         .iter()
-        .filter(|(what, count)| **count < if what.contains("stopped") { 200 } else { 1000 } && !what.contains("endless"))
+        // A loop leaves the memory after vector rounds only if fuel had run out for them.
+        .filter(|(what, _)| !["endless", "leaves the memory"].iter().any(|ending| what.ends_with(ending)))
+        .filter(|(what, count)| **count < if what.contains("stopped") { 200 } else { 1000 })
         .collect();
     assert!(rare.is_empty() && reached.0.len() >= 25, "{rare:?} of {}", reached.0.len());
 }

@@ -1,22 +1,30 @@
 //! Estimated frequencies of blocks, from loops and branch probabilities.
 
 use super::cfg::Cfg;
-use crate::graph::frequency::{Frequency, LOOP_TRIPS, Weighted};
+use crate::graph::frequency::{Frequency, LOOP_TRIPS, MOST_ITERATIONS, Weighted};
 use crate::graph::loops::{Loops, Nest};
 use crate::ir::{Block, Func, Op};
+use std::ops::Range;
 use weir_contract::profile::Profile;
 
 /// The estimated number of executions of each block per call of the function.
 #[derive(Clone, Debug)]
 pub struct Frequencies(Vec<f32>);
 
-impl Frequencies {
-    /// Estimates them as [`mir::frequency`](crate::mir::frequency) does, but for the labels of `br_table`, which are taken as the profile
-    /// says. Cost: linear in blocks and edges, times a logarithm of the loop depth.
-    pub fn of(func: &Func<'_>, cfg: &Cfg) -> Frequencies {
+/// Frequencies and loops, by the place of a block in an order in which loops are contiguous.
+struct Estimate {
+    blocks: Vec<Block>,
+    frequencies: Vec<Frequency>,
+    loops: Vec<Range<u32>>,
+    nest: Nest,
+}
+
+impl Estimate {
+    fn of(func: &Func<'_>, cfg: &Cfg, most: f32) -> Estimate {
         let count = cfg.order().len();
         let (order, loops) = Loops::of(count, |position| cfg.preds(func, position)).make_contiguous();
-        let block = |i: u32| cfg.order()[order[i as usize] as usize];
+        let blocks: Vec<Block> = order.iter().map(|&position| cfg.order()[position as usize]).collect();
+        let block = |i: u32| blocks[i as usize];
         let mut number = vec![0; func.num_blocks()];
         (0..count as u32).for_each(|i| number[block(i).index()] = i);
         let succs: Vec<Vec<u32>> =
@@ -38,11 +46,20 @@ impl Frequencies {
             last.probability.map(|first| if k == 0 { first } else { first.complement() }.as_f32())
         };
         let (succs, never) = (|i: u32| &succs[i as usize][..], |i: u32| never[i as usize]);
-        let relative = Weighted { blocks: count, loops: &loops, succs, probability, never }.frequencies();
+        let frequencies = Weighted { blocks: count, loops: &loops, succs, probability, never }.frequencies_up_to(most);
         let nest = Nest::of(&loops, count);
+        Estimate { blocks, frequencies, loops, nest }
+    }
+}
+
+impl Frequencies {
+    /// Estimates them as [`mir::frequency`](crate::mir::frequency) does, but for the labels of `br_table`, which are taken as the profile
+    /// says. Cost: linear in blocks and edges, times a logarithm of the loop depth.
+    pub fn of(func: &Func<'_>, cfg: &Cfg) -> Frequencies {
+        let Estimate { blocks, frequencies: relative, nest, .. } = Estimate::of(func, cfg, MOST_ITERATIONS);
         let mut frequencies = vec![0.0; func.num_blocks()];
-        for (i, Frequency { relative, .. }) in relative.into_iter().enumerate() {
-            frequencies[block(i as u32).index()] = relative * LOOP_TRIPS.powi(nest.around(i).count() as i32);
+        for (i, (block, Frequency { relative, .. })) in blocks.into_iter().zip(relative).enumerate() {
+            frequencies[block.index()] = relative * LOOP_TRIPS.powi(nest.around(i).count() as i32);
         }
         Frequencies(frequencies)
     }
@@ -51,6 +68,26 @@ impl Frequencies {
     pub fn get(&self, block: Block) -> f32 {
         self.0[block.index()]
     }
+}
+
+/// The instructions that an iteration of each loop with one of these headers executes. Those of a loop inside count as often as it iterates,
+/// unless its header is one of these. Cost: as for [`Frequencies::of`], and linear in instructions.
+pub fn iterations(func: &Func<'_>, cfg: &Cfg, headers: &[Block]) -> Vec<f32> {
+    let Estimate { blocks, frequencies, loops, nest } = Estimate::of(func, cfg, f32::MAX);
+    let mut place = vec![None; func.num_blocks()];
+    headers.iter().enumerate().for_each(|(i, header)| place[header.index()] = Some(i));
+    // By header, its executions and those of all instructions, per call of the function.
+    let mut executed = vec![(0.0, 0.0); headers.len()];
+    for (i, (&block, frequency)) in blocks.iter().zip(&frequencies).enumerate() {
+        let of_loop = |index: usize| place[blocks[loops[index].start as usize].index()];
+        let Some(header) = nest.around(i).find_map(of_loop) else { continue };
+        let executions = frequency.relative * frequency.around;
+        if headers[header] == block {
+            executed[header].0 = executions;
+        }
+        executed[header].1 += executions * func.block(block).insts.len() as f32;
+    }
+    executed.into_iter().map(|(header, all)| if header > 0.0 { all / header } else { 0.0 }).collect()
 }
 
 /// How often the labels of a `br_table` were taken.

@@ -7,7 +7,7 @@ pub const LOOP_TRIPS: f32 = 8.0;
 /// A loop has at most this many iterations, whatever the probability of its back edges.
 const MOST_TRIPS: f32 = 64.0;
 /// Nested loops have at most this many iterations together.
-const MOST_ITERATIONS: f32 = 32768.0;
+pub const MOST_ITERATIONS: f32 = 32768.0;
 /// A loop whose back edges are taken more often than this, per iteration, iterates [`LOOP_TRIPS`] times: some probabilities are unknown, and
 /// the known ones are rounded.
 const UNKNOWN: f32 = 1.0 - 1.0 / 512.0;
@@ -61,12 +61,17 @@ where
     /// J. R. Larus, "Static Branch Frequency and Program Profile Analysis", MICRO 27, 1994). Cost: linear in blocks and edges, times a
     /// logarithm of the loop depth.
     pub fn frequencies(&self) -> Vec<Frequency> {
+        self.frequencies_up_to(MOST_ITERATIONS)
+    }
+
+    /// [`frequencies`](Self::frequencies), with another limit of the iterations of nested loops together.
+    pub fn frequencies_up_to(&self, most: f32) -> Vec<Frequency> {
         let Sums { relative, entered, repeated, innermost, parents } = self.sums();
         let mut iterations: Vec<f32> = Vec::with_capacity(entered.len());
         for ((&entered, &repeated), &parent) in entered.iter().zip(&repeated).zip(&parents) {
             let trips = if repeated < UNKNOWN { (1.0 / (1.0 - repeated)).min(MOST_TRIPS) } else { LOOP_TRIPS };
             let around = parent.map_or(1.0, |parent| iterations[parent]);
-            iterations.push((around * entered * trips).min(MOST_ITERATIONS));
+            iterations.push((around * entered * trips).min(most));
         }
         let around = innermost.into_iter().map(|innermost| innermost.map_or(1.0, |index| iterations[index]));
         relative.into_iter().zip(around).map(|(relative, around)| Frequency { relative, around }).collect()

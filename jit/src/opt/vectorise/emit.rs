@@ -129,6 +129,10 @@ impl Numbers for Emit<'_, '_> {
         self.inst(Op::LeS, Type::I32, 0, &[a, b])
     }
 
+    fn both(&mut self, a: Value, b: Value) -> Value {
+        self.inst(Op::And, Type::I32, 0, &[a, b])
+    }
+
     fn either(&mut self, a: Value, b: Value) -> Value {
         self.inst(Op::Or, Type::I32, 0, &[a, b])
     }
@@ -148,9 +152,10 @@ impl Emit<'_, '_> {
         self.enter_at(trip);
 
         let rounds = self.trip();
-        self.branch_if_enough(trip, rounds, fits);
-        let rounds = self.fitting(rounds);
-        self.branch_if_enough(fits, rounds, setup);
+        let enough = self.enough(rounds);
+        self.branch_if(trip, enough, fits);
+        let (rounds, fit) = self.fitting(rounds);
+        self.branch_if(fits, fit, setup);
         self.func.add_edge(fits, head_of_loop);
 
         let total = self.vector_rounds(rounds);
@@ -175,7 +180,10 @@ impl Emit<'_, '_> {
         self.charge();
         let next = self.body(&at_head, &splats, &steps);
         let zero = self.number(Type::I64, 0);
-        let goes_on = self.inst(Op::Ne, Type::I32, 0, &[next.left, zero]);
+        let goes_on = match self.func.as_const(total) {
+            Some(1) => self.number(Type::I32, 0),
+            _ => self.inst(Op::Ne, Type::I32, 0, &[next.left, zero]),
+        };
         let branch = self.end(work, Op::Branch, &[goes_on]);
         self.func.set_probability(branch, Some(Probability::of_counts(63, 1)));
         self.func.add_edge(work, head);
@@ -246,16 +254,20 @@ impl Emit<'_, '_> {
         self.func.block_mut(body).preds[entry] = block;
     }
 
-    /// Ends a block of the check: goes on if there are enough rounds, else to the loop. If that edge is new, the caller adds its
-    /// predecessor.
-    fn branch_if_enough(&mut self, block: Block, rounds: Value, then: Block) {
+    /// Whether there are enough rounds for the vector loop.
+    fn enough(&mut self, rounds: Value) -> Value {
         let Plan { ending, rounds: at_once, layout, .. } = self.plan;
         let least = self.constant(match ending {
             Some(_) => (LEAST_COPIES / layout.unrolled as u64).max(*at_once) - 1,
             None => LEAST * at_once,
         });
-        let enough = self.less(least, rounds);
-        self.end(block, Op::Branch, &[enough]);
+        self.less(least, rounds)
+    }
+
+    /// Ends a block of the check: goes on if a condition is true, else to the loop. If that edge is new, the caller adds its
+    /// predecessor.
+    fn branch_if(&mut self, block: Block, condition: Value, then: Block) {
+        self.end(block, Op::Branch, &[condition]);
         self.func.add_edge(block, then);
         if self.func.block(self.head).preds[self.entry] == block {
             self.func.push_succ(block, self.head);
@@ -321,44 +333,45 @@ impl Emit<'_, '_> {
         precheck::rounds(self, control.test, tested, bound, control.step)
     }
 
-    /// The rounds that may run on vectors: 0, or those that fit.
-    fn fitting(&mut self, rounds: Value) -> Value {
+    /// The rounds for which there is fuel, of those that the loop makes, and whether the vector loop may make them.
+    fn fitting(&mut self, rounds: Value) -> (Value, Value) {
         let plan = self.plan;
         let memory64 = self.module.is_some_and(|module| module.memories[plan.memory as usize].memory64);
         debug_assert!(!memory64);
-        let log2 = self.module.map_or(PAGE_LOG2, |module| module.memories[plan.memory as usize].page_size_log2);
-        let pages = self.func.create(Op::MemorySize, Type::I32, self.pc, plan.memory, 0, &[]);
-        self.out.push(pages);
-        let pages = self.inst(Op::ExtendU, Type::I64, 0, &[pages]);
-        let log2 = self.constant(log2.into());
-        let len = self.inst(Op::Shl, Type::I64, 0, &[pages, log2]);
         let mut rounds = rounds;
-        let mut extents = Vec::new();
-        for group in &plan.groups {
-            let start = self.linear(&group.base);
-            let start = self.inst(Op::ExtendU, Type::I64, 0, &[start]);
-            let extent = Extent { start, from: group.from, to: group.to, stride: group.stride, descends: plan.layout.descends };
-            rounds = precheck::fitting(self, extent, len, rounds);
-            extents.push(extent);
-        }
+        let mut conditions = Vec::new();
         if let Some((_, cost)) = plan.fuel {
             let (left, zero) = (self.inst(Op::FuelLeft, Type::I64, 0, &[]), self.constant(0));
             let overdrawn = self.less(left, zero);
             let left = self.select(overdrawn, zero, left);
             let paid = self.divide(left, cost);
             rounds = self.least(paid, rounds);
+            conditions.push(self.enough(rounds));
+        }
+        let log2 = self.module.map_or(PAGE_LOG2, |module| module.memories[plan.memory as usize].page_size_log2);
+        let pages = self.func.create(Op::MemorySize, Type::I32, self.pc, plan.memory, 0, &[]);
+        self.out.push(pages);
+        let pages = self.inst(Op::ExtendU, Type::I64, 0, &[pages]);
+        let log2 = self.constant(log2.into());
+        let len = self.inst(Op::Shl, Type::I64, 0, &[pages, log2]);
+        let mut extents = Vec::new();
+        for group in &plan.groups {
+            let start = self.linear(&group.base);
+            let start = self.inst(Op::ExtendU, Type::I64, 0, &[start]);
+            let extent = Extent { start, from: group.from, to: group.to, stride: group.stride, descends: plan.layout.descends };
+            conditions.push(precheck::fit(self, extent, len, rounds));
+            extents.push(extent);
         }
         let span = (plan.rounds - 1) * plan.groups.iter().map(|group| u64::from(group.stride)).max().unwrap_or(0);
         for check in &plan.checks {
             let (a, b) = (extents[check.stores], extents[check.other]);
-            let apart = match check.together {
+            conditions.push(match check.together {
                 Some(ahead) => precheck::are_apart_together(self, a, b, span, ahead),
                 None => precheck::are_apart(self, a, b, rounds),
-            };
-            let zero = self.constant(0);
-            rounds = self.select(apart, rounds, zero);
+            });
         }
-        rounds
+        let all = conditions.into_iter().reduce(|all, condition| self.both(all, condition));
+        (rounds, all.expect("the loop has accesses"))
     }
 
     /// The number of rounds of the vector loop. At least one round of the loop is left to itself, unless [`Emit::finish`] can end it.
@@ -684,25 +697,29 @@ impl Emit<'_, '_> {
             sum = self.vector(reduction.lanes, Type::V256, 0, &[sum, other]);
         }
         let halves = self.halves(sum);
-        let sum = self.vector(reduction.lanes, Type::V128, 0, &halves);
-        let (extract, lanes) = match ty {
-            Type::I32 => (Opcode::I32x4ExtractLane, 4),
+        let mut sum = self.vector(reduction.lanes, Type::V128, 0, &halves);
+        let extract = match ty {
+            Type::I32 => {
+                let swapped = self.words(sum, sum, [2, 3, 0, 1]);
+                sum = self.vector(reduction.lanes, Type::V128, 0, &[sum, swapped]);
+                let swapped = self.words(sum, sum, [1, 0, 3, 2]);
+                sum = self.vector(reduction.lanes, Type::V128, 0, &[sum, swapped]);
+                Opcode::I32x4ExtractLane
+            }
             Type::I64 | Type::F32 | Type::F64 | Type::V128 | Type::V256 | Type::Ref | Type::Gc | Type::Void => {
-                (Opcode::I64x2ExtractLane, 2)
+                let swapped = self.words(sum, sum, [2, 3, 0, 1]);
+                sum = self.vector(reduction.lanes, Type::V128, 0, &[sum, swapped]);
+                Opcode::I64x2ExtractLane
             }
         };
-        let mut result = self.starts[&reduction.phi];
-        for lane in 0..lanes {
-            let number = self.vector(extract, ty, lane, &[sum]);
-            result = match reduction.combine {
-                Combine::Op(op) => self.inst(op, ty, 0, &[result, number]),
-                Combine::Extreme(compare) => {
-                    let beyond = self.inst(compare, Type::I32, 0, &[number, result]);
-                    self.inst(Op::Select, ty, 0, &[beyond, number, result])
-                }
-            };
+        let (start, number) = (self.starts[&reduction.phi], self.vector(extract, ty, 0, &[sum]));
+        match reduction.combine {
+            Combine::Op(op) => self.inst(op, ty, 0, &[start, number]),
+            Combine::Extreme(compare) => {
+                let beyond = self.inst(compare, Type::I32, 0, &[number, start]);
+                self.inst(Op::Select, ty, 0, &[beyond, number, start])
+            }
         }
-        result
     }
 }
 

@@ -13,7 +13,7 @@
 //! happens in code as it was written: in the rounds of the vector loop no access is out of bounds, no address wraps around, and there is
 //! enough fuel.
 //!
-//! - **Bounds.** If a trip would leave the memory, the vector loop runs the rounds that fit.
+//! - **Bounds.** If the loop would leave the memory, it runs as it is.
 //! - **Order.** All loads of a round of the vector loop come before all its stores. A pair of groups of accesses, one with stores,
 //!   must be apart in each such round, or the loads must be ahead of the stores.
 //! - **Fuel** is checked for all rounds and charged in each round, at its head, so that a poll sees what it would see in the
@@ -29,6 +29,7 @@
 //! size of blocks that are loops and have at most `MAX_BLOCK` instructions, for each access of the block.
 
 mod bounds;
+mod demand;
 mod emit;
 mod ending;
 mod flatten;
@@ -37,8 +38,8 @@ mod plan;
 mod precheck;
 mod work;
 
-use super::cfg_edit;
 use super::pass::{Changed, Context, Pass};
+use super::{cfg_edit, dce, phis, simplify_cfg};
 use crate::ir::{Block, Func};
 use ending::Outer;
 use plan::{MOST_COPIES, Plan};
@@ -81,6 +82,12 @@ fn run(func: &mut Func<'_>, cx: &Context<'_>) -> Changed {
                 changed += 1;
             }
             cfg_edit::empty(func, flat.block);
+        }
+    }
+    if changed > 0 {
+        // Numbers of rounds that are constants decide branches of the check.
+        for pass in [&simplify_cfg::PASS, &phis::PASS, &dce::PASS].into_iter().filter(|pass| !cx.is_off(pass)) {
+            (pass.run)(func, cx);
         }
     }
     Changed(changed)

@@ -14,8 +14,10 @@ mod integers;
 
 use self::extreme::Extreme;
 use super::bounds::Bounds;
+use super::demand::Demand;
 use super::work::{
-    Access, Allowed, Combine, Group, Layout, MAX_BLOCK, Narrow, Node, Ramp, Recurrence, Reduction, VectorLoad, VectorStore, Work,
+    Access, Allowed, Combine, Count, Group, Layout, MAX_BLOCK, Narrow, Node, Ramp, Recurrence, Reduction, VectorLoad,
+    VectorStore, Work,
 };
 use crate::analysis::counted::{Counted, Linear};
 use crate::ir::family::{Bits, Convert, Family, Float, FloatUnary, Load};
@@ -37,6 +39,7 @@ pub struct Packer<'p, 'f, 'a> {
     func: &'f Func<'a>,
     counted: &'p Counted<'f, 'a>,
     bounds: &'p Bounds<'f, 'a>,
+    demand: &'p Demand,
     groups: &'p [Group],
     allowed: Allowed<'p>,
     layout: Layout,
@@ -54,12 +57,13 @@ impl<'p, 'f, 'a> Packer<'p, 'f, 'a> {
         func: &'f Func<'a>,
         counted: &'p Counted<'f, 'a>,
         bounds: &'p Bounds<'f, 'a>,
+        demand: &'p Demand,
         groups: &'p [Group],
         allowed: Allowed<'p>,
         layout: Layout,
     ) -> Packer<'p, 'f, 'a> {
         let (work, known, masks, open) = Default::default();
-        Packer { func, counted, bounds, groups, allowed, layout, work, known, masks, open }
+        Packer { func, counted, bounds, demand, groups, allowed, layout, work, known, masks, open }
     }
 
     /// What a round does, if all of it can be done on vectors.
@@ -126,10 +130,18 @@ impl<'p, 'f, 'a> Packer<'p, 'f, 'a> {
         let node = self.pack(values)?;
         // Narrowing saturates numbers, which it reads as signed, so that all other bits must be zero.
         let selects_words = (self.layout.lane, width) == (8, 4);
-        if width == self.layout.lane || selects_words || values.iter().all(|&value| self.bounds.fits(value, 8 * width)) {
+        let fits = values.iter().all(|&value| self.bounds.fits(value, 8 * width));
+        if width == self.layout.lane || selects_words || fits || self.has_zeros_above(node, 8 * width) {
             return Some((node, Narrow::Bits));
         }
         Some((self.low_bytes(node, width)?, Narrow::Bits))
+    }
+
+    /// Whether lanes have no other bits than this many because they were shifted.
+    fn has_zeros_above(&self, node: usize, bits: u64) -> bool {
+        let &Node::Shift(opcode, _, Count::Number(count)) = &self.work.nodes[node] else { return false };
+        let op = opcode.lanes().map(|lanes| lanes.op);
+        op == Some(LaneOp::Shift(Shift::ShrU)) && 8 * self.layout.lane - count <= bits
     }
 
     /// The first bytes of each lane; the others are zero.

@@ -5,6 +5,7 @@
 //! lanes are as narrow as the operations allow, because more of them are in a vector then.
 
 use super::bounds::Bounds;
+use super::demand::Demand;
 use super::ending::{Last, Outer, ending};
 use super::pack::Packer;
 use super::precheck::{Ahead, MAX_STRIDE, Placed, ahead_of};
@@ -80,14 +81,14 @@ pub fn plan(func: &Func<'_>, allowed: Allowed<'_>, block: Block, outer: Option<&
     let counted = Counted::of(func, block)?;
     let control = counted.control()?;
     let (memory, descends, accessed) = groups(func, &counted, allowed)?;
-    let bounds = Bounds::of(func, block);
+    let (bounds, demand) = (Bounds::of(func, block), Demand::of(func, block));
     COPIES.into_iter().find_map(|unrolled| {
         let groups = divided(&accessed, unrolled)?;
         let moving = groups.iter().filter(|group| group.stride != 0);
         let widest = moving.flat_map(|group| &group.accesses).map(|access| access.width).max()?;
         [1, 2, 4, 8].into_iter().filter(|&lane| lane >= widest).find_map(|lane| {
             let layout = Layout { lane, unrolled: unrolled as usize, descends };
-            let work = Packer::new(func, &counted, &bounds, &groups, allowed, layout).work()?;
+            let work = Packer::new(func, &counted, &bounds, &demand, &groups, allowed, layout).work()?;
             let lanes = layout.lanes();
             let least = match () {
                 () if lanes.is_multiple_of(unrolled) => 1,

@@ -30,6 +30,8 @@ pub trait Numbers {
     fn wrapped(&mut self, a: Self::Number) -> Self::Number;
     /// Whether a signed number is less than another.
     fn less(&mut self, a: Self::Number, b: Self::Number) -> Self::Number;
+    /// Whether two conditions are true.
+    fn both(&mut self, a: Self::Number, b: Self::Number) -> Self::Number;
     /// Whether one of two conditions is true.
     fn either(&mut self, a: Self::Number, b: Self::Number) -> Self::Number;
     /// One of two numbers, by a condition.
@@ -96,28 +98,24 @@ pub struct Extent<V> {
     pub descends: bool,
 }
 
-/// The number of rounds whose accesses are all within a memory of `len` bytes; at most `rounds`. No address wraps around in
-/// these rounds.
-pub fn fitting<N: Numbers>(n: &mut N, extent: Extent<N::Number>, len: N::Number, rounds: N::Number) -> N::Number {
-    let zero = n.constant(0);
-    let to = n.constant(extent.to);
+/// Whether the accesses of `rounds` rounds are all within a memory of `len` bytes. Then no address wraps around in these rounds.
+pub fn fit<N: Numbers>(n: &mut N, extent: Extent<N::Number>, len: N::Number, rounds: N::Number) -> N::Number {
+    let (to, one) = (n.constant(extent.to), n.constant(1));
     let end = n.add(extent.start, to);
-    let fits = n.at_most(end, len);
-    let within = match extent.stride {
-        0 => rounds,
-        stride => {
-            // Above the last byte of round 0, or, if addresses descend, below the address.
-            let room = if extent.descends { extent.start } else { n.sub(len, end) };
-            let further = n.divide(room, stride.into());
-            let one = n.constant(1);
-            let within = n.add(further, one);
-            n.least(within, rounds)
-        }
-    };
-    n.select(fits, within, zero)
+    if extent.stride == 0 {
+        return n.at_most(end, len);
+    }
+    let further = n.sub(rounds, one);
+    let distance = n.times(further, extent.stride.into());
+    if !extent.descends {
+        let last_end = n.add(end, distance);
+        return n.at_most(last_end, len);
+    }
+    let (below, above) = (n.at_most(distance, extent.start), n.at_most(end, len));
+    n.both(below, above)
 }
 
-/// Whether two groups access no common byte in `rounds` rounds, which fit. Arrays may follow each other without a gap.
+/// Whether two groups access no common byte in `rounds` rounds, which [`fit`]. Arrays may follow each other without a gap.
 pub fn are_apart<N: Numbers>(n: &mut N, a: Extent<N::Number>, b: Extent<N::Number>, rounds: N::Number) -> N::Number {
     let mut range = |extent: Extent<N::Number>| {
         let (from, to) = (n.constant(extent.from), n.constant(extent.to));

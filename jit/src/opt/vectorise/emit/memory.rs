@@ -136,7 +136,7 @@ impl Emit<'_, '_> {
     }
 
     /// Words of four bytes of two vectors.
-    fn words(&mut self, low: Value, high: Value, words: [u8; 4]) -> Value {
+    pub(super) fn words(&mut self, low: Value, high: Value, words: [u8; 4]) -> Value {
         let bytes = words.into_iter().flat_map(|word| (0..4).map(move |byte| (usize::from(word / 4), word % 4 * 4 + byte)));
         self.shuffled(&[low, high], &bytes.collect::<Vec<_>>())
     }

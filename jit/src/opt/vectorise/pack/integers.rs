@@ -14,6 +14,7 @@ impl Packer<'_, '_, '_> {
             Integer::Add => self.apply(self.lane_op(LaneOp::Integer(Lanes::Add), false)?, values, true),
             Integer::Sub => self.apply(self.lane_op(LaneOp::Integer(Lanes::Sub), false)?, values, false),
             Integer::Mul => self.apply(self.lane_op(LaneOp::Integer(Lanes::Mul), false)?, values, true),
+            Integer::And if self.constant(values).is_some_and(|mask| self.has_all_ones(mask)) => self.pack(&self.args(values, 0)),
             Integer::And => self.apply(whole(Whole::And)?, values, true),
             Integer::Or => self.apply(whole(Whole::Or)?, values, true),
             Integer::Xor => self.apply(whole(Whole::Xor)?, values, true),
@@ -32,6 +33,11 @@ impl Packer<'_, '_, '_> {
         let of = |&value: &Value| self.func.as_const(self.func.args(value)[1]);
         let first = of(&values[0])?;
         values.iter().all(|value| of(value) == Some(first)).then_some(first)
+    }
+
+    /// Whether a mask has no zeros in the bits of a lane.
+    fn has_all_ones(&self, mask: u64) -> bool {
+        mask.trailing_ones() >= 8 * self.layout.lane as u32
     }
 
     /// A shift of a vector by a constant below the width of the lanes.
@@ -102,7 +108,7 @@ impl Packer<'_, '_, '_> {
     }
 
     /// A shift by a count that all copies share. In lanes narrower than the values, the count must be a constant below their
-    /// width, and bits that a shift to the right brings in must be zero.
+    /// width, and bits that a shift to the right brings in must be zero, or not be needed.
     fn shift(&mut self, op: Shift, values: &[Value]) -> Option<usize> {
         let func = self.func;
         let counts = self.args(values, 1);
@@ -111,23 +117,19 @@ impl Packer<'_, '_, '_> {
         let full = self.fills_lane(func.ty(values[0]));
         let shifted = self.args(values, 0);
         let below = |bits: u64| shifted.iter().all(|&value| self.bounds.fits(value, bits));
+        let lane = 8 * self.layout.lane;
+        let needed = values.iter().map(|&value| self.demand.bits(value)).max().unwrap_or(0);
         let exact = match constant {
-            Some(count) if full => count < 8 * self.layout.lane,
-            Some(count) => {
-                let zeros = match op {
-                    Shift::Shl => true,
-                    Shift::ShrU => below(8 * self.layout.lane),
-                    // The sign of a lane is zero, as that of the value is.
-                    Shift::ShrS => below(8 * self.layout.lane - 1),
-                };
-                count < 8 * self.layout.lane && zeros
-            }
+            Some(count) if full => count < lane,
+            Some(count) => count < lane && (op == Shift::Shl || below(lane) || needed + count <= lane),
             // The count of the vector shift has 32 bits.
             None => full && func.ty(counts[0]) == Type::I32 && self.counted.is_invariant(counts[0]),
         };
         if !shared || !exact {
             return None;
         }
+        // The sign of a value that is wider than a lane is not in the lane: it is zero, or not needed.
+        let op = if op == Shift::ShrS && !full { Shift::ShrU } else { op };
         let opcode = self.lane_op(LaneOp::Shift(op), false)?;
         let node = self.pack(&shifted)?;
         let count = constant.map_or(Count::Value(counts[0]), Count::Number);
