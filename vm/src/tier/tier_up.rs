@@ -303,7 +303,8 @@ fn find(module: &Arc<ModuleRecord>, key: Key) -> Found {
             }
         };
     }
-    if entry != Entry::Call && entries.osr_bodies(func) >= policy::osr_bodies(bytes) {
+    let calls_wait = entries.is_open(Key::top(func, Entry::Call));
+    if entry != Entry::Call && entries.osr_bodies(func) >= policy::osr_bodies(bytes, calls_wait) {
         return Found::Later(policy.next_ticks(level));
     }
     let decision = match native {
