@@ -223,6 +223,19 @@ impl ElemItems {
         }
     }
 
+    /// The functions that they refer to; `None` for an element that is null, or is known only at instantiation.
+    fn functions(&self) -> impl Iterator<Item = Option<u32>> + '_ {
+        let (funcs, exprs): (&[u32], &[ConstExpr]) = match self {
+            ElemItems::Funcs(funcs) => (funcs, &[]),
+            ElemItems::Exprs(exprs) => (&[], exprs),
+        };
+        let of_expr = |expr: &ConstExpr| match expr.0[..] {
+            [ConstOp::RefFunc(func)] => Some(func),
+            _ => None,
+        };
+        funcs.iter().copied().map(Some).chain(exprs.iter().map(of_expr))
+    }
+
     /// Returns whether there are no elements.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
@@ -308,6 +321,46 @@ impl Module {
             }
         }
         own
+    }
+
+    /// The index of a function in a private table: all calls of it through the table have this index. `None` if it may have none or several, or
+    /// if instantiation can fail between the elements. Cost: O(elements of the module).
+    pub fn own_index(&self, table: u32, func: u32) -> Option<u64> {
+        self.own_elements(table)?;
+        let is_null = |init: &ConstExpr| init.0[..] == [ConstOp::RefNull];
+        if !self.tables[table as usize].init.as_ref().is_none_or(is_null) {
+            return None;
+        }
+        let (mut found, mut end) = (None, 0);
+        for segment in &self.elems {
+            let ElemMode::Active { table: to, offset } = &segment.mode else { continue };
+            let start = match offset.0[..] {
+                [ConstOp::I32(start)] => u64::from(start as u32),
+                [ConstOp::I64(start)] => start as u64,
+                _ => return None,
+            };
+            // A function may already be in an imported table when the next segment does not fit.
+            let fits = |end: u64| end <= self.tables[*to as usize].ty.limits.min;
+            let segment_end = start.checked_add(segment.items.len() as u64).filter(|&end| fits(end))?;
+            if *to != table {
+                continue;
+            }
+            if start < end {
+                return None;
+            }
+            end = segment_end;
+            for (index, item) in (start..).zip(segment.items.functions()) {
+                if item == Some(func) && found.replace(index).is_some() {
+                    return None;
+                }
+            }
+        }
+        found
+    }
+
+    /// The number of elements in all segments.
+    pub fn num_elements(&self) -> usize {
+        self.elems.iter().map(|segment| segment.items.len()).sum()
     }
 
     /// Where its bodies and data segments are.

@@ -55,6 +55,49 @@ fn tables_that_others_reach_may_have_other_functions() {
     }
 }
 
+/// The index of `$own` in table 0 of a module with these fields.
+fn own_index(fields: &str) -> Option<u64> {
+    let text = format!(r#"(module (import "m" "f" (func)) {fields} (func $own) (func $two))"#);
+    parsed(&text, Options::default()).own_index(0, 1)
+}
+
+#[test]
+fn a_function_that_a_private_table_has_once_has_an_index() {
+    for (fields, index) in [
+        ("(table 7 funcref) (elem (i32.const 3) $own)", 3),
+        ("(table 7 funcref) (elem (i32.const 1) $two $two $own $two)", 3),
+        ("(table 7 funcref) (elem (i32.const 1) $two) (elem (i32.const 2) $two $own) (elem (i32.const 6) $two)", 3),
+        ("(table 7 funcref) (elem (i32.const 2) funcref (ref.null func) (ref.func $own))", 3),
+        ("(table i64 7 funcref) (elem (i64.const 3) func $own)", 3),
+        // Other tables have it, too.
+        ("(table 7 funcref) (table 1 funcref) (elem (i32.const 0) $own) (elem (table 1) (i32.const 0) func $own)", 0),
+        (
+            r#"(table 7 funcref) (table (export "t") 1 funcref) (elem (table 1) (i32.const 0) func $own) (elem (i32.const 6) $own)"#,
+            6,
+        ),
+    ] {
+        assert_eq!(own_index(fields), Some(index), "{fields}");
+    }
+    for fields in [
+        "(table 7 funcref)",
+        "(table 7 funcref) (elem (i32.const 3) $two)",
+        "(table 7 funcref) (elem (i32.const 3) $own $own)",
+        "(table 7 funcref) (elem (i32.const 3) $own) (elem (i32.const 5) $own)",
+        // A later segment replaces it.
+        "(table 7 funcref) (elem (i32.const 3) $own) (elem (i32.const 3) $two)",
+        "(table 7 funcref) (elem (i32.const 3) $two) (elem (i32.const 1) $own)",
+        // Instantiation fails, perhaps when another table already has the function.
+        "(table 7 funcref) (elem (i32.const 7) $own)",
+        "(table 7 funcref) (elem (i32.const -1) $own)",
+        "(table 7 funcref) (table 1 funcref) (elem (table 1) (i32.const 1) func $two) (elem (i32.const 0) $own)",
+        r#"(global (import "m" "g") i32) (table 7 funcref) (elem (global.get 0) $own)"#,
+        "(table 7 (ref null func) (ref.func $own))",
+        r#"(table (export "t") 7 funcref) (elem (i32.const 3) $own)"#,
+    ] {
+        assert_eq!(own_index(fields), None, "{fields}");
+    }
+}
+
 #[test]
 fn an_instruction_writes_one_table() {
     let tables = "(table 1 funcref)".repeat(80);

@@ -15,6 +15,8 @@
 //!     branch v3, b1, b2           b1: the code of f5        b2: v4: i32 = call_indirect t0 table0 (v1, v0)
 //! ```
 //!
+//! If the table is private and has the function once, the guard compares the index with that of the function, and loads nothing.
+//!
 //! The profile may be that of the beginning of a program, which later calls another function. So b2 counts a `miss` where hardly any is expected; after many
 //! of them the runtime profiles the code again, once.
 //!
@@ -118,6 +120,13 @@ impl<'a> Inliner<'_, 'a> {
         options.leaves && func.entry == Entry::Call && (options.opt_all || probability.as_f32() >= EXPECTED)
     }
 
+    /// The only index of `callee` in the table through which `call` calls, if that is a private table.
+    fn own_index(&self, func: &Func<'_>, call: Value, callee: u32) -> Option<u64> {
+        let table = func.inst(call).imm as u32;
+        (func.op(call) == Op::CallIndirect && self.cx.goes_on(self.module.num_elements()))
+            .then(|| self.module.own_index(table, callee))?
+    }
+
     /// Inlines the best candidates as far as the budget allows.
     fn inline(mut self, func: &mut Func<'a>) -> Changed {
         let module = self.module;
@@ -144,7 +153,8 @@ impl<'a> Inliner<'_, 'a> {
             let mut site = Site { block, call };
             if let Some(probability) = guard {
                 let counted = self.counts_misses(func, probability).then_some(counted);
-                let (direct, rest) = splice::guard(func, &site, callee, probability, counted);
+                let index = self.own_index(func, call, callee);
+                let (direct, rest) = splice::guard(func, &site, (callee, index), probability, counted);
                 self.candidates.moved(func, rest);
                 site = direct;
             }

@@ -79,11 +79,12 @@ pub(super) fn splice(func: &mut Func<'_>, constants: &mut Constants, site: Site,
 }
 
 /// Replaces an indirect call by a direct call of `callee`, if the guard holds, or else the indirect call, with this probability of the
-/// first. The second counts a miss, if the profile is that of a function `counted`. Returns the direct call, its block, and the block of what followed.
+/// first. The second counts a miss, if the profile is that of a function `counted`. If the callee has an `index` in a private table, and no other, the
+/// guard compares this. Returns the direct call, its block, and the block of what followed.
 pub(super) fn guard(
     func: &mut Func<'_>,
     site: &Site,
-    callee: u32,
+    (callee, index): (u32, Option<u64>),
     probability: Probability,
     counted: Option<u32>,
 ) -> (Site, Block) {
@@ -97,9 +98,14 @@ pub(super) fn guard(
     let (op, ty, pc, aux, table) = (inst.op, inst.ty, inst.pc, inst.aux, inst.imm);
     let args: Vec<Value> = inst.args.to_vec();
     let (&chooser, passed) = args.split_last().expect("an index or a reference is the last argument");
-    let (guard, imm) = if op == Op::CallIndirect { (Op::ElementDiffers, table) } else { (Op::FuncDiffers, 0) };
-    let differs = func.append(block, guard, Type::I64, pc, callee, imm, &[chooser]);
-    let is_callee = func.append(block, Op::Eqz, Type::I32, pc, 0, 0, &[differs]);
+    let is_callee = if let Some(index) = index {
+        let index = func.append(block, Op::Const, func.ty(chooser), pc, 0, index, &[]);
+        func.append(block, Op::Eq, Type::I32, pc, 0, 0, &[chooser, index])
+    } else {
+        let (guard, imm) = if op == Op::CallIndirect { (Op::ElementDiffers, table) } else { (Op::FuncDiffers, 0) };
+        let differs = func.append(block, guard, Type::I64, pc, callee, imm, &[chooser]);
+        func.append(block, Op::Eqz, Type::I32, pc, 0, 0, &[differs])
+    };
     let branch = func.append(block, Op::Branch, Type::Void, pc, 0, 0, &[is_callee]);
     func.set_probability(branch, Some(probability));
     func.add_edge(block, hot);
