@@ -24,7 +24,7 @@ pub fn weigh(profile: &Profile, func: &mut Func<'_>) {
 
 /// An instruction of SSA takes about this many bytes of bytecode.
 const BYTES: f32 = 3.0;
-/// The most work of an iteration.
+/// The most work that is estimated for an iteration.
 const MOST_WORK: u64 = 1 << 20;
 
 /// Sets the work of an iteration at each loop header at which an OSR body can be left. Construction takes it from validation, without the
@@ -38,7 +38,7 @@ pub fn weigh_ticks(func: &mut Func<'_>) {
     let work = iterations(func, &Cfg::compute(func), &headers);
     for (tick, work) in ticks.into_iter().zip(work) {
         let imm = &mut func.inst_mut(tick).imm;
-        *imm = (*imm).max((BYTES * work) as u64).min(MOST_WORK);
+        *imm = (*imm).max(MOST_WORK.min((BYTES * work) as u64));
     }
 }
 

@@ -40,6 +40,8 @@ pub struct Shape {
     pub cost: u64,
     /// The way in which rounds are counted.
     pub counter: Counter,
+    /// The number of rounds, if first value and bound are constants.
+    pub rounds: Option<u32>,
     /// Whether something in one copy is made different.
     pub damaged: bool,
 }
@@ -126,6 +128,7 @@ pub fn shape(rng: &mut Rng) -> Shape {
         polls: rng.percent(60),
         cost: if rng.percent(60) { 1 + u64::from(rng.below(9)) } else { 0 },
         counter,
+        rounds: rng.percent(15).then(|| 1 + (rng.below(64) >> rng.below(4))),
         damaged: rng.percent(10),
     }
 }
@@ -141,37 +144,48 @@ pub fn function<'a>(arena: &'a Bump, rng: &mut Rng, shape: Shape) -> Func<'a> {
         let param = maker.inst(Op::Param, ty, i as u64, &[]);
         maker.params.push(param);
     }
+    if let Some(rounds) = shape.rounds {
+        let (first, last) = counts(shape, rounds, least(shape));
+        maker.params[3] = maker.number(Type::I32, first.into());
+        maker.params[4] = maker.number(Type::I32, last.into());
+    }
     maker.make();
     maker.func
+}
+
+/// The usual lowest value of the counter.
+fn least(shape: Shape) -> u32 {
+    // The bound of an index that descends is below the first one.
+    u32::from(matches!(shape.counter, Counter::Backward(_)))
+}
+
+/// The first value of the counter and its bound, for about `rounds` rounds from, or down to, about `edge`.
+fn counts(shape: Shape, rounds: u32, edge: u32) -> (u32, u32) {
+    let beyond = edge.wrapping_add(rounds * shape.copies);
+    match shape.counter {
+        Counter::Index(_) => (edge, beyond),
+        Counter::Backward(_) => (beyond.wrapping_sub(1), edge.wrapping_sub(1)),
+        Counter::Down(_) => (edge.wrapping_add(rounds), edge),
+        Counter::Negative => ((rounds * shape.copies * shape.elements[0]).wrapping_neg(), 0),
+    }
 }
 
 /// The number that each array's address and the first and last value of the counter are for about `rounds` rounds; `at` gives the
 /// arrays.
 pub fn arguments(rng: &mut Rng, shape: Shape, at: [u32; 3], rounds: u32) -> Vec<u128> {
+    let rounds = shape.rounds.unwrap_or(rounds);
     let spread = *rng.pick(&[0, 0, 0, 1, 1 << 31, u32::MAX]);
-    let edge = |rng: &mut Rng| spread.wrapping_sub(rng.below(1 + 2 * rounds));
-    let (first, last, at) = match shape.counter {
+    let usual = rng.percent(60) || shape.rounds.is_some();
+    let edge = if usual { least(shape) } else { spread.wrapping_sub(rng.below(1 + 2 * rounds)) };
+    let (first, last) = counts(shape, rounds, edge);
+    let at = match shape.counter {
         // An index of elements: addresses are made so that the lowest access is at `at`.
         Counter::Index(_) | Counter::Backward(_) => {
-            // The bound of an index that descends is below the first one.
-            let least = u32::from(matches!(shape.counter, Counter::Backward(_)));
-            let first = if rng.percent(60) { least } else { edge(rng) };
-            let last = first.wrapping_add(rounds * shape.copies);
-            let mut scaled = at.into_iter().zip(shape.elements).map(|(at, element)| at.wrapping_sub(first.wrapping_mul(element)));
-            let at = [(); 3].map(|()| scaled.next().expect("there are three arrays"));
-            match shape.counter {
-                Counter::Backward(_) => (last.wrapping_sub(1), first.wrapping_sub(1), at),
-                _ => (first, last, at),
-            }
+            let mut scaled = at.into_iter().zip(shape.elements).map(|(at, element)| at.wrapping_sub(edge.wrapping_mul(element)));
+            [(); 3].map(|()| scaled.next().expect("there are three arrays"))
         }
-        Counter::Down(_) => {
-            let last = if rng.percent(60) { 0 } else { edge(rng) };
-            (last.wrapping_add(rounds), last, at)
-        }
-        Counter::Negative => {
-            let first = (rounds * shape.copies * shape.elements[0]).wrapping_neg();
-            (first, 0, at.map(|at| at.wrapping_sub(first)))
-        }
+        Counter::Down(_) => at,
+        Counter::Negative => at.map(|at| at.wrapping_sub(first)),
     };
     let numbers = [first, last, rng.bits() as u32].map(u128::from);
     let mut args: Vec<u128> = at.map(u128::from).into_iter().chain(numbers).collect();
@@ -487,12 +501,19 @@ impl Maker<'_, '_> {
         let product = self.inst(Op::Mul, ty, 0, &[value, factor]);
         let count = self.number(ty, u64::from(1 + rng.below(8 * element)));
         let shifted = self.inst(*rng.pick(&[Op::ShrU, Op::ShrS]), ty, 0, &[product, count]);
-        if rng.percent(50) {
-            return shifted;
+        match rng.below(3) {
+            // Not all bits of the sum are right in a narrow lane.
+            0 => {
+                let addend = self.number(ty, u64::from(rng.below(0x100)));
+                self.inst(Op::Add, ty, 0, &[shifted, addend])
+            }
+            1 => {
+                let bits = *rng.pick(&[4, 8, 12, 16, 20]);
+                let mask = self.number(ty, (1 << bits) - 1);
+                self.inst(Op::And, ty, 0, &[shifted, mask])
+            }
+            _ => shifted,
         }
-        // Not all bits of the sum are right in a narrow lane.
-        let addend = self.number(ty, u64::from(rng.below(0x100)));
-        self.inst(Op::Add, ty, 0, &[shifted, addend])
     }
 
     /// A tree of operations on loads, invariant values and constants. `rng` is the same for each copy.

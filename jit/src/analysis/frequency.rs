@@ -58,8 +58,13 @@ impl Frequencies {
     pub fn of(func: &Func<'_>, cfg: &Cfg) -> Frequencies {
         let Estimate { blocks, frequencies: relative, nest, .. } = Estimate::of(func, cfg, MOST_ITERATIONS);
         let mut frequencies = vec![0.0; func.num_blocks()];
-        for (i, (block, Frequency { relative, .. })) in blocks.into_iter().zip(relative).enumerate() {
-            frequencies[block.index()] = relative * LOOP_TRIPS.powi(nest.around(i).count() as i32);
+        let mut depths: Vec<i32> = Vec::with_capacity(nest.parent.len());
+        for parent in &nest.parent {
+            depths.push(parent.map_or(1, |parent| depths[parent as usize] + 1));
+        }
+        for ((block, Frequency { relative, .. }), innermost) in blocks.into_iter().zip(relative).zip(nest.innermost) {
+            let depth = innermost.map_or(0, |index| depths[index as usize]);
+            frequencies[block.index()] = relative * LOOP_TRIPS.powi(depth);
         }
         Frequencies(frequencies)
     }
@@ -70,17 +75,22 @@ impl Frequencies {
     }
 }
 
-/// The instructions that an iteration of each loop with one of these headers executes. Those of a loop inside count as often as it iterates,
-/// unless its header is one of these. Cost: as for [`Frequencies::of`], and linear in instructions.
+/// Estimates the instructions that an iteration of each loop with one of these headers executes. Those of a loop inside count as often as it
+/// iterates by [`Weighted::frequencies`], unless its header is one of these. Cost: as for [`Frequencies::of`], and linear in instructions.
 pub fn iterations(func: &Func<'_>, cfg: &Cfg, headers: &[Block]) -> Vec<f32> {
     let Estimate { blocks, frequencies, loops, nest } = Estimate::of(func, cfg, f32::MAX);
     let mut place = vec![None; func.num_blocks()];
     headers.iter().enumerate().for_each(|(i, header)| place[header.index()] = Some(i));
+    // By loop, the next of these headers around its blocks. Outer loops come first.
+    let mut owners: Vec<Option<usize>> = Vec::with_capacity(loops.len());
+    for (range, parent) in loops.iter().zip(&nest.parent) {
+        let own = place[blocks[range.start as usize].index()];
+        owners.push(own.or_else(|| parent.and_then(|parent| owners[parent as usize])));
+    }
     // By header, its executions and those of all instructions, per call of the function.
     let mut executed = vec![(0.0, 0.0); headers.len()];
-    for (i, (&block, frequency)) in blocks.iter().zip(&frequencies).enumerate() {
-        let of_loop = |index: usize| place[blocks[loops[index].start as usize].index()];
-        let Some(header) = nest.around(i).find_map(of_loop) else { continue };
+    for ((&block, frequency), innermost) in blocks.iter().zip(&frequencies).zip(&nest.innermost) {
+        let Some(header) = innermost.and_then(|index| owners[index as usize]) else { continue };
         let executions = frequency.relative * frequency.around;
         if headers[header] == block {
             executed[header].0 = executions;
@@ -108,5 +118,36 @@ impl<'a> TableCounts<'a> {
     /// The share of the label with this index.
     pub fn share(&self, label: usize) -> f32 {
         self.counts[label] as f32 / self.sum as f32
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ir::parse;
+    use bumpalo::Bump;
+
+    /// Loops at b1, b2 and b3, in each other, whose back edges have the probabilities 1/2, 3/4 and 7/8, and the iterations for these headers.
+    fn iterations_of(headers: &[u32]) -> Vec<f32> {
+        let arena = Bump::new();
+        let func = parse(
+            &arena,
+            "func 0 (i32)\nb0:\n v0: i32 = param 0\n jump b1\nb1:\n poll\n jump b2\nb2:\n poll\n jump b3\nb3:\n poll
+ branch p224 v0, b3, b4\nb4:\n branch p192 v0, b2, b5\nb5:\n branch p128 v0, b1, b6\nb6:\n return\n",
+        )
+        .unwrap();
+        let headers: Vec<Block> = headers.iter().map(|&block| Block(block)).collect();
+        iterations(&func, &Cfg::compute(&func), &headers)
+    }
+
+    #[test]
+    fn an_iteration_includes_loops_inside_that_are_not_counted_themselves() {
+        assert_eq!(iterations_of(&[3]), [2.0]);
+        assert_eq!(iterations_of(&[2]), [3.0 + 8.0 * 2.0]);
+        assert_eq!(iterations_of(&[1]), [3.0 + 4.0 * (3.0 + 8.0 * 2.0)]);
+        assert_eq!(iterations_of(&[1, 3]), [3.0 + 4.0 * 3.0, 2.0]);
+        assert_eq!(iterations_of(&[1, 2, 3]), [3.0, 3.0, 2.0]);
+        // No loop begins there.
+        assert_eq!(iterations_of(&[4]), [0.0]);
     }
 }

@@ -1,4 +1,5 @@
-//! Changes of blocks and edges that several passes make. They are shared here because a pass calls no other pass. (Inlining simplifies what it copies.)
+//! Changes of blocks and edges that several passes make. They are shared here because a pass seldom calls another one: inlining simplifies what it copies,
+//! and `vectorise` what it has made.
 
 use crate::analysis::Cfg;
 use crate::ir::{Block, Func};

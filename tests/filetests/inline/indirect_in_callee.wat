@@ -30,8 +30,8 @@
 ;;   v0: i32 = param 0
 ;;   v1: i32 = param 1
 ;;   v4: i32 = const 10
-;;   v25: i64 = element_differs f0 table0 v0    @0xb5
-;;   v26: i32 = eqz v25                         @0xb5
+;;   v25: i32 = const 0                         @0xb5
+;;   v26: i32 = eq v0, v25                      @0xb5
 ;;   branch p230 v26, b9, b8                    @0xb5
 ;; b1: preds b2
 ;;   v5: i32 = mul v18, v4                      @0x6f
@@ -49,8 +49,8 @@
 ;; b5: preds b4
 ;;   jump b2                                    @0x6b
 ;; b6: preds b7
-;;   v11: i64 = element_differs f1 table0 v0    @0x6b
-;;   v12: i32 = eqz v11                         @0x6b
+;;   v11: i32 = const 1                         @0x6b
+;;   v12: i32 = eq v0, v11                      @0x6b
 ;;   branch p252 v12, b4, b3                    @0x6b
 ;; b7: preds b10, b8
 ;;   v32: i32 = phi b10: v33, b8: v30

@@ -20,8 +20,8 @@
 ;; b0:
 ;;   v0: i32 = param 0
 ;;   v1: i32 = param 1
-;;   v4: i64 = element_differs f0 table0 v0     @0x4c
-;;   v5: i32 = eqz v4                           @0x4c
+;;   v4: i32 = const 0                          @0x4c
+;;   v5: i32 = eq v0, v4                        @0x4c
 ;;   branch p253 v5, b3, b2                     @0x4c
 ;; b1: preds b4, b2
 ;;   v12: i32 = phi b4: v13, b2: v10

@@ -25,8 +25,8 @@
 ;;   v1: i32 = param 1
 ;;   v21: f32 = const 0.5
 ;;   v22: i64 = const 11
-;;   v10: i64 = element_differs f0 table0 v0    @0xae
-;;   v11: i32 = eqz v10                         @0xae
+;;   v10: i32 = const 0                         @0xae
+;;   v11: i32 = eq v0, v10                      @0xae
 ;;   branch p230 v11, b4, b3                    @0xae
 ;; b1: preds b2
 ;;   return v7                                  @0x6f

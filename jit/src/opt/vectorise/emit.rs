@@ -98,11 +98,17 @@ impl Numbers for Emit<'_, '_> {
     }
 
     fn times(&mut self, a: Value, by: u64) -> Value {
+        if by == 1 {
+            return a;
+        }
         let by = self.constant(by);
         self.inst(Op::Mul, Type::I64, 0, &[a, by])
     }
 
     fn divide(&mut self, a: Value, by: u64) -> Value {
+        if let Some(a) = self.func.as_const(a) {
+            return self.constant(a / by);
+        }
         match by {
             1 => a,
             by if by.is_power_of_two() => {

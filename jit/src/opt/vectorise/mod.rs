@@ -13,7 +13,7 @@
 //! happens in code as it was written: in the rounds of the vector loop no access is out of bounds, no address wraps around, and there is
 //! enough fuel.
 //!
-//! - **Bounds.** If the loop would leave the memory, it runs as it is.
+//! - **Bounds.** If an element that the loop would access in one of these rounds is beyond the memory, the loop runs as it is.
 //! - **Order.** All loads of a round of the vector loop come before all its stores. A pair of groups of accesses, one with stores,
 //!   must be apart in each such round, or the loads must be ahead of the stores.
 //! - **Fuel** is checked for all rounds and charged in each round, at its head, so that a poll sees what it would see in the
@@ -25,8 +25,9 @@
 //! - **Arms** of branches are taken in every round of the vector loop, and their results selected; see the file `flatten`.
 //! - **Floats.** Each operation of the original loop is done, on the same operands; there are no reductions of floats.
 //!
-//! It is the last pass: it adds code that no other pass needs to simplify, and works best on what the others leave. Cost: O(s) in the
-//! size of blocks that are loops and have at most `MAX_BLOCK` instructions, for each access of the block.
+//! It is the last pass, and works best on what the others leave. Those that remove branches on constants, redundant phis and dead code run
+//! again on what it has made; their rewrites are not counted as its own. Cost: O(s) in the size of blocks that are loops and have at most
+//! `MAX_BLOCK` instructions, for each access of the block, and of these passes if a loop was vectorised.
 
 mod bounds;
 mod demand;
@@ -84,7 +85,7 @@ fn run(func: &mut Func<'_>, cx: &Context<'_>) -> Changed {
             cfg_edit::empty(func, flat.block);
         }
     }
-    if changed > 0 {
+    if changed > 0 && cx.goes_on(0) {
         // Numbers of rounds that are constants decide branches of the check.
         for pass in [&simplify_cfg::PASS, &phis::PASS, &dce::PASS].into_iter().filter(|pass| !cx.is_off(pass)) {
             (pass.run)(func, cx);

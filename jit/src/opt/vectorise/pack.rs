@@ -263,13 +263,13 @@ impl<'p, 'f, 'a> Packer<'p, 'f, 'a> {
         matches!((ty, self.layout.lane), (Type::I32 | Type::F32, 4) | (Type::I64 | Type::F64, 8))
     }
 
-    /// Whether all bits of these values are in a lane, or zero.
+    /// Whether all bits of these values are in a lane, or zero. It is for users that need all of them, by [`Demand`].
     fn are_whole(&self, values: &[Value]) -> bool {
         let whole = |&value: &Value| self.fills_lane(self.func.ty(value)) || self.bounds.fits(value, 8 * self.layout.lane);
         values.iter().all(whole)
     }
 
-    /// The vector whose lanes have the low bits of these values, one for each copy.
+    /// The vector whose lanes have the needed low bits of these values, one for each copy.
     fn pack(&mut self, values: &[Value]) -> Option<usize> {
         if let Some(&known) = self.known.get(values) {
             return Some(known);

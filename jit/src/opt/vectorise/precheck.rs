@@ -98,7 +98,7 @@ pub struct Extent<V> {
     pub descends: bool,
 }
 
-/// Whether the accesses of `rounds` rounds are all within a memory of `len` bytes. Then no address wraps around in these rounds.
+/// Whether the accesses of `rounds` rounds, at least one, are all within a memory of `len` bytes. Then no address wraps around in these rounds.
 pub fn fit<N: Numbers>(n: &mut N, extent: Extent<N::Number>, len: N::Number, rounds: N::Number) -> N::Number {
     let (to, one) = (n.constant(extent.to), n.constant(1));
     let end = n.add(extent.start, to);
