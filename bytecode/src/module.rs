@@ -223,17 +223,18 @@ impl ElemItems {
         }
     }
 
-    /// The functions that they refer to; `None` for an element that is null, or is known only at instantiation.
-    fn functions(&self) -> impl Iterator<Item = Option<u32>> + '_ {
-        let (funcs, exprs): (&[u32], &[ConstExpr]) = match self {
-            ElemItems::Funcs(funcs) => (funcs, &[]),
-            ElemItems::Exprs(exprs) => (&[], exprs),
+    /// The index of the element that is this function, if there is one; `None` if several are.
+    fn only_index(&self, func: u32) -> Option<Option<usize>> {
+        let is_func = |expr: &ConstExpr| expr.0[..] == [ConstOp::RefFunc(func)];
+        let (count, index) = match self {
+            // A loop that does not end early is vectorised.
+            ElemItems::Funcs(funcs) => match funcs.iter().filter(|&&other| other == func).count() {
+                0 => (0, None),
+                count => (count, funcs.iter().position(|&other| other == func)),
+            },
+            ElemItems::Exprs(exprs) => (exprs.iter().filter(|expr| is_func(expr)).count(), exprs.iter().position(is_func)),
         };
-        let of_expr = |expr: &ConstExpr| match expr.0[..] {
-            [ConstOp::RefFunc(func)] => Some(func),
-            _ => None,
-        };
-        funcs.iter().copied().map(Some).chain(exprs.iter().map(of_expr))
+        (count <= 1).then_some(index)
     }
 
     /// Returns whether there are no elements.
@@ -349,10 +350,10 @@ impl Module {
                 return None;
             }
             end = segment_end;
-            for (index, item) in (start..).zip(segment.items.functions()) {
-                if item == Some(func) && found.replace(index).is_some() {
-                    return None;
-                }
+            if let Some(index) = segment.items.only_index(func)?
+                && found.replace(start + index as u64).is_some()
+            {
+                return None;
             }
         }
         found

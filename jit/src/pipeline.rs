@@ -7,7 +7,7 @@
 //! function of its own, which the driver compiles within the phase `baseline`; the time of that phase includes it.
 
 use crate::baseline::{self, Stencils};
-use crate::construct::{BuildStats, build_metered};
+use crate::construct::{BuildStats, build_metered, weigh_ticks};
 pub use crate::form::{Form, Observer};
 use crate::ir::inlined::Copies;
 use crate::ir::{Entry, Func};
@@ -250,7 +250,7 @@ fn run_build(unit: &mut Unit<'_, '_>) -> Result<(), Refusal> {
         crate::profile::weigh(profile, &mut func);
     }
     if options.leaves && func.entry != Entry::Call {
-        crate::profile::weigh_ticks(&mut func);
+        weigh_ticks(&mut func);
     }
     unit.stats.counters += counts.counters;
     unit.form = Form::Ssa(func);

@@ -1,7 +1,6 @@
-//! Branch probabilities of a function and counts of its tables, from its profile, and what follows from them for ticks.
+//! Branch probabilities of a function and counts of its tables, from its profile.
 
-use crate::analysis::{Cfg, frequency::iterations};
-use crate::ir::{Block, Func, Op, Probability, Value};
+use crate::ir::{Func, Op, Probability};
 use weir_contract::profile::Profile;
 
 /// Sets the probabilities of the branches of `func`, and the counts of each `br_table`, that were executed [often enough](Profile::SEEN). It
@@ -19,26 +18,6 @@ pub fn weigh(profile: &Profile, func: &mut Func<'_>) {
             (Op::BrTable, counts) if counts.len() == func.block(block).succs.len() => func.set_table_counts(last, counts),
             _ => {}
         }
-    }
-}
-
-/// An instruction of SSA takes about this many bytes of bytecode.
-const BYTES: f32 = 3.0;
-/// The most work that is estimated for an iteration.
-const MOST_WORK: u64 = 1 << 20;
-
-/// Sets the work of an iteration at each loop header at which an OSR body can be left. Construction takes it from validation, without the
-/// loops inside, which count their own where the code ticks in all loops: here only some do.
-pub fn weigh_ticks(func: &mut Func<'_>) {
-    let tick = |block: Block| func.block(block).insts.iter().copied().find(|&value| func.op(value) == Op::OsrTick);
-    let (headers, ticks): (Vec<Block>, Vec<Value>) = func.blocks().filter_map(|block| Some((block, tick(block)?))).unzip();
-    if headers.is_empty() {
-        return;
-    }
-    let work = iterations(func, &Cfg::compute(func), &headers);
-    for (tick, work) in ticks.into_iter().zip(work) {
-        let imm = &mut func.inst_mut(tick).imm;
-        *imm = (*imm).max(MOST_WORK.min((BYTES * work) as u64));
     }
 }
 

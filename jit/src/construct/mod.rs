@@ -37,6 +37,7 @@ use assignments::Assignments;
 use builder::{Builder, work_limit};
 use bumpalo::Bump;
 use frames::{Edges, Frame};
+pub use osr::weigh_ticks;
 pub use stats::BuildStats;
 pub(crate) use vector::{Access as VectorAccess, access_of as vector_access_of};
 use weir_bytecode::instrs::Reader;

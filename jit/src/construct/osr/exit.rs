@@ -12,7 +12,8 @@
 
 use super::super::builder::Builder;
 use super::state::frame_slot;
-use crate::ir::{Block, Op, Probability, Type, Value};
+use crate::analysis::{Cfg, frequency::iterations};
+use crate::ir::{Block, Func, Op, Probability, Type, Value};
 
 impl Builder<'_, '_> {
     /// If the body can be left at the loop at the current pc, whose header is the current block, adds the exit.
@@ -64,5 +65,25 @@ impl Builder<'_, '_> {
             let slot = frame_slot(self.body, self.slot_variable(i));
             self.emit(Op::OsrStore, Type::Void, 0, slot, &[value]);
         }
+    }
+}
+
+/// An instruction of SSA takes about this many bytes of bytecode.
+const BYTES: f32 = 3.0;
+/// The most work that is estimated for an iteration.
+const MOST_WORK: u64 = 1 << 20;
+
+/// Sets the work of an iteration at each loop header at which an OSR body can be left. Construction takes it from validation, without the
+/// loops inside, which count their own where the code ticks in all loops: here only some do.
+pub fn weigh_ticks(func: &mut Func<'_>) {
+    let tick = |block: Block| func.block(block).insts.iter().copied().find(|&value| func.op(value) == Op::OsrTick);
+    let (headers, ticks): (Vec<Block>, Vec<Value>) = func.blocks().filter_map(|block| Some((block, tick(block)?))).unzip();
+    if headers.is_empty() {
+        return;
+    }
+    let work = iterations(func, &Cfg::compute(func), &headers);
+    for (tick, work) in ticks.into_iter().zip(work) {
+        let imm = &mut func.inst_mut(tick).imm;
+        *imm = (*imm).max(MOST_WORK.min((BYTES * work) as u64));
     }
 }

@@ -16,6 +16,7 @@ use super::builder::{Builder, Operand};
 use super::exceptions::region_of;
 use super::frames::{ElseEntry, Frame, Kind};
 use crate::request::Refusal;
+pub use exit::weigh_ticks;
 use weir_bytecode::instrs::Nesting;
 use weir_bytecode::walk::{BlockKind, OpenBlock, Walk};
 use weir_bytecode::{FuncBody, Instr, Instrs, Module, Opcode};

@@ -25,6 +25,8 @@ const RARE: f32 = 0.125;
 const OFTEN: f32 = 4.0;
 /// The number of calls that are inlined in a function.
 const CALLS: u32 = 60;
+/// The number of indirect calls in a function that become direct ones behind guards.
+const GUARDS: u32 = 60;
 /// The size of the largest function that is inlined, once, in itself.
 const RECURSIVE: u32 = 120;
 /// The number of calls in whose place code may be, one inside the other.
@@ -42,6 +44,7 @@ const PER_BYTE_UNPROFILED: f32 = 0.125;
 pub(super) struct Budget {
     bytes: u32,
     calls: u32,
+    guards: u32,
     profiled: bool,
     all: bool,
 }
@@ -55,7 +58,7 @@ impl Budget {
             true => ((len * PER_BYTE) as u32).clamp(LEAST, MOST),
             false => ((len * PER_BYTE_UNPROFILED) as u32).clamp(LEAST_UNPROFILED, MOST_UNPROFILED),
         };
-        Budget { bytes, calls: CALLS, profiled, all }
+        Budget { bytes, calls: CALLS, guards: GUARDS, profiled, all }
     }
 
     /// Whether `callee` can be inlined in place of `call` in `func` at all.
@@ -88,6 +91,16 @@ impl Budget {
             (_, false) => TINY,
         };
         self.calls > 0 && len <= largest && len <= self.bytes
+    }
+
+    /// Whether an indirect call that is executed with this frequency may become a direct one behind a guard.
+    pub fn allows_guard(&self, frequency: f32) -> bool {
+        self.guards > 0 && (self.all || frequency >= RARE)
+    }
+
+    /// Counts such a call.
+    pub fn spend_guard(&mut self) {
+        self.guards -= 1;
     }
 
     /// Counts a call of a function that counts as `len` bytes, which was inlined.
@@ -132,14 +145,22 @@ pub(super) fn callee_of(
     (seen && fits && probability.as_f32() >= SHARE).then_some((callee, Some(probability)))
 }
 
-/// A call that may be inlined.
+/// The function that a call probably calls.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Callable {
+    pub callee: u32,
+    /// For an indirect call, the probability that it calls the callee.
+    pub guard: Option<Probability>,
+    /// Whether it may be inlined at all.
+    pub inlines: bool,
+}
+
+/// A call that may be inlined, or be made directly.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Candidate {
     pub call: Value,
     pub block: Block,
-    pub callee: u32,
-    /// For an indirect call, the probability that it calls the callee.
-    pub guard: Option<Probability>,
+    pub found: Callable,
     /// The function whose profile says so.
     pub counted: u32,
     /// Its estimated executions per call of the function.
@@ -157,7 +178,7 @@ pub(super) struct Candidates {
 
 impl Candidates {
     pub fn push(&mut self, module: &Module, candidate: Candidate) {
-        let gain = candidate.frequency / len(module, candidate.callee).max(1) as f32;
+        let gain = candidate.frequency / len(module, candidate.found.callee).max(1) as f32;
         self.order.push(Ranked { gain, call: candidate.call });
         let at = candidate.call.index();
         self.numbers.resize(self.numbers.len().max(at + 1), 0);

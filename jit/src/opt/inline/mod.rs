@@ -15,7 +15,8 @@
 //!     branch v3, b1, b2           b1: the code of f5        b2: v4: i32 = call_indirect t0 table0 (v1, v0)
 //! ```
 //!
-//! If the table is private and has the function once, the guard compares the index with that of the function, and loads nothing.
+//! If the table is private and has the function once, the guard compares the index with that of the function, and loads nothing. Then it is worth having
+//! before a direct call, too, of a function that is not inlined.
 //!
 //! The profile may be that of the beginning of a program, which later calls another function. So b2 counts a `miss` where hardly any is expected; after many
 //! of them the runtime profiles the code again, once.
@@ -47,7 +48,7 @@ use crate::analysis::{Cfg, frequency::Frequencies};
 use crate::ir::inlined::Copy;
 use crate::ir::{Block, Entry, Func, Op, Probability, Value};
 use crate::profile::weigh;
-use choose::{Budget, Candidate, Candidates};
+use choose::{Budget, Callable, Candidate, Candidates};
 use rustc_hash::FxHashMap;
 use splice::{Constants, CopiedCall, Site};
 use std::rc::Rc;
@@ -57,6 +58,10 @@ use weir_contract::profile::Profile;
 /// A guard that holds less often than this may fail often without the profile being wrong.
 const EXPECTED: f32 = 31.0 / 32.0;
 
+/// In a module with more elements or segments of them, no guard compares indices: they are searched for each guard.
+const MOST_ELEMENTS: usize = 1 << 16;
+const MOST_SEGMENTS: usize = 1 << 10;
+
 /// Inlining.
 pub const PASS: Pass = Pass { name: "inline", run, needs: &[Analysis::Cfg], keeps: &[] };
 
@@ -65,7 +70,7 @@ fn run(func: &mut Func<'_>, cx: &Context<'_>) -> Changed {
     let budget = Budget::new(module, func.index, cx.profile.is_some(), cx.options.opt_all);
     let callees = Callees { module, build, cx, built: FxHashMap::default() };
     let mut inliner = Inliner { module, cx, budget, candidates: Candidates::default(), callees };
-    let mut calls: Vec<(Block, Value, (u32, Option<Probability>))> = Vec::new();
+    let mut calls: Vec<(Block, Value, Callable)> = Vec::new();
     for (block, call) in calls_of(func) {
         if !cx.goes_on(1) {
             return Changed(0);
@@ -78,12 +83,12 @@ fn run(func: &mut Func<'_>, cx: &Context<'_>) -> Changed {
     }
     let frequencies = Frequencies::of(func, cx.cfg());
     let _ = cx.meter.ask();
-    for (block, call, (callee, guard)) in calls {
+    for (block, call, found) in calls {
         if !cx.goes_on(1) {
             return Changed(0);
         }
         let frequency = frequencies.get(block);
-        inliner.candidates.push(module, Candidate { call, block, callee, guard, counted: func.index, frequency });
+        inliner.candidates.push(module, Candidate { call, block, found, counted: func.index, frequency });
     }
     inliner.inline(func)
 }
@@ -107,11 +112,12 @@ struct Inliner<'i, 'a> {
 }
 
 impl<'a> Inliner<'_, 'a> {
-    /// The function that may be inlined in place of `call`, and the probability that an indirect call calls it.
+    /// The function that `call` probably calls, if it may be inlined, or be called directly behind a guard.
     /// The call is at this offset in the function of the profile.
-    fn callee(&self, func: &Func<'_>, call: Value, counts: (Option<&Profile>, u32)) -> Option<(u32, Option<Probability>)> {
-        let found = choose::callee_of(self.module, counts, func, call)?;
-        self.budget.may_inline(self.module, self.cx.options, func, call, found.0).then_some(found)
+    fn callee(&self, func: &Func<'_>, call: Value, counts: (Option<&Profile>, u32)) -> Option<Callable> {
+        let (callee, guard) = choose::callee_of(self.module, counts, func, call)?;
+        let inlines = self.budget.may_inline(self.module, self.cx.options, func, call, callee);
+        (inlines || guard.is_some()).then_some(Callable { callee, guard, inlines })
     }
 
     /// Whether the other way of a guard that holds with this probability counts misses.
@@ -122,9 +128,29 @@ impl<'a> Inliner<'_, 'a> {
 
     /// The only index of `callee` in the table through which `call` calls, if that is a private table.
     fn own_index(&self, func: &Func<'_>, call: Value, callee: u32) -> Option<u64> {
-        let table = func.inst(call).imm as u32;
-        (func.op(call) == Op::CallIndirect && self.cx.goes_on(self.module.num_elements()))
-            .then(|| self.module.own_index(table, callee))?
+        let segments = self.module.elems.len();
+        if func.op(call) != Op::CallIndirect || segments > MOST_SEGMENTS {
+            return None;
+        }
+        // Several elements are compared in the time of a step.
+        let elements = self.module.num_elements();
+        let searches = elements <= MOST_ELEMENTS && self.cx.goes_on(segments + elements / 8);
+        searches.then(|| self.module.own_index(func.inst(call).imm as u32, callee))?
+    }
+
+    /// Makes an indirect call of a function that is not inlined a direct one behind a guard, if the guard compares indices: it then saves the
+    /// table's bound, element and signature. Returns whether it did.
+    fn call_directly(&mut self, func: &mut Func<'_>, site: Site, found: Callable, counted: u32, frequency: f32) -> bool {
+        let Callable { callee, guard: Some(probability), .. } = found else { return false };
+        if !self.budget.allows_guard(frequency) {
+            return false;
+        }
+        let Some(index) = self.own_index(func, site.call, callee).filter(|_| self.cx.spend()) else { return false };
+        let counted = self.counts_misses(func, probability).then_some(counted);
+        let (_, rest) = splice::guard(func, &site, (callee, Some(index)), probability, counted);
+        self.candidates.moved(func, rest);
+        self.budget.spend_guard();
+        true
     }
 
     /// Inlines the best candidates as far as the budget allows.
@@ -133,20 +159,23 @@ impl<'a> Inliner<'_, 'a> {
         let mut constants = Constants::of(func);
         let _ = self.cx.meter.ask();
         let mut changed = 0;
-        while let Some(Candidate { call, block, callee, guard, counted, frequency }) = self.candidates.pop() {
+        while let Some(Candidate { call, block, found, counted, frequency }) = self.candidates.pop() {
             if !self.cx.goes_on(1) || !self.cx.meter.allows_more_code(func.size()) {
                 break;
             }
-            if !self.budget.allows(self.callees.size(callee), frequency) {
+            let Callable { callee, guard, inlines } = found;
+            let inlines = inlines && self.budget.allows(self.callees.size(callee), frequency);
+            let built = if inlines { self.callees.get(func.arena, callee, func.index) } else { None };
+            let Some(built) = built else {
+                changed += u32::from(self.call_directly(func, Site { block, call }, found, counted, frequency));
                 continue;
+            };
+            if !self.cx.goes_on(built.func.num_values()) {
+                break;
             }
             let (origin, len) = extent(module, callee);
             let start = func.copies.next_pc(module.bytes.len() as u32);
             let copy = Copy { start, len, func: callee, origin, call: func.inst(call).pc };
-            let Some(built) = self.callees.get(func.arena, callee, func.index) else { continue };
-            if !self.cx.goes_on(built.func.num_values()) {
-                break;
-            }
             if !self.cx.spend() || func.copies.push(copy).is_err() {
                 continue;
             }
@@ -169,9 +198,9 @@ impl<'a> Inliner<'_, 'a> {
                 if func.op(call) != Op::Call && func.exceptional_edges(block) > 0 {
                     continue;
                 }
-                if let Some((target, guard)) = self.callee(func, call, (profile, pc)) {
+                if let Some(found) = self.callee(func, call, (profile, pc)) {
                     let frequency = frequency * built.frequencies.get(from);
-                    let candidate = Candidate { call, block, callee: target, guard, counted: callee, frequency };
+                    let candidate = Candidate { call, block, found, counted: callee, frequency };
                     self.candidates.push(module, candidate);
                 }
             }
