@@ -144,7 +144,7 @@ fn globals(shape: &Shape) -> enc::GlobalSection {
     section
 }
 
-/// Exports everything but the start function: imported functions only so that the elements of tables can be named.
+/// Exports everything but the start function and private tables: imported functions only so that the elements of tables can be named.
 fn exports(shape: &Shape, reset: u32) -> enc::ExportSection {
     let mut section = enc::ExportSection::new();
     for i in 0..shape.globals.len() as u32 {
@@ -165,7 +165,7 @@ fn exports(shape: &Shape, reset: u32) -> enc::ExportSection {
     for i in 0..shape.memories.len() as u32 {
         section.export(&format!("m{i}"), enc::ExportKind::Memory, i);
     }
-    for i in 0..shape.tables.len() as u32 {
+    for (i, _) in (0..).zip(&shape.tables).filter(|(_, table)| !table.private) {
         section.export(&format!("t{i}"), enc::ExportKind::Table, i);
     }
     section

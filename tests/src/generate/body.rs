@@ -244,7 +244,7 @@ impl Body<'_> {
                 self.sink().table_size(table);
                 self.index_type(table)
             }
-            5 if self.rng.one_in(3) => {
+            5 if !self.shape.tables[table as usize].private && self.rng.one_in(3) => {
                 let ty = self.index_type(table);
                 self.reference(depth);
                 self.index(ty, 1);

@@ -15,7 +15,7 @@ pub(super) fn shape(rng: &mut Rng) -> Shape {
     let funcs = funcs(rng, types.len() as u32, linked);
     let globals = globals(rng, of, linked);
     let memories = memories(rng, linked, &globals);
-    let tables = tables(rng, linked, &globals, funcs.len() as u32);
+    let tables = tables(rng, linked, &globals, &funcs);
     let start = rng.one_in(3) || tables.iter().any(Table::filled_at_start);
     let max_trips = if rng.one_in(16) { 1000 } else { 30 };
     Shape { types, funcs, globals, memories, tables, start, max_trips, vectors, beyond_wasmi }
@@ -139,16 +139,22 @@ fn memories(rng: &mut Rng, linked: bool, globals: &[Global]) -> Vec<Memory> {
     memories
 }
 
-fn tables(rng: &mut Rng, linked: bool, globals: &[Global], funcs: u32) -> Vec<Table> {
+fn tables(rng: &mut Rng, linked: bool, globals: &[Global], funcs: &[Func]) -> Vec<Table> {
     let called_len = 8 << rng.below(2);
     let tables = [(called_len, called_len + 4), (SMALL_TABLE, SMALL_TABLE)].into_iter().zip(0..).map(|((len, max), i)| {
         let index = index_type(rng);
         let import = rng.one_in(5).then_some(Import::Host(i));
-        let mut table = Table { index, len, max, import, first: 0, elements: Vec::new(), offset: None };
-        if i == 0 {
+        let private = i == 0 && import.is_none() && !linked && rng.one_in(2);
+        let mut table = Table { index, len, max, import, first: 0, elements: Vec::new(), offset: None, private };
+        if private {
+            let own = (0..).zip(funcs).filter(|(_, func)| func.import.is_none()).map(|(i, _)| i);
+            table.elements = own.take(len as usize).collect();
+            let first = rng.below(table.elements.len() as u32);
+            table.elements.rotate_left(first as usize);
+        } else if i == 0 {
             table.offset = offset(rng, globals, index);
             table.first = table.offset.map_or(0, |global| globals[global].value.canonical_bits() as u32);
-            table.elements = (0..len - rng.below(3) - table.first).map(|_| rng.below(funcs)).collect();
+            table.elements = (0..len - rng.below(3) - table.first).map(|_| rng.below(funcs.len() as u32)).collect();
         }
         table
     });

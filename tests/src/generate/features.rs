@@ -40,6 +40,7 @@ impl Features {
             ("memory64", module.memories.iter().any(|memory| memory.memory64)),
             ("memories of both kinds", module.memories.iter().any(|m| m.memory64) && module.memories.iter().any(|m| !m.memory64)),
             ("table64", module.tables.iter().any(|table| table.ty.table64)),
+            ("private table", (0..module.tables.len() as u32).any(|table| module.own_elements(table).is_some())),
             ("host function", imports("h", is_func)),
             ("memory of the host", imports("h", is_memory)),
             ("table of the host", imports("h", is_table)),

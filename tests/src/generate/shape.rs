@@ -79,6 +79,8 @@ pub(super) struct Table {
     pub elements: Vec<u32>,
     /// The immutable imported global that is `first`.
     pub offset: Option<usize>,
+    /// Whether it is not exported, and nothing writes or grows it: its functions are those of the instance, each of which it has once.
+    pub private: bool,
 }
 
 impl Table {

@@ -227,10 +227,10 @@ impl Body<'_> {
     pub(super) fn table_operation(&mut self, depth: u32) {
         let (called, called_ty) = self.table_that(true);
         let (written, ty) = self.table_that(false);
-        let Table { len, first, elements, .. } = &self.shape.tables[called as usize];
+        let Table { len, first, elements, private, .. } = &self.shape.tables[called as usize];
         match self.rng.below(12) {
             // Replaces an element by a function of the same type, so that calls through it still work.
-            0..6 => {
+            0..6 if !private => {
                 let at = self.rng.below(elements.len() as u32);
                 let ty = self.shape.funcs[elements[at as usize] as usize].ty;
                 let (func, index) = (*self.rng.pick(&self.shape.funcs_of(ty)), first + at);
