@@ -76,9 +76,11 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=2)
     parser.add_argument("--weir")
     args = parser.parse_args()
-    weir = [args.weir] if args.weir else build.find_weir()
+    weir = [str(Path(args.weir or build.find_weir()[0]).resolve())]
     rows = [row for row in json.loads((build.BUILT / "list.json").read_text()) if not row["kind"].endswith("-simd")]
     rows = [row for row in rows if not args.names or row["name"] in args.names]
+    if not rows or set(args.names) - {row["name"] for row in rows}:
+        raise build.Failed(f"{' '.join(args.names)}: not all of these are programs in {build.BUILT / 'list.json'}")
     configs = [ALL, *(args.passes.split(",") if args.passes else passes(weir))]
     logs: dict[str, list[list[float]]] = {config: [] for config in configs}
     by_name: dict[str, list[tuple[float, str]]] = {config: [] for config in configs}

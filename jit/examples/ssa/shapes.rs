@@ -14,6 +14,7 @@ pub const ALL: &[(&str, Shape)] = &[
     ("calls", |size| (0, fill(size, &[0x20, 0, 0x10, 0, 0x21, 0]))),
     ("blocks in a row", |size| (0, fill(size, &[&BLOCK[..], &GET_0, &BR_IF_0, &END].concat()))),
     ("branches to one label", branches_to_one_label),
+    ("calls before a table of two labels", calls_before_a_table),
     ("nested blocks", |size| nest(size, &BLOCK, &[&GET_0[..], &BR_IF_0, &END].concat())),
     ("nested loops", |size| nest(size, &LOOP, &[&GET_0[..], &BR_IF_0, &END].concat())),
     ("nested ifs", |size| nest(size, &[GET_0, IF].concat(), &[&INCREMENT[..], &END].concat())),
@@ -53,6 +54,13 @@ const DROP: [u8; 1] = [0x1A];
 const REGION: [u8; 7] = [0x02, 0x40, 0x1F, 0x40, 1, 2, 0];
 /// The number of tags, none of which has a payload.
 const TAGS: usize = 200;
+
+/// Inlining splits the block with the edges of the table at each call.
+fn calls_before_a_table(size: usize) -> (usize, Vec<u8>) {
+    let calls = [0x10, 0].repeat(40);
+    let labels = [0, 1].repeat(size.saturating_sub(calls.len()) / 2);
+    (0, [&BLOCK[..], &BLOCK, &GET_0, &calls, &[0x0E], &leb(labels.len()), &labels, &[0], &END, &END].concat())
+}
 
 /// Branches out of one block, each with another value.
 fn branches_to_one_label(size: usize) -> (usize, Vec<u8>) {

@@ -128,7 +128,7 @@ const MAX_OSR_BODIES: u32 = 8;
 const OSR_BYTES: u32 = 64 << 10;
 
 /// Returns the maximum number of OSR bodies of a function with `bytes` of code; `calls_wait` is whether the code of its calls is still to be
-/// compiled. If that takes long, a second body does not come before it: frames that run already have the first one.
+/// compiled. If that takes long, a second body does not come before it, because later calls need none.
 pub(crate) fn osr_bodies(bytes: u32, calls_wait: bool) -> u32 {
     if calls_wait && is_long(bytes, Level::Top) { 1 } else { (OSR_BYTES / bytes.max(1)).clamp(2, MAX_OSR_BODIES) }
 }

@@ -15,8 +15,8 @@
 //!     branch v3, b1, b2           b1: the code of f5        b2: v4: i32 = call_indirect t0 table0 (v1, v0)
 //! ```
 //!
-//! If the table is private and has the function once, the guard compares the index with that of the function, and loads nothing. Then it is worth having
-//! before a direct call, too, of a function that is not inlined.
+//! If the table is private and has the function once, the guard compares the index with that of the function, and loads nothing. Such a guard
+//! also pays before a direct call: the callee need not be inlined.
 //!
 //! The profile may be that of the beginning of a program, which later calls another function. So b2 counts a `miss` where hardly any is expected; after many
 //! of them the runtime profiles the code again, once.
@@ -128,28 +128,31 @@ impl<'a> Inliner<'_, 'a> {
 
     /// The only index of `callee` in the table through which `call` calls, if that is a private table.
     fn own_index(&self, func: &Func<'_>, call: Value, callee: u32) -> Option<u64> {
-        let segments = self.module.elems.len();
-        if func.op(call) != Op::CallIndirect || segments > MOST_SEGMENTS {
+        let (table, segments) = (func.inst(call).imm as u32, self.module.elems.len());
+        if func.op(call) != Op::CallIndirect || self.module.own_elements(table).is_none() || segments > MOST_SEGMENTS {
             return None;
         }
         // Several elements are compared in the time of a step.
         let elements = self.module.num_elements();
         let searches = elements <= MOST_ELEMENTS && self.cx.goes_on(segments + elements / 8);
-        searches.then(|| self.module.own_index(func.inst(call).imm as u32, callee))?
+        searches.then(|| self.module.own_index(table, callee))?
     }
 
     /// Makes an indirect call of a function that is not inlined a direct one behind a guard, if the guard compares indices: it then saves the
-    /// table's bound, element and signature. Returns whether it did.
-    fn call_directly(&mut self, func: &mut Func<'_>, site: Site, found: Callable, counted: u32, frequency: f32) -> bool {
+    /// table's bound, element and signature. It counts no misses, which cost little. Returns whether it did.
+    fn call_directly(&mut self, func: &mut Func<'_>, site: Site, found: Callable, frequency: f32) -> bool {
         let Callable { callee, guard: Some(probability), .. } = found else { return false };
         if !self.budget.allows_guard(frequency) {
             return false;
         }
-        let Some(index) = self.own_index(func, site.call, callee).filter(|_| self.cx.spend()) else { return false };
-        let counted = self.counts_misses(func, probability).then_some(counted);
-        let (_, rest) = splice::guard(func, &site, (callee, Some(index)), probability, counted);
-        self.candidates.moved(func, rest);
+        // Searches for an index in vain count, too.
         self.budget.spend_guard();
+        let Some(index) = self.own_index(func, site.call, callee) else { return false };
+        if !self.cx.goes_on(splice::steps_of_split(func, site.block)) || !self.cx.spend() {
+            return false;
+        }
+        let (_, rest) = splice::guard(func, &site, (callee, Some(index)), probability, None);
+        self.candidates.moved(func, rest);
         true
     }
 
@@ -167,10 +170,10 @@ impl<'a> Inliner<'_, 'a> {
             let inlines = inlines && self.budget.allows(self.callees.size(callee), frequency);
             let built = if inlines { self.callees.get(func.arena, callee, func.index) } else { None };
             let Some(built) = built else {
-                changed += u32::from(self.call_directly(func, Site { block, call }, found, counted, frequency));
+                changed += u32::from(self.call_directly(func, Site { block, call }, found, frequency));
                 continue;
             };
-            if !self.cx.goes_on(built.func.num_values()) {
+            if !self.cx.goes_on(built.func.num_values() + splice::steps_of_split(func, block)) {
                 break;
             }
             let (origin, len) = extent(module, callee);

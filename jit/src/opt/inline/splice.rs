@@ -3,6 +3,7 @@
 use crate::hash_table::NumberHash;
 use crate::ir::inlined::Copy;
 use crate::ir::{Block, Func, Op, Probability, Type, Value};
+use rustc_hash::FxHashSet;
 use std::collections::HashMap;
 
 /// A call that is inlined.
@@ -142,16 +143,27 @@ fn split_at(func: &mut Func<'_>, block: Block, at: usize) -> Block {
     let insts = std::mem::take(&mut func.block_mut(block).insts);
     func.extend(block, &insts[..at]);
     func.extend(rest, &insts[at..]);
-    let succs = std::mem::take(&mut func.block_mut(block).succs);
-    for &succ in &succs {
+    for succ in successors(func, block) {
         for pred in &mut func.block_mut(succ).preds {
             if *pred == block {
                 *pred = rest;
             }
         }
     }
-    func.block_mut(rest).succs = succs;
+    func.block_mut(rest).succs = std::mem::take(&mut func.block_mut(block).succs);
     rest
+}
+
+/// The successors of a block, each once: many edges of a `br_table` may lead to one.
+fn successors(func: &Func<'_>, block: Block) -> Vec<Block> {
+    let mut seen = FxHashSet::default();
+    func.block(block).succs.iter().copied().filter(|&succ| seen.insert(succ)).collect()
+}
+
+/// The steps of moving the end of a block to a new one. Several edges are moved in the time of a step.
+pub(super) fn steps_of_split(func: &Func<'_>, block: Block) -> usize {
+    let edges: usize = successors(func, block).iter().map(|&succ| func.block(succ).preds.len()).sum();
+    (edges + func.block(block).succs.len()) / 16 + func.block(block).insts.len()
 }
 
 /// Moves what follows the call to a new block, and removes the call.

@@ -13,7 +13,7 @@
 //! happens in code as it was written: in the rounds of the vector loop no access is out of bounds, no address wraps around, and there is
 //! enough fuel.
 //!
-//! - **Bounds.** If an element that the loop would access in one of these rounds is beyond the memory, the loop runs as it is.
+//! - **Bounds.** If an element that the loop would access in one of the rounds for which there is fuel is beyond the memory, the loop runs as it is.
 //! - **Order.** All loads of a round of the vector loop come before all its stores. A pair of groups of accesses, one with stores,
 //!   must be apart in each such round, or the loads must be ahead of the stores.
 //! - **Fuel** is checked for all rounds and charged in each round, at its head, so that a poll sees what it would see in the
@@ -26,7 +26,7 @@
 //! - **Floats.** Each operation of the original loop is done, on the same operands; there are no reductions of floats.
 //!
 //! It is the last pass, and works best on what the others leave. Those that remove branches on constants, redundant phis and dead code run
-//! again on what it has made; their rewrites are not counted as its own. Cost: O(s) in the size of blocks that are loops and have at most
+//! again on a function in which it has made a loop; their rewrites are not counted as its own. Cost: O(s) in the size of blocks that are loops and have at most
 //! `MAX_BLOCK` instructions, for each access of the block, and of these passes if a loop was vectorised.
 
 mod bounds;
