@@ -1,12 +1,15 @@
 //! Random programs behave the same on every tier and on wasmi. `weir-fuzz` is the long form.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
+use weir::{Config, Module, Tier};
 use weir_bytecode::module::ExternIndex;
 use weir_bytecode::validate;
 use weir_tests::differential::{self, Agreement};
+use weir_tests::engines::engine;
 use weir_tests::generate::{Program, generate, throwing};
 use weir_tests::host::HostUse;
+use weir_tests::profiles::use_random;
 use weir_tests::rng::Rng;
 
 #[test]
@@ -100,6 +103,32 @@ fn interpreters_agree_in_wide_slots() {
         }
     }
     assert!(total.trapped * 2 < total.calls && total.on_wasmi * 2 > total.calls, "{total:?}");
+}
+
+/// Random programs with random profiles have direct calls behind comparisons of indices, inlined ones and others.
+#[test]
+fn guards_of_private_tables_are_generated() {
+    let engine = engine(Config::new().tier(Tier::Native).keep_profiles(true)).unwrap();
+    let (mut guards, mut copies) = (0, 0);
+    for seed in 0..200 {
+        let module = Module::new(&engine, generate(seed).wasm).unwrap();
+        use_random(&module, &mut Rng::new(seed)).unwrap();
+        let bytecode = module.bytecode();
+        for func in bytecode.imported_funcs..bytecode.funcs.len() as u32 {
+            let sections = module.explore(func, None).unwrap();
+            let Some(text) = sections.iter().find(|section| section.stage == "inline").map(|section| &section.text) else {
+                continue;
+            };
+            // The comparison has the place of the call.
+            let place = |line: &str| line.rsplit_once('@').map(|(_, pc)| pc.to_string());
+            let calls: BTreeSet<String> =
+                text.lines().filter(|line| line.contains("= call_indirect ")).filter_map(place).collect();
+            let is_guard = |line: &&str| line.contains(": i32 = eq ") && place(line).is_some_and(|pc| calls.contains(&pc));
+            guards += text.lines().filter(is_guard).count();
+            copies += text.lines().filter(|line| line.starts_with("inlined ")).count();
+        }
+    }
+    assert!(guards > 100 && copies > 100, "{guards} guards, {copies} copies");
 }
 
 /// A program for a module with the exports of a generated one.

@@ -652,6 +652,13 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_second_body_of_a_long_function_waits_for_its_calls() {
+        assert_eq!([false, true].map(|calls_wait| osr_bodies(1_000, calls_wait)), [8, 8]);
+        assert_eq!([false, true].map(|calls_wait| osr_bodies(10_000, calls_wait)), [6, 1]);
+        assert_eq!([false, true].map(|calls_wait| osr_bodies(60_000, calls_wait)), [2, 1]);
+    }
+
+    #[test]
     fn what_is_not_left_to_the_next_process_takes_none_of_its_time() {
         let (mut before, ran) = (0.0, Duration::from_millis(5));
         assert!(!leaves(1 << 20, Level::Top, 0, &mut before, ran), "it takes longer than the process ran");

@@ -153,8 +153,8 @@ pub(crate) fn leave_osr(module: &Arc<ModuleRecord>, func: u32, index: u32, room:
     let Some(body) = module.body(func) else { return (None, ticks) };
     let key = Key::top(func, Entry::Osr(body.loops[index as usize].pc));
     evict_under_stress(module);
-    // The code that replaced it would not be made.
-    let stays = fill::is_late(module, func, key.entry, body.len());
+    // The code that replaced it would not be made, or it would go on being the code of its loop, to which its frame would return at once.
+    let stays = fill::is_late(module, func, key.entry, body.len()) || !evict::retires();
     let exit = {
         let mut entries = state.entries();
         match policy.stress_exit() {
