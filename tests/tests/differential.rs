@@ -128,7 +128,7 @@ fn guards_of_private_tables_are_generated() {
             copies += text.lines().filter(|line| line.starts_with("inlined ")).count();
         }
     }
-    assert!(guards > 100 && copies > 100, "{guards} guards, {copies} copies");
+    assert!(guards >= 20 && copies >= 200, "{guards} guards, {copies} copies");
 }
 
 /// A program for a module with the exports of a generated one.

@@ -75,9 +75,9 @@ impl Frequencies {
     }
 }
 
-/// Estimates the instructions that an iteration of each loop with one of these headers executes. Those of a loop inside count as often as it
-/// iterates by [`Weighted::frequencies`], unless its header is one of these. Cost: as for [`Frequencies::of`], and linear in instructions.
-pub fn iterations(func: &Func<'_>, cfg: &Cfg, headers: &[Block]) -> Vec<f32> {
+/// Estimates the instructions of loops inside that an iteration of each loop with one of these headers executes, except loops with one of these
+/// headers. They count as often as [`Weighted::frequencies`] has it. Cost: as for [`Frequencies::of`], and linear in instructions.
+pub fn work_inside(func: &Func<'_>, cfg: &Cfg, headers: &[Block]) -> Vec<f32> {
     let Estimate { blocks, frequencies, loops, nest } = Estimate::of(func, cfg, f32::MAX);
     let mut place = vec![None; func.num_blocks()];
     headers.iter().enumerate().for_each(|(i, header)| place[header.index()] = Some(i));
@@ -87,15 +87,16 @@ pub fn iterations(func: &Func<'_>, cfg: &Cfg, headers: &[Block]) -> Vec<f32> {
         let own = place[blocks[range.start as usize].index()];
         owners.push(own.or_else(|| parent.and_then(|parent| owners[parent as usize])));
     }
-    // By header, its executions and those of all instructions, per call of the function.
+    // By header, its executions and those of the instructions inside, per call of the function.
     let mut executed = vec![(0.0, 0.0); headers.len()];
     for ((&block, frequency), innermost) in blocks.iter().zip(&frequencies).zip(&nest.innermost) {
-        let Some(header) = innermost.and_then(|index| owners[index as usize]) else { continue };
+        let Some((index, header)) = innermost.and_then(|index| Some((index, owners[index as usize]?))) else { continue };
         let executions = frequency.relative * frequency.around;
         if headers[header] == block {
             executed[header].0 = executions;
+        } else if blocks[loops[index as usize].start as usize] != headers[header] {
+            executed[header].1 += executions * func.block(block).insts.len() as f32;
         }
-        executed[header].1 += executions * func.block(block).insts.len() as f32;
     }
     executed.into_iter().map(|(header, all)| if header > 0.0 { all / header } else { 0.0 }).collect()
 }
@@ -127,8 +128,8 @@ mod tests {
     use crate::ir::parse;
     use bumpalo::Bump;
 
-    /// Loops at b1, b2 and b3, in each other, whose back edges have the probabilities 1/2, 3/4 and 7/8, and the iterations for these headers.
-    fn iterations_of(headers: &[u32]) -> Vec<f32> {
+    /// Loops at b1, b2 and b3, in each other, whose back edges have the probabilities 1/2, 3/4 and 7/8, and the work inside for these headers.
+    fn inside(headers: &[u32]) -> Vec<f32> {
         let arena = Bump::new();
         let func = parse(
             &arena,
@@ -137,17 +138,17 @@ mod tests {
         )
         .unwrap();
         let headers: Vec<Block> = headers.iter().map(|&block| Block(block)).collect();
-        iterations(&func, &Cfg::compute(&func), &headers)
+        work_inside(&func, &Cfg::compute(&func), &headers)
     }
 
     #[test]
-    fn an_iteration_includes_loops_inside_that_are_not_counted_themselves() {
-        assert_eq!(iterations_of(&[3]), [2.0]);
-        assert_eq!(iterations_of(&[2]), [3.0 + 8.0 * 2.0]);
-        assert_eq!(iterations_of(&[1]), [3.0 + 4.0 * (3.0 + 8.0 * 2.0)]);
-        assert_eq!(iterations_of(&[1, 3]), [3.0 + 4.0 * 3.0, 2.0]);
-        assert_eq!(iterations_of(&[1, 2, 3]), [3.0, 3.0, 2.0]);
+    fn the_work_inside_is_that_of_loops_with_other_headers() {
+        assert_eq!(inside(&[3]), [0.0]);
+        assert_eq!(inside(&[2]), [8.0 * 2.0]);
+        assert_eq!(inside(&[1]), [4.0 * (3.0 + 8.0 * 2.0)]);
+        assert_eq!(inside(&[1, 3]), [4.0 * 3.0, 0.0]);
+        assert_eq!(inside(&[1, 2, 3]), [0.0, 0.0, 0.0]);
         // No loop begins there.
-        assert_eq!(iterations_of(&[4]), [0.0]);
+        assert_eq!(inside(&[4]), [0.0]);
     }
 }

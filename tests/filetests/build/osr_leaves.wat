@@ -39,7 +39,7 @@
 ;; b1: preds b0, b4
 ;;   v12: i32 = phi b0: v22, b4: v17
 ;;   v14: i32 = phi b0: v21, b4: v19
-;;   v2: i64 = osr_tick 24                      @0x29
+;;   v2: i64 = osr_tick 18                      @0x29
 ;;   v3: i32 = lt_s v2, v1                      @0x29
 ;;   branch p1 v3, b2, b4                       @0x29
 ;; b2: preds b1
@@ -67,7 +67,7 @@
 ;;   v33: i32 = phi b7: v23, b16: v58
 ;;   v36: i32 = phi b7: v17, b16: v55
 ;;   v38: i32 = phi b7: v19, b16: v56
-;;   v27: i64 = osr_tick 27                     @0x23
+;;   v27: i64 = osr_tick 15                     @0x23
 ;;   v28: i32 = lt_s v27, v1                    @0x23
 ;;   branch p1 v28, b9, b11                     @0x23
 ;; b9: preds b8
@@ -85,7 +85,7 @@
 ;; b12: preds b11, b15
 ;;   v50: i32 = phi b11: v36, b15: v55
 ;;   v52: i32 = phi b11: v10, b15: v56
-;;   v42: i64 = osr_tick 24                     @0x29
+;;   v42: i64 = osr_tick 18                     @0x29
 ;;   v43: i32 = lt_s v42, v1                    @0x29
 ;;   branch p1 v43, b13, b15                    @0x29
 ;; b13: preds b12

@@ -56,7 +56,7 @@
 ;;   v24: i32 = phi b4: v39, b0: v38, b8: v24
 ;;   v27: i32 = phi b4: v32, b0: v37, b8: v32
 ;;   v29: i32 = phi b4: v9, b0: v36, b8: v34
-;;   v18: i64 = osr_tick 45                     @0x29
+;;   v18: i64 = osr_tick 18                     @0x29
 ;;   v19: i32 = lt_s v18, v0                    @0x29
 ;;   branch p1 v19, b6, b8                      @0x29
 ;; b6: preds b5

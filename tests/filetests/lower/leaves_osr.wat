@@ -21,7 +21,7 @@
 ;; b1(v4 v3): loop to b4 freq 8 p1
 ;;     v10 = mov.q [r15]                        @0x22
 ;;     v11 = mov.q [v10 + 56]                   @0x22
-;;     v9 = sub.q v11, 24                       @0x22
+;;     v9 = sub.q v11, 18                       @0x22
 ;;     mov_to.q [v10 + 56], v9                  @0x22
 ;;     test.q v9, v9                            @0x22
 ;;     j_l b6 b2                                @0x22

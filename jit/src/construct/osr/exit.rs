@@ -12,7 +12,7 @@
 
 use super::super::builder::Builder;
 use super::state::frame_slot;
-use crate::analysis::{Cfg, frequency::iterations};
+use crate::analysis::{Cfg, frequency::work_inside};
 use crate::ir::{Block, Func, Op, Probability, Type, Value};
 
 impl Builder<'_, '_> {
@@ -73,17 +73,17 @@ const BYTES: f32 = 3.0;
 /// The most work that is estimated for an iteration.
 const MOST_WORK: u64 = 1 << 20;
 
-/// Sets the work of an iteration at each loop header at which an OSR body can be left. Construction takes it from validation, without the
-/// loops inside, which count their own where the code ticks in all loops: here only some do.
+/// Adds the work of loops inside to that of an iteration, at each loop header at which an OSR body can be left. Construction takes the latter from
+/// validation, without these loops, which count their own where the code ticks in all loops: here only some do.
 pub fn weigh_ticks(func: &mut Func<'_>) {
     let tick = |block: Block| func.block(block).insts.iter().copied().find(|&value| func.op(value) == Op::OsrTick);
     let (headers, ticks): (Vec<Block>, Vec<Value>) = func.blocks().filter_map(|block| Some((block, tick(block)?))).unzip();
     if headers.is_empty() {
         return;
     }
-    let work = iterations(func, &Cfg::compute(func), &headers);
+    let work = work_inside(func, &Cfg::compute(func), &headers);
     for (tick, work) in ticks.into_iter().zip(work) {
         let imm = &mut func.inst_mut(tick).imm;
-        *imm = (*imm).max(MOST_WORK.min((BYTES * work) as u64));
+        *imm = (*imm).max(MOST_WORK.min(*imm + (BYTES * work) as u64));
     }
 }
