@@ -84,6 +84,40 @@ pub fn weigh_ticks(func: &mut Func<'_>) {
     let work = work_inside(func, &Cfg::compute(func), &headers);
     for (tick, work) in ticks.into_iter().zip(work) {
         let imm = &mut func.inst_mut(tick).imm;
-        *imm = (*imm).max(MOST_WORK.min(*imm + (BYTES * work) as u64));
+        // Deep nests have more work than a `u64` holds.
+        *imm = (*imm).max(MOST_WORK.min(imm.saturating_add((BYTES * work) as u64)));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ir::parse;
+    use bumpalo::Bump;
+    use std::fmt::Write;
+
+    /// The work of an iteration of `depth` loops in each other, of which only the outermost ticks, after [`weigh_ticks`]. It was 15.
+    fn work(depth: usize) -> u64 {
+        let mut text = String::from("func 0 (i32)\nb0:\n v0: i32 = param 0\n jump b1\nb1:\n v1: i64 = osr_tick 15\n jump b2\n");
+        (2..=depth).for_each(|header| writeln!(text, "b{header}:\n poll\n jump b{}", header + 1).unwrap());
+        (1..=depth).for_each(|left| {
+            let latch = depth + left;
+            writeln!(text, "b{latch}:\n branch v0, b{}, b{}", depth + 1 - left, latch + 1).unwrap();
+        });
+        writeln!(text, "b{}:\n return", 2 * depth + 1).unwrap();
+        let arena = Bump::new();
+        let mut func = parse(&arena, &text).unwrap();
+        weigh_ticks(&mut func);
+        let block = func.block(Block(1));
+        func.inst(block.insts[0]).imm
+    }
+
+    #[test]
+    fn a_deep_nest_has_the_most_work() {
+        assert_eq!(work(1), 15);
+        assert!((16..MOST_WORK).contains(&work(3)));
+        assert_eq!(work(30), MOST_WORK);
+        // More than a `u64`, and than an `f32`, holds.
+        assert_eq!(work(100), MOST_WORK);
     }
 }
