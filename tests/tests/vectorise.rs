@@ -2,7 +2,8 @@
 
 use bumpalo::Bump;
 use std::collections::BTreeMap;
-use weir::{Config, Engine, Instance, Module, Store, Tier, Val};
+use std::sync::atomic::{AtomicBool, Ordering};
+use weir::{Config, Engine, Instance, Memory, Module, Store, StoreContextMut, Tier, UpdateDeadline, Val};
 use weir_bytecode::Trap;
 use weir_jit::Options;
 use weir_jit::analysis::verify;
@@ -243,12 +244,25 @@ type Called = (Result<Vec<u128>, String>, Vec<u8>, Option<u64>);
 fn call(module: &Module, fuel: Option<u64>, memory: &[u8], args: &[u128]) -> Called {
     let mut store = Store::new(module.engine(), ());
     store.set_epoch_deadline(1 << 40);
+    call_in(&mut store, module, fuel, memory, args, |_, _| ())
+}
+
+/// Calls the loop in a new instance. `begin` has the memory, and is called right before the guest runs.
+fn call_in<T: 'static>(
+    mut store: &mut Store<T>,
+    module: &Module,
+    fuel: Option<u64>,
+    memory: &[u8],
+    args: &[u128],
+    begin: impl FnOnce(&mut Store<T>, Memory),
+) -> Called {
     if let Some(fuel) = fuel {
         store.set_fuel(fuel).unwrap();
     }
     let instance = Instance::new(&mut store, module, &[]).unwrap();
     let at = instance.get_memory(&mut store, "memory").unwrap();
     at.write(&mut store, 0, memory).unwrap();
+    begin(store, at);
     let args: Vec<Val> = args
         .iter()
         .zip(PARAMS)
@@ -350,4 +364,144 @@ fn machine_code_does_what_the_interpreter_does() {
     }
     println!("{calls} calls, {changed} loops vectorised, {ends:?}");
     assert!(changed > NATIVE_LOOPS / 4 && ends["traps"] > calls / 20);
+}
+
+/// The number of calls that the host interrupts.
+const INTERRUPTED: usize = 400;
+
+/// Ends a thread when it is dropped.
+struct Ends<'e>(&'e AtomicBool);
+
+impl Drop for Ends<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+/// What the deadline's callback does, and when it did it.
+struct Host {
+    memory: Option<Memory>,
+    does: Action,
+    /// The fuel at each call so far.
+    called_at: Vec<u64>,
+    /// The fuel at which it is to do something, in this order; at every call if there is none.
+    due_at: Option<Vec<u64>>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Action {
+    Write,
+    Grow,
+    TakeFuel,
+    GiveFuel,
+    Stop,
+}
+
+impl Host {
+    fn called(mut store: StoreContextMut<'_, Host>) -> weir::Result<UpdateDeadline> {
+        let fuel = store.get_fuel()?;
+        let host = store.data_mut();
+        let (next, memory, does) = (host.called_at.len(), host.memory.expect("the guest runs"), host.does);
+        // One tick of the engine that it recorded; every poll of the one that it repeats.
+        let ticks = u64::from(host.due_at.is_none());
+        if host.due_at.as_ref().is_some_and(|due_at| due_at.get(next) != Some(&fuel)) {
+            return Ok(UpdateDeadline::Continue(ticks));
+        }
+        host.called_at.push(fuel);
+        match does {
+            Action::Write => {
+                let bytes = memory.data_mut(&mut store);
+                let len = bytes.len();
+                (0..4000).for_each(|i| bytes[(i * 17 + fuel as usize) % len] ^= i as u8);
+            }
+            Action::Grow => _ = memory.grow(&mut store, 1),
+            Action::TakeFuel => store.set_fuel(fuel.min(500))?,
+            Action::GiveFuel if next == 0 => store.set_fuel(fuel + 500_000)?,
+            Action::GiveFuel => {}
+            Action::Stop => return Ok(UpdateDeadline::Interrupt),
+        }
+        Ok(UpdateDeadline::Continue(ticks))
+    }
+}
+
+/// The deadline's callback reads and changes fuel and memory in any round of vector loops in machine code. A thread advances the epoch;
+/// then the interpreter calls the host with the same amounts of fuel.
+#[test]
+fn the_host_is_called_from_vector_loops() {
+    let [interpreter, native] = [Tier::Interpreter, Tier::Native].map(|tier| {
+        let mut config = Config::new();
+        config.tier(tier).synchronous_compilation(true).tier_up_threshold(Some(1)).consume_fuel(true).epoch_interruption(true);
+        engine(&config).unwrap()
+    });
+    let ended = AtomicBool::new(false);
+    let mut interrupted = BTreeMap::<String, usize>::new();
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let mut rng = Rng::new(0);
+            while !ended.load(Ordering::Relaxed) {
+                native.increment_epoch();
+                (0..rng.below(400)).for_each(|_| std::hint::spin_loop());
+            }
+        });
+        // The thread ends also if this one panics.
+        let _end = Ends(&ended);
+        for seed in 0.. {
+            let arena = Bump::new();
+            let mut rng = Rng::new(seed ^ 0x3C3C);
+            let shape = Shape { polls: false, cost: 0, rounds: None, damaged: false, ..shape(&mut Rng::new(seed)) };
+            let original = function(&arena, &mut Rng::new(seed), shape);
+            if !vectorised(function(&arena, &mut Rng::new(seed), shape)).1 {
+                continue;
+            }
+            let text = wat(&original);
+            let modules = [&interpreter, &native].map(|engine| Module::new(engine, &text).unwrap());
+            for _ in 0..20 {
+                let (world, _) = world(&mut rng, shape, true);
+                let extent = shape.copies * shape.elements.into_iter().max().expect("there are three arrays");
+                let rounds = 19_000 / extent - rng.below(200 / extent + 1);
+                let at = [2000, 22_000, 42_000].map(|at| at + 8 * rng.below(9));
+                let args = arguments(&mut rng, shape, at, rounds);
+                // Endless loops end, too.
+                let fuel = if rng.percent(80) { 1_000_000 } else { u64::from(rng.below(100_000)) };
+                let does = *rng.pick(&[Action::Write, Action::Grow, Action::TakeFuel, Action::GiveFuel, Action::Stop]);
+                // The bits of a NaN are open, and would not be those of a NaN any more.
+                let does = if shape.ty.is_float() && does == Action::Write { Action::Grow } else { does };
+                let call = |module: &Module, ticks, due_at| {
+                    let host = Host { memory: None, does, called_at: Vec::new(), due_at };
+                    let mut store = Store::new(module.engine(), host);
+                    store.epoch_deadline_callback(Host::called);
+                    let begin = |store: &mut Store<Host>, memory| {
+                        store.data_mut().memory = Some(memory);
+                        store.set_epoch_deadline(ticks);
+                    };
+                    let called = call_in(&mut store, module, Some(fuel), &world.memories[0], &args, begin);
+                    (called, store.into_data().called_at)
+                };
+                let (found, called_at) = call(&modules[1], 1 + u64::from(rng.below(3)), None);
+                if called_at.is_empty() {
+                    continue;
+                }
+                let (expected, repeated) = call(&modules[0], 0, Some(called_at.clone()));
+                assert!(
+                    expected.0 == found.0
+                        && expected.2 == found.2
+                        && same_up_to_nans(shape, &expected.1, &found.1)
+                        && called_at == repeated,
+                    "seed {seed} {shape:?} {args:?}, {does:?} at {called_at:?}, of which {} were repeated: {:?}, fuel {:?} is expected, not {:?}, fuel {:?}; same memory: {}\n{text}",
+                    repeated.len(),
+                    expected.0,
+                    expected.2,
+                    found.0,
+                    found.2,
+                    expected.1 == found.1,
+                );
+                *interrupted.entry(format!("{does:?}")).or_default() += 1;
+            }
+            if interrupted.values().sum::<usize>() >= INTERRUPTED {
+                println!("{interrupted:?} after {seed} loops");
+                break;
+            }
+        }
+    });
+    assert_eq!(interrupted.len(), 5, "{interrupted:?}");
 }
