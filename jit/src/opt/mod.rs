@@ -1,4 +1,4 @@
-//! The optimiser: one file per pass; [`passes`] has their order.
+//! The optimiser: a file or a folder for each pass; [`passes`] has their order.
 //!
 //! A pass only transforms the function. Its [`Context`] has the analyses, and the rewrite fuel, which stops all
 //! rewriting after a given number of rewrites, so that a wrong result can be bisected to one of them. Passes are phases

@@ -49,7 +49,7 @@ settings! {
     with_file_count_limit_percent_if_deleting file_count_limit_percent_if_deleting: u8 = 70;
     /// Sets to how many percent of [`files_total_size_soft_limit`](CacheConfig::files_total_size_soft_limit) modules are removed. Default: 70.
     with_files_total_size_limit_percent_if_deleting files_total_size_limit_percent_if_deleting: u8 = 70;
-    /// Has no effect: no thread works for the cache, so there is no queue.
+    /// Has no effect: what the cache has to do does not wait in a queue.
     with_worker_event_queue_size worker_event_queue_size: u64 = 0x10;
     /// Has no effect: files are not compressed.
     with_baseline_compression_level baseline_compression_level: i32 = 3;
