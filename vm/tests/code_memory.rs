@@ -5,7 +5,7 @@
 mod common;
 
 use std::sync::{Arc, Mutex, PoisonError};
-use weir::{Config, Engine, Linker, TierEvent, TierEventKind};
+use weir::{Cache, CacheConfig, Config, Engine, Instance, Linker, Module, Store, TierEvent, TierEventKind};
 
 const FUNCTIONS: i32 = 40;
 
@@ -54,6 +54,80 @@ fn executable() -> usize {
     };
     assert_eq!(with(&['w', 'x']), Vec::<&str>::new(), "writable and executable");
     with(&['x']).len()
+}
+
+/// Whether code is in private memory without a file.
+fn has_window() -> bool {
+    let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
+    maps.lines().any(|line| line.contains(" r-xp ") && line.split_whitespace().count() == 5)
+}
+
+/// Many functions with much code, and one that calls them all.
+fn large_program(functions: u32) -> String {
+    let steps: String = (0..60)
+        .map(|i| format!("(local.set 0 (i32.xor (i32.mul (local.get 0) (i32.const {})) (local.get 1)))", 2 * i + 3))
+        .collect();
+    let function = |i: u32| {
+        format!(
+            "(func $f{i} (param i32 i32) (result i32) (local.set 0 (i32.add (local.get 0) (i32.const {i}))) {steps} (local.get 0))"
+        )
+    };
+    let call = |i: u32| format!("(local.set 0 (call $f{i} (local.get 0) (i32.const {i})))");
+    let (all, calls): (String, String) = ((0..functions).map(function).collect(), (0..functions).map(call).collect());
+    format!("(module {all} (func (export \"all\") (param i32) (result i32) {calls} (local.get 0)))")
+}
+
+/// Code of earlier processes is installed in a window. It is used again when the module has been dropped, and several threads may need one.
+#[test]
+fn stored_code_in_windows() {
+    const FUNCTIONS: u32 = 2_500;
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    let directory = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("windows");
+    let _ = std::fs::remove_dir_all(&directory);
+    let cache = Cache::new(CacheConfig::new().with_directory(&directory).clone()).unwrap();
+    let with_cache = || {
+        let mut config = Config::new();
+        config.synchronous_compilation(true).tier_up_threshold(Some(1)).cache(Some(cache.clone()));
+        common::engine(&config).unwrap()
+    };
+    let bytes = wat::parse_str(large_program(FUNCTIONS)).unwrap();
+    let run = |engine: &Engine| {
+        let module = Module::new(engine, &bytes).unwrap();
+        let mut store = Store::new(engine, ());
+        let instance = Instance::new(&mut store, &module, &[]).unwrap();
+        let all = instance.get_typed_func::<i32, i32>(&mut store, "all").unwrap();
+        let results: Vec<i32> = (0..3).map(|x| all.call(&mut store, x).unwrap()).collect();
+        executable();
+        (results, module.stats().stored, has_window())
+    };
+    let (expected, _, window) = run(&with_cache());
+    assert!(!window);
+    let engine = with_cache();
+    for _ in 0..3 {
+        let (results, stored, window) = run(&engine);
+        assert_eq!(results, expected);
+        assert!(window && stored.baseline + stored.optimised >= FUNCTIONS.into(), "{window} {stored:?}");
+    }
+    std::thread::scope(|scope| {
+        (0..4).for_each(|_| _ = scope.spawn(|| (0..4).for_each(|_| assert_eq!(run(&engine).0, expected))));
+    });
+    #[cfg(feature = "fault-injection")]
+    for name in ["zero", "protect", "discard", "populate", "keep_from_forks"] {
+        use weir::fault_injection::{FaultInjection, functions};
+        let function = functions().iter().find(|function| function.name() == format!("weir::mapping::{name}")).unwrap();
+        for calls in [1..2, 1..u64::MAX] {
+            // Of what an engine maps, only windows are among these calls: the module has no memory.
+            let engine = with_cache();
+            let mut faults = FaultInjection::begin();
+            faults.fail(function, calls, 12);
+            assert_eq!(run(&engine).0, expected, "{name}");
+            assert!(name == "zero" || function.failed() > 0, "{name}");
+            drop(faults);
+            assert_eq!(run(&engine).0, expected, "{name}");
+        }
+    }
+    drop(engine);
+    assert!(!has_window());
 }
 
 /// While code is installed, on this thread or by another, while it runs, and after some of it was freed.

@@ -2,7 +2,7 @@
 //!
 //! Shared anonymous memory is mapped twice. The executable view is `cells | counters | code`: cells and counters are readable and
 //! writable, code is readable and executable. Code is written through a second view, which is readable and writable. So no page
-//! is writable and executable, and publishing changes no permissions while other threads run in the arena. All of the
+//! is writable and executable, and publishing a function changes no permissions while other threads run in the arena. All of the
 //! executable view is within reach of a 32-bit displacement. Pages are committed when they are first written.
 //!
 //! Counters have [`STRIPES`] places each, at the same offset in as many stripes: see [`weir_contract`]. The first stripe is in the view;
@@ -15,8 +15,14 @@
 //! The memory is anonymous where possible, and not a memfd, because `perf` looks up names of compiled code only where
 //! memory has no file.
 //!
+//! Much code that is installed at once may be in a [`window`] of private memory instead.
+//!
 //! Shared memory would be shared with a forked child. The views are therefore excluded from children, which are refused (`sys::fork`); the frames
 //! of a guest to which a host function would return there do not exist.
+
+mod window;
+
+pub(crate) use window::Window;
 
 use crate::sys::barrier;
 use crate::sys::lock::{Guard, Lock, Rank};
@@ -24,6 +30,7 @@ use crate::sys::mapping::{self, Access, Mapping};
 use crate::sys::memory_file::{MemoryFile, Purpose};
 use std::collections::BTreeMap;
 use std::io;
+use std::ops::Range;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -120,8 +127,11 @@ fn map_stripe() -> io::Result<Mapping> {
 struct Free {
     /// In units.
     code: FreeList,
-    /// The first unit of the part that has never been written.
+    /// The first unit of the part that has never been written, windows excepted.
     untouched: usize,
+    /// The units that windows may still get.
+    left_for_windows: usize,
+    windows: Vec<window::State>,
     /// In cells.
     cells: FreeList,
     /// In units.
@@ -148,6 +158,8 @@ impl CodeArena {
         let free = Free {
             code: FreeList::new(max_code / UNIT),
             untouched: 0,
+            left_for_windows: max_code / UNIT / window::SHARE,
+            windows: Vec::new(),
             cells: FreeList::new(CELLS_LEN / size_of::<Cell>()),
             counters: FreeList::new(STRIPE_LEN / UNIT),
             uncounted: 0,
@@ -245,9 +257,8 @@ impl CodeArena {
     pub fn publish_all(
         &self,
         regions: &[(usize, usize)],
-        mut write: impl FnMut(usize, &mut [u8], usize),
+        write: impl FnMut(usize, &mut [u8], usize),
     ) -> Result<Vec<NonNull<u8>>, CodeError> {
-        let units_of = |len: usize| len.div_ceil(UNIT).max(1);
         let all = regions.iter().map(|&(len, _)| units_of(len)).sum();
         let (first, used_before) = {
             let mut free = self.lock();
@@ -257,9 +268,27 @@ impl CodeArena {
             (unit, used_before)
         };
         // SAFETY: the units are within the writable view and belong to this call alone; nothing runs in them yet.
-        let mut rest = unsafe { std::slice::from_raw_parts_mut(self.writable.as_mut_ptr().add(first * UNIT), all * UNIT) };
-        mapping::populate(rest, 0..rest.len());
-        let (mut unit, mut units) = (first, Vec::with_capacity(regions.len()));
+        let bytes = unsafe { std::slice::from_raw_parts_mut(self.writable.as_mut_ptr().add(first * UNIT), all * UNIT) };
+        mapping::populate(bytes, 0..bytes.len());
+        let units = self.write_all(regions, first, bytes, write);
+        self.count_written(all * UNIT);
+        if used_before {
+            // No thread that learns the address may execute bytes that it fetched earlier. Systems without this barrier
+            // rely on the processor's own detection of modified code.
+            barrier::all_threads();
+        }
+        Ok(self.tag_all(regions, &units))
+    }
+
+    /// Writes regions to `bytes`, which are those from unit `first` on, and returns the first unit of each.
+    fn write_all(
+        &self,
+        regions: &[(usize, usize)],
+        first: usize,
+        bytes: &mut [u8],
+        mut write: impl FnMut(usize, &mut [u8], usize),
+    ) -> Vec<usize> {
+        let (mut rest, mut unit, mut units) = (bytes, first, Vec::with_capacity(regions.len()));
         for (index, &(len, tag)) in regions.iter().enumerate() {
             debug_assert!(tag != 0);
             let (bytes, after) = rest.split_at_mut(units_of(len) * UNIT);
@@ -268,13 +297,13 @@ impl CodeArena {
             units.push(unit);
             (rest, unit) = (after, unit + units_of(len));
         }
-        self.count_written(all * UNIT);
-        if used_before {
-            // No thread that learns the address may execute bytes that it fetched earlier. Systems without this barrier
-            // rely on the processor's own detection of modified code.
-            barrier::all_threads();
-        }
-        let publish = |(&unit, &(_, tag)): (&usize, &(usize, usize))| {
+        rest.fill(INT3);
+        units
+    }
+
+    /// Tags regions that are written, by their first units, and returns their addresses.
+    fn tag_all(&self, regions: &[(usize, usize)], units: &[usize]) -> Vec<NonNull<u8>> {
+        let tag = |(&unit, &(_, tag)): (&usize, &(usize, usize))| {
             // Orders the code before the stores that publish its address.
             self.tag(unit).store(tag, Ordering::Release);
             let (word, bit) = self.start(unit);
@@ -282,7 +311,7 @@ impl CodeArena {
             // SAFETY: within the view, which is not at address 0.
             unsafe { NonNull::new_unchecked(self.view.as_mut_ptr().add(DATA_LEN + unit * UNIT)) }
         };
-        Ok(units.iter().zip(regions).map(publish).collect())
+        units.iter().zip(regions).map(tag).collect()
     }
 
     /// Frees a published region.
@@ -296,11 +325,14 @@ impl CodeArena {
         let (word, bit) = self.start(unit);
         word.fetch_and(!bit, Ordering::Release);
         self.tag(unit).store(0, Ordering::Release);
+        if self.free_in_window(unit, units_of(len)) {
+            return;
+        }
         // SAFETY: the region is within the writable view, and only this call uses it. If a thread ran in it
         // nevertheless, the breakpoints would stop it at once.
         unsafe { self.writable.as_mut_ptr().add(unit * UNIT).write_bytes(INT3, len) };
         self.count_written(len);
-        self.lock().code.free(unit, len.div_ceil(UNIT).max(1));
+        self.lock().code.free(unit, units_of(len));
     }
 
     /// Counts bytes written through the writable view, and after each megabyte forgets its pages. Those that stay in both views count twice
@@ -311,6 +343,11 @@ impl CodeArena {
             self.written.store(0, Ordering::Relaxed);
             mapping::forget_shared_pages(&self.writable);
         }
+    }
+
+    /// Returns whether freeing the code at this address makes no room for other code.
+    pub fn keeps_room_of(&self, code: *const u8) -> bool {
+        self.is_in_window((code.addr() - self.base()) / UNIT)
     }
 
     /// Returns how often code has been freed. While this is the same, an address of code belongs to the same code.
@@ -348,6 +385,16 @@ impl CodeArena {
     fn lock(&self) -> Guard<'_, Free> {
         self.free.lock()
     }
+}
+
+/// Returns the units that this many bytes take.
+fn units_of(len: usize) -> usize {
+    len.div_ceil(UNIT).max(1)
+}
+
+/// Returns where units are in the view.
+fn place_of(units: &Range<usize>) -> Range<usize> {
+    DATA_LEN + units.start * UNIT..DATA_LEN + units.end * UNIT
 }
 
 /// The tables by which regions of code are found.
@@ -442,6 +489,19 @@ impl FreeList {
         Some(start)
     }
 
+    /// Allocates the last range of this length that begins `rest` after a multiple of `align`.
+    fn alloc_last(&mut self, count: usize, align: usize, rest: usize) -> Option<usize> {
+        let (start, len, first) = self.0.iter().rev().find_map(|(&start, &len)| {
+            let last = (start + len).checked_sub(count)?;
+            let first = last.checked_sub((last + align - rest) % align)?;
+            (first >= start).then_some((start, len, first))
+        })?;
+        self.0.remove(&start);
+        let parts = [(start, first - start), (first + count, start + len - first - count)];
+        self.0.extend(parts.into_iter().filter(|&(_, len)| len > 0));
+        Some(first)
+    }
+
     fn free(&mut self, mut start: usize, mut count: usize) {
         if let Some(after) = self.0.remove(&(start + count)) {
             count += after;
@@ -474,6 +534,12 @@ mod tests {
         list.free(b, 20);
         assert_eq!(list.0, BTreeMap::from([(0, 100)]));
         assert_eq!(list.alloc(101), None);
+        assert_eq!(
+            [list.alloc_last(20, 16, 3), list.alloc_last(20, 16, 3), list.alloc_last(30, 16, 3)],
+            [Some(67), Some(35), Some(3)]
+        );
+        assert_eq!(list.0, BTreeMap::from([(0, 3), (33, 2), (55, 12), (87, 13)]));
+        assert_eq!([list.alloc_last(13, 16, 3), list.alloc_last(2, 1, 0)], [None, Some(98)]);
     }
 
     #[test]

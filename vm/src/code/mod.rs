@@ -17,7 +17,7 @@ mod tests;
 pub(crate) use crossings::{Crossing, Crossings, Runner};
 pub(crate) use hooks::{Assembly, Enter, Grown, Hooks, Registers};
 pub(crate) use info::{CallSite, NativeFrame, Site};
-pub(crate) use map::{Cell, CodeError, CounterMemory};
+pub(crate) use map::{Cell, CodeError, CounterMemory, Window};
 pub(crate) use stubs::Stubs;
 
 use crate::sys::lock::{Guard, Lock, Rank};
@@ -601,7 +601,7 @@ impl ModuleCode {
     ///
     /// # Errors
     /// [`CodeError::Full`]: there is not room for all. [`CodeError::Memory`]: nor for their tables.
-    pub fn install(&self, all: Vec<Unplaced<'_>>) -> Result<Vec<*const u8>, CodeError> {
+    pub fn install(&self, all: Vec<Unplaced<'_>>, window: Option<&mut Window>) -> Result<Vec<*const u8>, CodeError> {
         let counted = |entry: Entry| self.space.crossings.as_ref().filter(|_| entry == Entry::Call).map(|&(_, stub)| stub);
         let mut tables = Vec::with_capacity(all.iter().map(|unplaced| unplaced.code.tables.len()).sum());
         let starts: Vec<usize> = all.iter().map(|unplaced| add(&mut tables, unplaced.code.tables)).collect();
@@ -632,7 +632,7 @@ impl ModuleCode {
         let regions: Vec<_> = infos.iter().map(|info| (info.len, ptr::from_ref(&**info).expose_provenance())).collect();
         let size = infos.iter().map(|info| info.size()).sum();
         self.account.charge(size)?;
-        let placed = self.space.arena.publish_all(&regions, |index, bytes, address| {
+        let write = |index: usize, bytes: &mut [u8], address: usize| {
             let (info, (code, relocs, counters)) = (&mut infos[index], &bodies[index]);
             let (entry, bytes) = bytes.split_at_mut(info.before);
             if let Some(stub) = counted(info.entry) {
@@ -642,7 +642,11 @@ impl ModuleCode {
             let address = address + info.before;
             bytes.copy_from_slice(code);
             relocs.iter().for_each(|reloc| self.relocate(bytes, address, reloc, *counters));
-        });
+        };
+        let placed = match window {
+            Some(window) => window.write_all(&regions, write),
+            None => self.space.arena.publish_all(&regions, write),
+        };
         let placed = placed.inspect_err(|_| self.account.give_back(size))?;
         let mut installed = self.installed();
         installed.reserve(placed.len());
@@ -651,6 +655,16 @@ impl ModuleCode {
             code.as_ptr().cast_const()
         };
         Ok(placed.into_iter().zip(infos).map(install).collect())
+    }
+
+    /// Returns whether freeing code of this module makes no room for other code.
+    pub fn keeps_room_of(&self, code: *const u8) -> bool {
+        self.space.arena.keeps_room_of(code)
+    }
+
+    /// Opens a window of the code memory for about this many bytes of code, if it pays and there is room.
+    pub fn window(&self, len: usize) -> Option<Window> {
+        self.space.arena.window(len)
     }
 
     /// Patches a field of code that will run at `address`. `counters` is where the branch counters of the function are in a stripe.

@@ -231,7 +231,7 @@ impl Put for ModuleCode {
         // A module with all functions and types to which these tests refer.
         let module = module(vec![func_type(&[], &[]); 100], vec![0; 100], 0);
         let code = UnplacedCode::read(&bytes, &module).expect("it is not damaged");
-        let code = self.install(vec![Unplaced { func, entry, counters: None, code }])?[0];
+        let code = self.install(vec![Unplaced { func, entry, counters: None, code }], None)?[0];
         if entry == Entry::Call {
             self.cell(func).store(code.cast_mut(), Ordering::Release);
         }

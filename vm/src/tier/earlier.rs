@@ -1,7 +1,7 @@
 //! Installs code of earlier processes.
 
 use super::entry::{Code, Key};
-use super::install::{Unused, install_all, install_stored};
+use super::install::{Unused, install_stored, place_all, publish_all};
 use super::policy;
 use super::state::{engine_of, state_of};
 use super::stored::{grade, has};
@@ -43,7 +43,12 @@ pub(super) fn install_ahead(module: &Arc<ModuleRecord>) {
         return;
     }
     state.entries().reserve(shelf.called_functions());
-    shelf.visit_called(policy::ahead_bytes(engine.max_code_size), |parts| {
+    let most = policy::ahead_bytes(engine.max_code_size);
+    // Some of the bytes are tables.
+    let window_bytes = shelf.called_bytes(most) as usize / 4 * 3;
+    let mut window = state.native(module).ok().and_then(|native| native.code.window(window_bytes));
+    let mut placed = Vec::new();
+    shelf.visit_called(most, |parts| {
         let mut all = Vec::with_capacity(parts.len());
         let mut entries = state.entries();
         for (CodePlace { func, grade, .. }, bytes) in parts {
@@ -64,8 +69,11 @@ pub(super) fn install_ahead(module: &Arc<ModuleRecord>) {
             }
         }
         drop(entries);
-        install_all(module, all).iter().for_each(|key| shelf.took(grade(key.level)));
+        placed.extend(place_all(module, all, window.as_mut()));
     });
+    let failed = window.as_mut().is_some_and(|window| window.seal().is_err());
+    let unsealed = window.as_ref().filter(|_| failed);
+    publish_all(module, placed, unsealed).iter().for_each(|key| shelf.took(grade(key.level)));
 }
 
 /// Reads stored code of this tier, if it is not damaged, nor the body of its function if that may be needed while the code runs.

@@ -202,7 +202,7 @@ const MAX_FAILURES: u32 = 16;
 
 /// The result of sweeping an entry, with the number of bytes of its code.
 enum Swept {
-    /// The entry has no code.
+    /// The entry has no code, or code that makes no room when it is freed.
     Gone,
     /// The code was used since the last sweep and gets a second chance.
     Used(usize),
@@ -215,6 +215,9 @@ enum Swept {
 fn sweep(module: &Arc<ModuleRecord>, key: Key) -> Swept {
     let Ok(native) = state_of(module).native(module) else { return Swept::Gone };
     let mut entries = state_of(module).entries();
+    if entries.code(key).is_some_and(|code| native.code.keeps_room_of(code.0)) {
+        return Swept::Gone;
+    }
     let published = entries.code(key).is_some_and(|code| is_published(module, key, code));
     match entries.swept(key, (key.entry == Entry::Call).then_some(published)) {
         State::Gone => Swept::Gone,

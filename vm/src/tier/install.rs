@@ -5,7 +5,7 @@ use super::running::Compiling;
 use super::state::{NativeModule, begin_profile, engine_of, state_of};
 use super::{evict, policy};
 use super::{publish, stored};
-use crate::code::{CodeError, Unplaced};
+use crate::code::{CodeError, Unplaced, Window};
 use crate::compilation::request::{Counts, back_ends, request};
 use crate::records::module::ModuleRecord;
 use crate::records::profile::Counters;
@@ -114,11 +114,22 @@ pub(super) fn install_stored(module: &Arc<ModuleRecord>, key: Key, code: Unplace
     Ok(Some(code))
 }
 
-/// Places code of an earlier process in memory and publishes it, for all of these entries, which are queued and whose functions have no other
-/// code. No thread waits for it. Returns the entries that have code now. The others wait for no code; those without room for their counters are
-/// as if there were no stored code.
-pub(super) fn install_all(module: &Arc<ModuleRecord>, all: Vec<(Key, UnplacedCode<'_>)>) -> Vec<Key> {
-    let (engine, state) = (engine_of(module.engine.record()), state_of(module));
+/// Code of an earlier process that is in memory, and not published yet.
+pub(super) struct Placed {
+    key: Key,
+    backend: Backend,
+    code: Code,
+    len: usize,
+}
+
+/// Places code of an earlier process in memory, for all of these entries, which are queued and whose functions have no other code. The code is in
+/// `window` if there is room. Entries that have none wait for no code; those without room for their counters are as if there were no stored code.
+pub(super) fn place_all(
+    module: &Arc<ModuleRecord>,
+    all: Vec<(Key, UnplacedCode<'_>)>,
+    window: Option<&mut Window>,
+) -> Vec<Placed> {
+    let state = state_of(module);
     let (mut what, mut unplaced) = (Vec::with_capacity(all.len()), Vec::with_capacity(all.len()));
     for (key, code) in all {
         match counters_of(module, key, &code) {
@@ -129,26 +140,40 @@ pub(super) fn install_all(module: &Arc<ModuleRecord>, all: Vec<(Key, UnplacedCod
             None => state.entries().stopped(key),
         }
     }
-    let native = state.native(module);
-    let placed = native.ok().and_then(|native| Some((native, native.code.install(unplaced).ok()?)));
-    let Some((native, placed)) = placed else {
-        let mut entries = state.entries();
-        what.iter().for_each(|(key, ..)| entries.dropped(*key));
+    let Some(placed) = state.native(module).ok().and_then(|native| native.code.install(unplaced, window).ok()) else {
+        drop_all(module, what.iter().map(|(key, ..)| *key));
         return Vec::new();
     };
+    let placed = what.into_iter().zip(placed);
+    placed.map(|((key, backend, len), address)| Placed { key, backend, code: Code(address), len }).collect()
+}
+
+/// Publishes code that no thread waits for. Returns the entries that have code now. With `window`, which could not be sealed, those wait for no code
+/// whose code is there.
+pub(super) fn publish_all(module: &Arc<ModuleRecord>, mut all: Vec<Placed>, unsealed: Option<&Window>) -> Vec<Key> {
+    let (engine, state) = (engine_of(module.engine.record()), state_of(module));
+    let Ok(native) = state.native(module) else { return Vec::new() };
+    if let Some(window) = unsealed {
+        drop_all(module, all.extract_if(.., |placed| window.has(placed.code.0)).map(|placed| placed.key));
+    }
     let mut entries = state.entries();
-    for (&(key, backend, len), &address) in what.iter().zip(&placed) {
+    for &Placed { key, backend, code, len } in &all {
         // SAFETY: the code is installed, the module lives, and only ready code can be retired.
-        engine.listeners.report_stored(module, key.func, backend, unsafe { slice::from_raw_parts(address, len) });
+        engine.listeners.report_stored(module, key.func, backend, unsafe { slice::from_raw_parts(code.0, len) });
         if key.level == Level::Baseline {
             publish::arm_baseline(module, native, key.func, true);
         }
-        publish::installed(module, native, &mut entries, (key, Code(address)), false);
+        publish::installed(module, native, &mut entries, (key, code), false);
     }
     drop(entries);
-    let installed: Vec<Key> = what.iter().map(|(key, ..)| *key).collect();
-    evict::ready_all(module, installed.iter().copied());
-    installed
+    evict::ready_all(module, all.iter().map(|placed| placed.key));
+    all.into_iter().map(|placed| placed.key).collect()
+}
+
+/// Entries wait for no code any more.
+fn drop_all(module: &ModuleRecord, keys: impl Iterator<Item = Key>) {
+    let mut entries = state_of(module).entries();
+    keys.for_each(|key| entries.dropped(key));
 }
 
 /// Returns where the counters are of an entry with this stored code, if that counts. `None` if there is no room for them or they are out of its
@@ -250,11 +275,11 @@ fn place<'b>(
     len: usize,
     failures: u32,
 ) -> Result<Code, CodeError> {
-    let mut placed = native.code.install(unplaced());
+    let mut placed = native.code.install(unplaced(), None);
     if matches!(placed, Err(CodeError::Full(_) | CodeError::Cells))
         && evict::make_room(engine_of(module.engine.record()), policy::wanted(len, failures))
     {
-        placed = native.code.install(unplaced());
+        placed = native.code.install(unplaced(), None);
     }
     Ok(Code(placed?[0]))
 }

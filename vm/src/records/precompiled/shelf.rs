@@ -4,6 +4,7 @@ use super::artifact::Artifact;
 use super::format::{CodePlace, Grade};
 use super::work::Work;
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
@@ -76,12 +77,24 @@ impl Shelf {
     /// [`Artifact::visit_parts`].
     pub fn visit_called(&self, most: u64, visit: impl FnMut(Vec<(CodePlace, Option<&[u8]>)>)) {
         let Some(artifact) = self.called() else { return };
-        let mut bytes = 0;
-        let mut fits = |code: &&CodePlace| {
-            bytes += u64::from(code.place.len);
-            bytes <= most
+        artifact.visit_parts(artifact.code()[..self.fitting(most).0].to_vec(), visit);
+    }
+
+    /// Returns the bytes that [`visit_called`](Self::visit_called) visits.
+    pub fn called_bytes(&self, most: u64) -> u64 {
+        self.fitting(most).1
+    }
+
+    /// Returns how much of the called functions' code fits in `most` bytes, in pieces and in bytes.
+    fn fitting(&self, most: u64) -> (usize, u64) {
+        let code = self.called().map_or(&[][..], |artifact| artifact.code());
+        let fit = |(count, bytes): (usize, u64), code: &CodePlace| {
+            let more = bytes + u64::from(code.place.len);
+            if more <= most { ControlFlow::Continue((count + 1, more)) } else { ControlFlow::Break((count, bytes)) }
         };
-        artifact.visit_parts(artifact.code().iter().take_while(&mut fits).copied().collect(), visit);
+        match code.iter().try_fold((0, 0), fit) {
+            ControlFlow::Continue(fitting) | ControlFlow::Break(fitting) => fitting,
+        }
     }
 
     /// A function uses code from the artifact, of this tier.
