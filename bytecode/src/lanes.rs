@@ -55,6 +55,14 @@ pub struct Lanes {
     pub op: LaneOp,
 }
 
+impl Lanes {
+    /// Whether each lane of the result depends on the lanes in its place only, which have its width. Such an instruction may have operands and a
+    /// result of twice the length.
+    pub const fn keeps_lanes(self) -> bool {
+        self.op.is_lanewise() && self.from.lane_bits() == self.shape.lane_bits()
+    }
+}
+
 macro_rules! define_lane_ops {
     ($($(#[$about:meta])* $family:ident: $($name:ident)*;)*) => {
         /// The operation of a vector instruction.

@@ -29,6 +29,7 @@ use super::dom::Dominators;
 use crate::ir::family::{Accounting, Exception, Family, Global, Leaf, Memory, Reference, Simd, Table, Terminator};
 use crate::ir::{Block, Effect, Fields, Func, Op, Type, Value, indices, landings, long_vectors, print, vector_opcode};
 use weir_bytecode::Opcode;
+use weir_bytecode::lanes::Lanes;
 use weir_bytecode::module::Module;
 use weir_bytecode::opcodes::Signature;
 use weir_bytecode::sidetable::Handler;
@@ -513,7 +514,7 @@ impl<'f, 'a> Verifier<'f, 'a> {
         self.args(&expected.into_iter().map(widened).collect::<Vec<_>>())?;
         let immediates = &inst.args[operands.len()..];
         self.check(7, immediates.iter().all(constant), || "operands in place of immediates are constant".into())?;
-        let apart = op.lanes().is_some_and(|lanes| lanes.op.is_lanewise() && lanes.from.lane_bits() == lanes.shape.lane_bits());
+        let apart = op.lanes().is_some_and(Lanes::keeps_lanes);
         self.check(13, !long || apart || widens, || format!("the lanes of {} cross", op.mnemonic()))?;
         self.result(if long { Type::V256 } else { result.into() })
     }

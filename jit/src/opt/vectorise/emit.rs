@@ -264,7 +264,7 @@ impl Emit<'_, '_> {
     fn enough(&mut self, rounds: Value) -> Value {
         let Plan { ending, rounds: at_once, layout, .. } = self.plan;
         let least = self.constant(match ending {
-            Some(_) => (LEAST_COPIES / layout.unrolled as u64).max(*at_once) - 1,
+            Some(_) => (layout.copies(LEAST_COPIES) / layout.unrolled as u64).max(*at_once) - 1,
             None => LEAST * at_once,
         });
         self.less(least, rounds)
@@ -434,6 +434,9 @@ impl Emit<'_, '_> {
     /// A number in all lanes.
     fn splat(&mut self, number: Value) -> Value {
         let ty = self.func.ty(number);
+        if ty == Type::V128 {
+            return self.inst(Op::Join, Type::V256, 0, &[number, number]);
+        }
         let mut number = number;
         if ty == Type::I64 && self.plan.layout.lane < 8 {
             number = self.inst(Op::Wrap, Type::I32, 0, &[number]);

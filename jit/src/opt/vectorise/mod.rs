@@ -23,6 +23,7 @@
 //! - **Lanes** have one width in a loop, the least that is exact. Numbers in memory may be narrower, or parts of elements: see the
 //!   files `pack` and `emit`.
 //! - **Arms** of branches are taken in every round of the vector loop, and their results selected; see the file `flatten`.
+//! - **Pairs.** The producer's own vectors of 128 bits are lanes of 16 bytes. Their instructions are the same on 256 bits if no lane depends on another one.
 //! - **Floats.** Each operation of the original loop is done, on the same operands; there are no reductions of floats.
 //!
 //! It is the last pass, and works best on what the others leave. Those that remove branches on constants, redundant phis and dead code run
@@ -51,7 +52,7 @@ pub const PASS: Pass = Pass { name: "vectorise", run, needs: &[], keeps: &[] };
 
 /// A loop is left as it is if the profile says that on average it makes fewer copies of what the producer has unrolled. Those of 16 copies stay
 /// above it: probabilities are rounded, and a profile that is taken while the loop runs lacks the rounds to come.
-const MIN_COPIES: f32 = 14.0;
+const MIN_COPIES: u64 = 14;
 
 fn run(func: &mut Func<'_>, cx: &Context<'_>) -> Changed {
     let mut changed = 0;
@@ -67,10 +68,10 @@ fn run(func: &mut Func<'_>, cx: &Context<'_>) -> Changed {
         }
         let Some(head) = head(func, latch) else { continue };
         let rounds = if cx.options.opt_all { f32::INFINITY } else { rounds(func, latch, head) };
-        if rounds < MIN_COPIES / MOST_COPIES {
+        if rounds < (MIN_COPIES / 2) as f32 / MOST_COPIES {
             continue;
         }
-        let pays = |plan: &Plan| rounds * plan.layout.unrolled as f32 >= MIN_COPIES && cx.spend();
+        let pays = |plan: &Plan| rounds * plan.layout.unrolled as f32 >= plan.layout.copies(MIN_COPIES) as f32 && cx.spend();
         if head == latch {
             let outer = outer.get_or_insert_with(|| Outer::of(func));
             if let Some(plan) = plan::plan(func, allowed, head, Some(outer)).filter(pays) {

@@ -16,12 +16,12 @@ use self::extreme::Extreme;
 use super::bounds::Bounds;
 use super::demand::Demand;
 use super::work::{
-    Access, Allowed, Combine, Count, Group, Layout, MAX_BLOCK, Narrow, Node, Ramp, Recurrence, Reduction, VectorLoad,
+    Access, Allowed, Combine, Count, Group, Layout, MAX_BLOCK, Narrow, Node, PAIRED, Ramp, Recurrence, Reduction, VectorLoad,
     VectorStore, Work,
 };
 use crate::analysis::counted::{Counted, Linear};
-use crate::ir::family::{Bits, Convert, Family, Float, FloatUnary, Load};
-use crate::ir::{Func, Op, Type, Value};
+use crate::ir::family::{Bits, Convert, Family, Float, FloatUnary, Load, Simd};
+use crate::ir::{Func, Op, Type, Value, vector_opcode};
 use rustc_hash::FxHashMap;
 use weir_bytecode::Opcode;
 use weir_bytecode::lanes::{self, LaneOp, Lanes, Shape, Shift, Whole, Widen};
@@ -122,6 +122,9 @@ impl<'p, 'f, 'a> Packer<'p, 'f, 'a> {
         if self.layout.lane == 8 && width == 4 && self.allowed.floats && demotes() {
             let doubles = self.args(values, 0);
             return Some((self.pack(&doubles)?, Narrow::Demote));
+        }
+        if self.layout.lane == PAIRED {
+            return Some((self.pack(values)?, Narrow::Bits));
         }
         let float = func.ty(values[0]).is_float();
         if float && width != self.layout.lane {
@@ -260,7 +263,7 @@ impl<'p, 'f, 'a> Packer<'p, 'f, 'a> {
 
     /// Whether values of the type fill a lane, so that all their bits are in it.
     fn fills_lane(&self, ty: Type) -> bool {
-        matches!((ty, self.layout.lane), (Type::I32 | Type::F32, 4) | (Type::I64 | Type::F64, 8))
+        matches!((ty, self.layout.lane), (Type::I32 | Type::F32, 4) | (Type::I64 | Type::F64, 8) | (Type::V128, PAIRED))
     }
 
     /// Whether all bits of these values are in a lane, or zero. It is for users that need all of them, by [`Demand`].
@@ -336,6 +339,7 @@ impl<'p, 'f, 'a> Packer<'p, 'f, 'a> {
             Family::Bits(Bits::Sext8) => self.sign_extension(8, values),
             Family::Bits(Bits::Sext16) => self.sign_extension(16, values),
             Family::Bits(Bits::Sext32) => self.sign_extension(32, values),
+            Family::Simd(Simd::Vector) => self.pairs(values),
             Family::Bits(_) | Family::Leaf(_) | Family::Float(_) | Family::FloatUnary(_) => None,
             Family::Simd(_) | Family::Reference(_) | Family::Call(_) | Family::Exception(_) => None,
             Family::Store(_) | Family::Memory(_) | Family::Global(_) | Family::Table(_) => None,
@@ -348,6 +352,26 @@ impl<'p, 'f, 'a> Packer<'p, 'f, 'a> {
         let op = self.func.op(values[0]);
         let alike = |&value: &Value| self.func.op(value) == op && self.counted.position(value).is_some();
         values.iter().all(alike).then_some(op)
+    }
+
+    /// An instruction of the producer on vectors of 128 bits, whose result depends lane by lane on its operands.
+    fn pairs(&mut self, values: &[Value]) -> Option<usize> {
+        let func = self.func;
+        let first = func.inst(values[0]);
+        let alike = |&value: &Value| (func.inst(value).aux, func.inst(value).imm) == (first.aux, first.imm);
+        let opcode = vector_opcode(first.aux)?;
+        let Lanes { from, shape, op } = opcode.lanes().filter(|lanes| lanes.keeps_lanes())?;
+        if !values.iter().all(alike) || (from.is_float() || shape.is_float()) && !self.allowed.floats {
+            return None;
+        }
+        if !matches!(op, LaneOp::Shift(_)) {
+            return self.apply(opcode, values, false);
+        }
+        let counts = self.args(values, 1);
+        let same = counts.iter().all(|&count| count == counts[0]) && self.counted.is_invariant(counts[0]);
+        let shifted = self.args(values, 0);
+        let node = if same { self.pack(&shifted)? } else { return None };
+        Some(self.node(Node::Shift(opcode, node, Count::Value(counts[0]))))
     }
 
     /// An invariant value in all lanes.
@@ -370,7 +394,7 @@ impl<'p, 'f, 'a> Packer<'p, 'f, 'a> {
         let func = self.func;
         let (start, last) = (func.args(phi)[self.counted.entry], func.args(phi)[self.counted.back]);
         // The phi's value after the loop comes from a lane.
-        if !self.are_whole(&[start, last]) || self.open.contains(&phi) {
+        if self.layout.lane == PAIRED || !self.are_whole(&[start, last]) || self.open.contains(&phi) {
             return None;
         }
         self.open.push(phi);

@@ -9,7 +9,7 @@ use super::demand::Demand;
 use super::ending::{Last, Outer, ending};
 use super::pack::Packer;
 use super::precheck::{Ahead, MAX_STRIDE, Placed, ahead_of};
-use super::work::{Access, Allowed, Group, Layout, MAX_BLOCK, Work};
+use super::work::{Access, Allowed, Group, Layout, MAX_BLOCK, PAIRED, Work};
 use crate::analysis::counted::{Control, Counted, Induction, Linear};
 use crate::ir::family::Family;
 use crate::ir::{Block, Effect, Func, Op, Type, Value};
@@ -86,7 +86,12 @@ pub fn plan(func: &Func<'_>, allowed: Allowed<'_>, block: Block, outer: Option<&
         let groups = divided(&accessed, unrolled)?;
         let moving = groups.iter().filter(|group| group.stride != 0);
         let widest = moving.flat_map(|group| &group.accesses).map(|access| access.width).max()?;
-        [1, 2, 4, 8].into_iter().filter(|&lane| lane >= widest).find_map(|lane| {
+        // The producer's own vectors fill lanes of 16 bytes.
+        let lanes: &[u64] = if widest == PAIRED { &[PAIRED] } else { &[1, 2, 4, 8] };
+        if widest == PAIRED && !groups.iter().all(|group| group.stride == 0 || are_whole_vectors(group)) {
+            return None;
+        }
+        lanes.iter().copied().filter(|&lane| lane >= widest).find_map(|lane| {
             let layout = Layout { lane, unrolled: unrolled as usize, descends };
             let work = Packer::new(func, &counted, &bounds, &demand, &groups, allowed, layout).work()?;
             let lanes = layout.lanes();
@@ -143,6 +148,11 @@ fn divided(groups: &[Group], unrolled: u64) -> Option<Vec<Group>> {
         .collect()
 }
 
+/// Whether each element of a group is a vector of 128 bits.
+fn are_whole_vectors(group: &Group) -> bool {
+    group.element == PAIRED && group.accesses.iter().all(|access| access.width == PAIRED)
+}
+
 /// The poll and the fuel of a round, if the block has accesses and no effects besides these.
 fn effects(func: &Func<'_>, block: Block) -> Option<(Option<Value>, Option<Charge>)> {
     let (mut poll, mut fuel, mut accesses) = (None, None, false);
@@ -181,7 +191,7 @@ fn groups(func: &Func<'_>, counted: &Counted<'_, '_>, allowed: Allowed<'_>) -> O
             let ty = &module.memories[inst.aux as usize];
             !ty.shared && !ty.memory64
         });
-        if !ordinary || *memory.get_or_insert(inst.aux) != inst.aux || ty.half() == Type::V128 || inst.imm > u32::MAX.into() {
+        if !ordinary || *memory.get_or_insert(inst.aux) != inst.aux || ty == Type::V256 || inst.imm > u32::MAX.into() {
             return None;
         }
         let form = counted.linear(inst.args[0])?;

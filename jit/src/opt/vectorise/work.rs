@@ -9,6 +9,9 @@ pub const MAX_BLOCK: usize = 128;
 /// The bytes of a vector.
 pub const VECTOR: u64 = 32;
 
+/// The bytes of a lane that is a vector of the producer's, of 128 bits. Two of them are in a vector.
+pub const PAIRED: u64 = 16;
+
 /// A load or store.
 #[derive(Clone, Copy, Debug)]
 pub struct Access {
@@ -67,12 +70,17 @@ impl Layout {
     pub fn lanes(self) -> u64 {
         VECTOR / self.lane
     }
+
+    /// How many copies are as much work as this many of single numbers.
+    pub fn copies(self, numbers: u64) -> u64 {
+        if self.lane == PAIRED { numbers / 2 } else { numbers }
+    }
 }
 
 /// A vector that each round computes.
 #[derive(Clone, Debug)]
 pub enum Node {
-    /// An invariant number in all lanes.
+    /// An invariant number, or vector of 128 bits, in all lanes.
     Splat(Value),
     /// A constant in all lanes.
     Number(u64),
