@@ -19,8 +19,8 @@ const PIECE: usize = 64 << 10;
 /// The bytes of a module from which it is better not to have all of it in memory.
 pub(crate) const LARGE: usize = 1 << 20;
 
-/// The bytes from which several threads read them: starting a thread takes as long as reading an eighth of them.
-const MANY: usize = 32 * PIECE;
+/// The bytes from which several threads read them: starting a thread takes as long as reading a quarter of them.
+const MANY: usize = 16 * PIECE;
 
 /// The most threads that read a module.
 const THREADS: usize = 4;
