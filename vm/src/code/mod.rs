@@ -86,6 +86,8 @@ const MAX_SHAPES: usize = 4096;
 #[derive(Debug)]
 pub(crate) struct RetiredCode {
     code: Installed,
+    /// Whether other code can be where it is.
+    makes_room: bool,
     /// Its module's [`ModuleCode::freed`].
     freed: Arc<AtomicU64>,
     /// Its module's.
@@ -118,18 +120,23 @@ impl RetiredCode {
         unsafe { self.code.free(&space.arena, &self.account) }
     }
 
-    /// Frees the code while its module lives, and counts that. Returns the bytes of code.
+    /// Returns the bytes that other code can have when it is freed.
+    pub fn room(&self) -> usize {
+        if self.makes_room { self.len() } else { 0 }
+    }
+
+    /// Frees the code while its module lives, and counts that. Returns the bytes that other code can have.
     ///
     /// # Safety
     /// As for [`RetiredCode::free`].
     pub unsafe fn reclaim(self, space: &CodeSpace) -> usize {
-        let of_module = self.freed.clone();
+        let (of_module, room) = (self.freed.clone(), self.room());
         // SAFETY: the caller's promise.
         let bytes = unsafe { self.free(space) };
         for count in [&*of_module, &space.freed] {
             count.fetch_add(bytes as u64, Ordering::Relaxed);
         }
-        bytes
+        room
     }
 }
 
@@ -716,7 +723,8 @@ impl ModuleCode {
     /// module has no such code.
     pub fn unlink(&self, address: *const u8) -> Option<RetiredCode> {
         let code = self.installed().remove(&(address as usize))?;
-        Some(RetiredCode { code, freed: self.freed.clone(), account: self.account.clone() })
+        let makes_room = !self.keeps_room_of(address);
+        Some(RetiredCode { code, makes_room, freed: self.freed.clone(), account: self.account.clone() })
     }
 
     /// Returns the stubs for functions with the type of this index, which a function of the module has.

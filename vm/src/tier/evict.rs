@@ -59,7 +59,7 @@ pub(super) fn retires() -> bool {
     barrier::works()
 }
 
-/// Frees the retired code that no store can run in or return to. Returns the number of bytes freed.
+/// Frees the retired code that no store can run in or return to. Returns the bytes that other code can have.
 fn reclaim(engine: &EngineState) -> usize {
     let Ok(space) = engine.space() else { return 0 };
     engine.retired_bytes.store(0, Ordering::Relaxed);
@@ -111,10 +111,14 @@ pub(super) fn ready(module: &Arc<ModuleRecord>, key: Key) {
     }
 }
 
-/// Adds entries to the sweep whose functions have no other code.
-pub(super) fn ready_all(module: &Arc<ModuleRecord>, keys: impl Iterator<Item = Key>) {
+/// Adds entries to the sweep. Baseline code of `replaced` functions is retired, which another instance of the module has got meanwhile.
+pub(super) fn ready_all(module: &Arc<ModuleRecord>, keys: impl Iterator<Item = Key>, replaced: &[u32]) {
     let mut bodies = engine_of(module.engine.record()).bodies.lock().unwrap_or_else(PoisonError::into_inner);
     keys.for_each(|key| add(&mut bodies, Body { module: Arc::downgrade(module), key }));
+    drop(bodies);
+    if retires() {
+        replaced.iter().for_each(|&func| retire_all(module, func, |key, _| key.level == Level::Baseline));
+    }
 }
 
 /// Retires the code of an entry, if it has some, because the function will be compiled again for it. Without the heavy
@@ -149,7 +153,7 @@ fn retire_all(module: &Arc<ModuleRecord>, func: u32, which: impl Fn(Key, bool) -
 pub(super) fn make_room(engine: &EngineState, bytes: usize) -> bool {
     let freed = reclaim(engine);
     // Code that is retired but not reclaimed yet will be freed later.
-    let mut missing = bytes.saturating_sub(freed + engine.reclaimer.sum(RetiredCode::len));
+    let mut missing = bytes.saturating_sub(freed + engine.reclaimer.sum(RetiredCode::room));
     // Code retired without the heavy fence is never reclaimed: functions would lose their code and nothing would be
     // freed.
     if missing > 0 && !retires() {

@@ -150,24 +150,41 @@ pub(super) fn place_all(
 
 /// Publishes code that no thread waits for. Returns the entries that have code now. With `window`, which could not be sealed, those wait for no code
 /// whose code is there.
+///
+/// Other instances of the module get their code between each `AT_ONCE` functions.
 pub(super) fn publish_all(module: &Arc<ModuleRecord>, mut all: Vec<Placed>, unsealed: Option<&Window>) -> Vec<Key> {
+    const AT_ONCE: usize = 64;
     let (engine, state) = (engine_of(module.engine.record()), state_of(module));
     let Ok(native) = state.native(module) else { return Vec::new() };
     if let Some(window) = unsealed {
         drop_all(module, all.extract_if(.., |placed| window.has(placed.code.0)).map(|placed| placed.key));
     }
+    // Another instance may have got other code of these functions meanwhile.
+    let (mut installed, mut replaced) = (Vec::with_capacity(all.len()), Vec::new());
     let mut entries = state.entries();
-    for &Placed { key, backend, code, len } in &all {
+    for (i, Placed { key, backend, code, len }) in all.into_iter().enumerate() {
+        if i % AT_ONCE == AT_ONCE - 1 {
+            drop(entries);
+            entries = state.entries();
+        }
+        if key.level == Level::Baseline && entries.code(Key::top(key.func, key.entry)).is_some() {
+            entries.dropped(key);
+            continue;
+        }
+        if key.level == Level::Top && entries.code(Key::baseline(key.func)).is_some() {
+            replaced.push(key.func);
+        }
         // SAFETY: the code is installed, the module lives, and only ready code can be retired.
         engine.listeners.report_stored(module, key.func, backend, unsafe { slice::from_raw_parts(code.0, len) });
         if key.level == Level::Baseline {
             publish::arm_baseline(module, native, key.func, true);
         }
         publish::installed(module, native, &mut entries, (key, code), false);
+        installed.push(key);
     }
     drop(entries);
-    evict::ready_all(module, all.iter().map(|placed| placed.key));
-    all.into_iter().map(|placed| placed.key).collect()
+    evict::ready_all(module, installed.iter().copied(), &replaced);
+    installed
 }
 
 /// Entries wait for no code any more.

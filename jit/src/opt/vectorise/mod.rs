@@ -68,7 +68,7 @@ fn run(func: &mut Func<'_>, cx: &Context<'_>) -> Changed {
         }
         let Some(head) = head(func, latch) else { continue };
         let rounds = if cx.options.opt_all { f32::INFINITY } else { rounds(func, latch, head) };
-        if rounds < (MIN_COPIES / 2) as f32 / MOST_COPIES {
+        if rounds < MIN_COPIES as f32 / MOST_COPIES {
             continue;
         }
         let pays = |plan: &Plan| rounds * plan.layout.unrolled as f32 >= plan.layout.copies(MIN_COPIES) as f32 && cx.spend();

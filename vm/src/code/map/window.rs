@@ -63,7 +63,7 @@ impl Window {
             }
         };
         let window = Window { arena: arena.clone(), index };
-        match window.prepare(is_new) {
+        match window.prepare(is_new, count) {
             Ok(()) => Some(window),
             Err(_) => {
                 // What the system did not map is not ours.
@@ -78,8 +78,8 @@ impl Window {
         self.arena.lock().windows[self.index].units.clone()
     }
 
-    /// Makes the memory writable.
-    fn prepare(&self, is_new: bool) -> io::Result<()> {
+    /// Makes the memory writable. This many units are about to be written.
+    fn prepare(&self, is_new: bool, count: usize) -> io::Result<()> {
         let (view, place) = (&self.arena.view, place_of(&self.units()));
         // SAFETY: the units are this window's, and no code is in them.
         unsafe {
@@ -91,7 +91,7 @@ impl Window {
         view.keep_from_forks()?;
         // SAFETY: as in `write_all`.
         let bytes = unsafe { std::slice::from_raw_parts_mut(view.as_mut_ptr().add(place.start), place.len()) };
-        mapping::populate(bytes, 0..place.len());
+        mapping::populate(bytes, 0..count * UNIT);
         Ok(())
     }
 
