@@ -20,9 +20,7 @@
 //! Shared memory would be shared with a forked child. The views are therefore excluded from children, which are refused (`sys::fork`); the frames
 //! of a guest to which a host function would return there do not exist.
 
-mod window;
-
-pub(crate) use window::Window;
+pub(super) mod window;
 
 use crate::sys::barrier;
 use crate::sys::lock::{Guard, Lock, Rank};
@@ -123,6 +121,24 @@ fn map_stripe() -> io::Result<Mapping> {
     Ok(stripe)
 }
 
+/// Windows together have at most this part of the code memory.
+const WINDOWS_SHARE: usize = 4;
+
+/// A [`Window`](window::Window), open or not.
+#[derive(Debug)]
+struct WindowState {
+    /// None if the system did not map it: then it is not used any more.
+    units: Range<usize>,
+    /// The first unit that has not been written since it was opened.
+    next: usize,
+    /// The units of published code.
+    live: usize,
+    /// Whether one thread has it, to write to it or to empty it.
+    is_open: bool,
+    /// Whether code was in its units before.
+    used_before: bool,
+}
+
 #[derive(Debug)]
 struct Free {
     /// In units.
@@ -131,7 +147,7 @@ struct Free {
     untouched: usize,
     /// The units that windows may still get.
     left_for_windows: usize,
-    windows: Vec<window::State>,
+    windows: Vec<WindowState>,
     /// In cells.
     cells: FreeList,
     /// In units.
@@ -158,7 +174,7 @@ impl CodeArena {
         let free = Free {
             code: FreeList::new(max_code / UNIT),
             untouched: 0,
-            left_for_windows: max_code / UNIT / window::SHARE,
+            left_for_windows: max_code / UNIT / WINDOWS_SHARE,
             windows: Vec::new(),
             cells: FreeList::new(CELLS_LEN / size_of::<Cell>()),
             counters: FreeList::new(STRIPE_LEN / UNIT),

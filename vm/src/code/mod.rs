@@ -17,7 +17,8 @@ mod tests;
 pub(crate) use crossings::{Crossing, Crossings, Runner};
 pub(crate) use hooks::{Assembly, Enter, Grown, Hooks, Registers};
 pub(crate) use info::{CallSite, NativeFrame, Site};
-pub(crate) use map::{Cell, CodeError, CounterMemory, Window};
+pub(crate) use map::window::Window;
+pub(crate) use map::{Cell, CodeError, CounterMemory};
 pub(crate) use stubs::Stubs;
 
 use crate::sys::lock::{Guard, Lock, Rank};

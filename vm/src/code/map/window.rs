@@ -8,31 +8,13 @@
 //!
 //! Windows are allocated from the end of the part of the code memory that has never been written, and keep their units.
 
-use super::{CodeArena, CodeError, Free, INT3, UNIT, place_of, units_of};
+use super::{CodeArena, CodeError, Free, INT3, UNIT, WindowState, place_of, units_of};
 use crate::sys::barrier;
 use crate::sys::mapping::{self, Access, LARGE_PAGE, Mapping, page_size};
 use std::io;
 use std::ops::Range;
 use std::ptr::NonNull;
 use std::sync::Arc;
-
-/// Windows together have at most this part of the code memory.
-pub(super) const SHARE: usize = 4;
-
-/// A window, open or not.
-#[derive(Debug)]
-pub(super) struct State {
-    /// None if the system did not map it: then it is not used any more.
-    units: Range<usize>,
-    /// The first unit that has not been written since it was opened.
-    next: usize,
-    /// The units of published code.
-    live: usize,
-    /// Whether one thread has it, to write to it or to empty it.
-    is_open: bool,
-    /// Whether code was in its units before.
-    used_before: bool,
-}
 
 /// A window that is open. Others publish elsewhere.
 #[derive(Debug)]
@@ -52,7 +34,7 @@ impl Window {
         }
         let (index, is_new) = {
             let mut free = arena.lock();
-            let fits = |window: &State| !window.is_open && window.live == 0 && window.units.len() >= count;
+            let fits = |window: &WindowState| !window.is_open && window.live == 0 && window.units.len() >= count;
             match free.windows.iter().position(fits) {
                 Some(index) => {
                     let window = &mut free.windows[index];
@@ -184,7 +166,7 @@ impl Free {
             return None;
         }
         self.left_for_windows = left;
-        self.windows.push(State { units: start..start + count, next: start, live: 0, is_open: true, used_before: false });
+        self.windows.push(WindowState { units: start..start + count, next: start, live: 0, is_open: true, used_before: false });
         Some(self.windows.len() - 1)
     }
 
@@ -234,6 +216,7 @@ impl CodeArena {
 
 #[cfg(test)]
 mod tests {
+    use super::super::WINDOWS_SHARE as SHARE;
     use super::*;
 
     /// The access that the process has to the page of an address.
