@@ -148,10 +148,10 @@ pub(super) fn place_all(
     placed.map(|((key, backend, len), address)| Placed { key, backend, code: Code(address), len }).collect()
 }
 
-/// Publishes code that no thread waits for. Returns the entries that have code now. With `window`, which could not be sealed, those wait for no code
-/// whose code is there.
+/// Publishes code that no thread waits for. Returns the entries that have code now. Code in an `unsealed` window cannot be executed: its entries wait
+/// for no code.
 ///
-/// Other instances of the module get their code between each `AT_ONCE` functions.
+/// The lock on the entries is released after each `AT_ONCE` functions, for other instances of the module.
 pub(super) fn publish_all(module: &Arc<ModuleRecord>, mut all: Vec<Placed>, unsealed: Option<&Window>) -> Vec<Key> {
     const AT_ONCE: usize = 64;
     let (engine, state) = (engine_of(module.engine.record()), state_of(module));
