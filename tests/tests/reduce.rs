@@ -29,6 +29,7 @@ fn a_module_is_reduced_to_an_instruction() {
     assert_eq!(left.bodies.len(), 1, "{}", wasmprinter::print_bytes(&reduced).expect("it is valid"));
     let left = instructions(&left);
     assert!(left.len() <= 3, "{left:?}");
-    assert!(reduced.len() < 80, "{} bytes of {}", reduced.len(), wasm.len());
+    // Imports stay.
+    assert!(reduced.len() < 120, "{} bytes of {}", reduced.len(), wasm.len());
     println!("{}", wasmprinter::print_bytes(&reduced).expect("it is valid"));
 }
