@@ -3,8 +3,8 @@
 //! A page of shared memory takes the system several times as long as one that comes with a large page of private memory, and is touched in both
 //! views. A window replaces units of the executable view. It is readable and writable first. Code is written there; then all of its pages become
 //! readable and executable at once, and only then is the code published. So no page is both writable and executable, and published pages are never
-//! written. What is freed in a window is not used again before all of it is free; then its memory goes back to the system, and the window can be
-//! opened once more.
+//! written. Freed parts of a window are not used again until all of its code is freed. Then the window returns its memory to the system and can be
+//! opened again.
 //!
 //! Windows are allocated from the end of the part of the code memory that has never been written, and keep their units.
 
@@ -99,14 +99,14 @@ impl Window {
         };
         let Some(first) = first else { return arena.publish_all(regions, write) };
         let place = place_of(&(first..first + all));
-        // SAFETY: the units are within the view, readable, writable and initialised. Only this window's owner writes to it, and nothing executes or
-        // reads what is there before it is sealed.
+        // SAFETY: the units are within the view, readable, writable and initialised. Only this window's owner writes to it, and nothing executes
+        // or reads it before the window is sealed.
         let bytes = unsafe { std::slice::from_raw_parts_mut(arena.view.as_mut_ptr().add(place.start), place.len()) };
         let units = arena.write_all(regions, first, bytes, write);
         Ok(arena.tag_all(regions, &units))
     }
 
-    /// Makes what was written executable, and gives the rest back. Nothing can be written after that.
+    /// Makes the written pages executable and returns the others to the system. The window cannot be written after that.
     ///
     /// # Errors
     /// The system refuses: the code is never executed.
