@@ -114,7 +114,6 @@ fn bytes(compiled: &Compiled) -> String {
     for Reloc { offset, target, index, addend } in &compiled.relocs {
         let of = match target {
             RelocTarget::Cell => "",
-            RelocTarget::Entry => " entry",
             RelocTarget::Ticks(_) => " ticks",
             RelocTarget::Counters(_) => " counters",
             RelocTarget::Signature => {

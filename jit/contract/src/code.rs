@@ -124,8 +124,6 @@ pub struct Reloc {
 pub enum RelocTarget {
     /// The function's entry cell.
     Cell,
-    /// The function's entry stub.
-    Entry,
     /// The 32-bit counter of ticks that the function's baseline code has left.
     Ticks(Stripe),
     /// The function's branch counters: see the crate's documentation.

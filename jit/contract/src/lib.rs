@@ -9,14 +9,14 @@
 //! limits and the chain of boundaries. It is replaced as a unit when execution moves to another stack. None of the three moves in memory
 //! while its store lives.
 //!
-//! # Entry cells and stubs
+//! # Entry cells
 //!
-//! Each function defined in a module has one *cell*, an atomic code pointer shared by all instances of the module,
-//! and one permanent *entry stub*, `jmp [cell]`. The cell holds the address of compiled code or of the function's
-//! *interpreter thunk*. Publishing code stores its address in the cell and in the pointer that the interpreter reads; no code is ever
-//! patched. Code of the same module calls `call [rip + cell]`; a [`FuncRef`] and a [`TableEntry`] hold the stub. A function that
-//! calls itself directly may do so by `call rel32` to its own first byte: the recursion then stays in code that was withdrawn
-//! meanwhile, until it returns.
+//! Each function defined in a module has one *entry cell*, an atomic code pointer shared by all instances of the module. It holds the
+//! address of compiled code or of the function's *interpreter thunk*. Publishing code stores its address in the cell and in the pointer
+//! that the interpreter reads; no code is ever patched. Code of the same module calls `call [rip + cell]`. A [`FuncRef`] and a
+//! [`TableEntry`] hold the address of the cell, and their callers read both: one indirect branch, where a stub in between would
+//! make two. A host function's cell never changes. A function that calls itself directly may do so by `call rel32` to its own
+//! first byte: the recursion then stays in code that was withdrawn meanwhile, until it returns.
 //!
 //! # Calling convention
 //!
@@ -201,7 +201,7 @@ pub mod stubs;
 pub mod tables;
 pub mod unplaced;
 
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicPtr, AtomicU64};
 use weir_bytecode::module::Module;
 use weir_bytecode::types::{FuncType, MemoryType, ValType, has_vector};
 
@@ -322,12 +322,15 @@ pub struct Dispatch {
     pub instance: *mut InstanceCtx,
 }
 
+/// The address of the code that a call of a function runs.
+pub type EntryCell = AtomicPtr<u8>;
+
 /// A function as a reference: one per function and instance, made when first needed, never moved.
 #[repr(C)]
 #[derive(Debug)]
 pub struct FuncRef {
-    /// Entry stub; null where there is no native code at all.
-    pub entry: *const u8,
+    /// Entry cell; null where there is no native code at all.
+    pub cell: *const EntryCell,
     /// Engine-wide identity of its type.
     pub sig: u32,
     /// Its index in its instance.
@@ -341,8 +344,8 @@ pub struct FuncRef {
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct TableEntry {
-    /// [`FuncRef::entry`]; null for null.
-    pub entry: *const u8,
+    /// [`FuncRef::cell`]; null for null.
+    pub cell: *const EntryCell,
     /// [`FuncRef::sig`]; [`NULL_SIG`] for null, which no function has.
     pub sig: u32,
     /// Unused.

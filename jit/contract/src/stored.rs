@@ -48,7 +48,6 @@ impl Stored for RelocTarget {
             RelocTarget::Counters(Stripe::First) => 3,
             RelocTarget::Counters(Stripe::Any) => 4,
             RelocTarget::Signature => 5,
-            RelocTarget::Entry => 6,
         });
     }
 
@@ -61,7 +60,6 @@ impl Stored for RelocTarget {
             3 => RelocTarget::Counters(Stripe::First),
             4 => RelocTarget::Counters(Stripe::Any),
             5 => RelocTarget::Signature,
-            6 => RelocTarget::Entry,
             _ => return Err(Damaged),
         })
     }

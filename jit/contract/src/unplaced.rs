@@ -55,7 +55,7 @@ impl<'b> UnplacedCode<'b> {
         let end = self.code.len();
         let field = |reloc: Reloc| {
             let is_index = match reloc.target {
-                RelocTarget::Cell | RelocTarget::Entry | RelocTarget::Ticks(_) | RelocTarget::Counters(_) => {
+                RelocTarget::Cell | RelocTarget::Ticks(_) | RelocTarget::Counters(_) => {
                     (module.imported_funcs..module.funcs.len() as u32).contains(&reloc.index)
                 }
                 RelocTarget::Signature => (reloc.index as usize) < module.types.len(),

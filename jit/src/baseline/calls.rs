@@ -120,8 +120,8 @@ impl<'c> Compiler<'c> {
                 self.relocate(field, func);
             }
             Callee::Reference(_) | Callee::OwnElement(_) => {
-                self.load_callee_instance(callee);
-                self.out.indirect(2, Mem::at(SCRATCH, offset_of!(TableEntry, entry) as i32));
+                self.load_callee(callee);
+                self.out.indirect(2, Mem::at(SCRATCH, 0));
             }
         }
         let offset = self.offset() as u32;
@@ -144,8 +144,8 @@ impl<'c> Compiler<'c> {
                 self.relocate(field, func);
             }
             Callee::Reference(_) | Callee::OwnElement(_) => {
-                self.load_callee_instance(callee);
-                self.out.indirect(4, Mem::at(SCRATCH, offset_of!(TableEntry, entry) as i32));
+                self.load_callee(callee);
+                self.out.indirect(4, Mem::at(SCRATCH, 0));
             }
         }
         self.stop();
@@ -157,13 +157,15 @@ impl<'c> Compiler<'c> {
         Popped { at: self.values[local as usize].at, index: local as usize, ..popped }
     }
 
-    /// Loads the instance of the function to be called, unless it is this one. A `FuncRef` has the needed fields of a `TableEntry` at the same
-    /// offsets.
-    fn load_callee_instance(&mut self, callee: Callee) {
+    /// Loads the cell of the function to be called, in place of the address of its `FuncRef` or `TableEntry`, and its instance unless it is
+    /// this one. A `FuncRef` has the needed fields of a `TableEntry` at the same offsets.
+    fn load_callee(&mut self, callee: Callee) {
         if matches!(callee, Callee::Reference(_)) {
             let instance = Mem::at(SCRATCH, offset_of!(TableEntry, instance) as i32);
             self.emit(&Inst::new(Asm::Mov, Width::Q).dst(abi::INSTANCE).mem(instance));
         }
+        let cell = Mem::at(SCRATCH, offset_of!(TableEntry, cell) as i32);
+        self.emit(&Inst::new(Asm::Mov, Width::Q).dst(SCRATCH).mem(cell));
     }
 
     fn relocate(&mut self, field: Field, func: u32) {

@@ -235,7 +235,7 @@ impl SimpleSequence {
             Sequence::FromFloat => Some(SimpleSequence::FromFloat),
             Sequence::HighProduct | Sequence::Division | Sequence::Set | Sequence::MinMax | Sequence::FloatSelect => None,
             Sequence::FromUnsigned | Sequence::Truncation | Sequence::TrapIf | Sequence::CheckSignature | Sequence::Miss => None,
-            Sequence::EntryStub => None,
+            Sequence::EntryCell => None,
             Sequence::TryCall | Sequence::Throw => None,
             Sequence::Args | Sequence::Call | Sequence::TailCall | Sequence::Return | Sequence::Trap => None,
             Sequence::Jump | Sequence::Branch | Sequence::JumpTable => None,

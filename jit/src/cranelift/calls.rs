@@ -16,9 +16,9 @@ use weir_contract::{
     FuncRef, Helper, InstanceCtx, NULL_SIG, Place, StackCtx, TableEntry, param_places, result_places, slot_words,
 };
 
-/// The address that a call jumps to, and the instance to put into the pinned register first if it is another one.
+/// The address of the callee's entry cell, and the instance to put into the pinned register first if it is another one.
 struct Target {
-    code: clif::Value,
+    cell: clif::Value,
     instance: Option<clif::Value>,
 }
 
@@ -103,7 +103,8 @@ impl<'t> Translator<'t, '_> {
         if let Some(instance) = target.instance {
             self.b.ins().set_pinned_reg(instance);
         }
-        let call = self.b.ins().call_indirect(signature, target.code, &args);
+        let code = self.load_runtime(types::I64, target.cell, 0);
+        let call = self.b.ins().call_indirect(signature, code, &args);
         let registers = self.b.inst_results(call).to_vec();
         if target.instance.is_some() || module.effects.foreign_tail_calls {
             self.b.ins().set_pinned_reg(self.instance);
@@ -119,7 +120,8 @@ impl<'t> Translator<'t, '_> {
         if let Some(instance) = target.instance {
             self.b.ins().set_pinned_reg(instance);
         }
-        self.b.ins().return_call_indirect(signature, target.code, &args);
+        let code = self.load_runtime(types::I64, target.cell, 0);
+        self.b.ins().return_call_indirect(signature, code, &args);
         Ok(())
     }
 
@@ -180,7 +182,7 @@ impl<'t> Translator<'t, '_> {
         if callee >= self.request.module.imported_funcs {
             let cell = self.cell(callee);
             let cell = self.b.ins().symbol_value(types::I64, cell);
-            return Target { code: self.load_runtime(types::I64, cell, 0), instance: None };
+            return Target { cell, instance: None };
         }
         let reference = self.load_fixed(types::I64, self.instance, self.layout.import(callee) as usize);
         self.referred(reference)
@@ -197,7 +199,7 @@ impl<'t> Translator<'t, '_> {
     /// The target that a `*const FuncRef`, which is not null, points to.
     fn referred(&mut self, reference: clif::Value) -> Target {
         Target {
-            code: self.load_runtime(types::I64, reference, offset_of!(FuncRef, entry)),
+            cell: self.load_runtime(types::I64, reference, offset_of!(FuncRef, cell)),
             instance: Some(self.load_runtime(types::I64, reference, offset_of!(FuncRef, instance))),
         }
     }
@@ -237,9 +239,9 @@ impl<'t> Translator<'t, '_> {
         self.b.switch_to_block(right);
 
         let own = self.request.module.own_elements(inst.imm as u32).is_some();
-        let code = self.load_runtime(types::I64, entry, offset_of!(TableEntry, entry));
+        let cell = self.load_runtime(types::I64, entry, offset_of!(TableEntry, cell));
         let instance = (!own).then(|| self.load_runtime(types::I64, entry, offset_of!(TableEntry, instance)));
-        (Target { code, instance }, args)
+        (Target { cell, instance }, args)
     }
 
     /// Calls a helper with 64-bit arguments.

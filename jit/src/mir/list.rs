@@ -48,8 +48,8 @@ pub enum Target {
     Cell(u32),
     /// The function whose `FuncRef` or `TableEntry` is in the last register of the list.
     Reference,
-    /// A function of this instance, whose `TableEntry` is in the last register of the list.
-    OwnElement,
+    /// A function of this instance, the address of whose entry cell is in the last register of the list.
+    Own,
     /// The address in the second register of the list. Only for tail calls.
     Address,
     /// A helper of the runtime.
@@ -61,7 +61,7 @@ impl Target {
     /// callbacks that they call: only a throw does, when it begins.
     pub fn may_collect(self) -> bool {
         match self {
-            Target::Itself | Target::Cell(_) | Target::Reference | Target::OwnElement | Target::Address => true,
+            Target::Itself | Target::Cell(_) | Target::Reference | Target::Own | Target::Address => true,
             Target::Helper(helper) => matches!(helper, Helper::Throw | Helper::ThrowRef),
             Target::None => false,
         }

@@ -314,7 +314,7 @@ fn list<I: Inst>(left: Option<&str>, line: &mut Line<'_>) -> Result<RegList, Str
     let target = match word {
         "itself" => Some(Target::Itself),
         "reference" => Some(Target::Reference),
-        "own" => Some(Target::OwnElement),
+        "own" => Some(Target::Own),
         "address" => Some(Target::Address),
         _ => match word.strip_prefix("func").map(str::parse) {
             Some(func) => Some(Target::Cell(func.map_err(|_| "expected the function's number after `func`")?)),

@@ -179,7 +179,7 @@ fn write_list<I: Inst>(line: &mut String, inst: &I, list: &RegList) -> fmt::Resu
         Target::Itself => line.push_str(" itself"),
         Target::Cell(func) => write!(line, " func{func}")?,
         Target::Reference => line.push_str(" reference"),
-        Target::OwnElement => line.push_str(" own"),
+        Target::Own => line.push_str(" own"),
         Target::Address => line.push_str(" address"),
         Target::Helper(helper) => write!(line, " {helper:?}")?,
     }

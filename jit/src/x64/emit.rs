@@ -578,9 +578,9 @@ impl<'c> Emitter<'c> {
                 let field = self.out.call_through();
                 self.reloc(field, func);
             }
-            Target::Reference | Target::OwnElement => {
-                self.load_instance(list.target);
-                dynasm!(self.out.asm; .arch x64; call QWORD [r11 + offset_of!(TableEntry, entry) as i32]);
+            Target::Reference | Target::Own => {
+                self.load_callee(list.target);
+                dynasm!(self.out.asm; .arch x64; call QWORD [r11]);
             }
             Target::Helper(helper) => dynasm!(self.out.asm
                 ; .arch x64
@@ -610,9 +610,9 @@ impl<'c> Emitter<'c> {
                 let field = self.out.jump_through();
                 self.reloc(field, func);
             }
-            Target::Reference | Target::OwnElement => {
-                self.load_instance(target);
-                dynasm!(self.out.asm; .arch x64; jmp QWORD [r11 + offset_of!(TableEntry, entry) as i32]);
+            Target::Reference | Target::Own => {
+                self.load_callee(target);
+                dynasm!(self.out.asm; .arch x64; jmp QWORD [r11]);
             }
             Target::Address => self.out.jump_register(abi::RAX),
             Target::Helper(_) | Target::None => self.out.refuse("a tail call of no function"),
@@ -624,17 +624,19 @@ impl<'c> Emitter<'c> {
         self.out.patch(field, -(field as i32 + 4));
     }
 
-    /// Loads the instance of the function to be called, unless it is this one: what the callee loads first need not wait for the element then.
-    /// A `FuncRef` has the needed fields of a `TableEntry` at the same offsets.
-    fn load_instance(&mut self, target: Target) {
-        if target == Target::OwnElement {
-            return;
-        }
+    /// Loads the instance of the function to be called, unless it is this one, and its cell in place of the reference. A `FuncRef` has the
+    /// needed fields of a `TableEntry` at the same offsets.
+    fn load_callee(&mut self, target: Target) {
         const {
-            assert!(offset_of!(FuncRef, entry) == offset_of!(TableEntry, entry));
+            assert!(offset_of!(FuncRef, cell) == offset_of!(TableEntry, cell));
             assert!(offset_of!(FuncRef, instance) == offset_of!(TableEntry, instance));
         }
-        dynasm!(self.out.asm; .arch x64; mov r15, [r11 + offset_of!(TableEntry, instance) as i32]);
+        if target == Target::Own {
+            return;
+        }
+        for (dst, field) in [(abi::INSTANCE, offset_of!(TableEntry, instance)), (abi::CALLEE, offset_of!(TableEntry, cell))] {
+            self.out.encode(&Inst::new(Asm::Mov, Width::Q).dst(dst).mem(Mem::at(abi::CALLEE, field as i32)));
+        }
     }
 
     fn reloc(&mut self, field: Field, func: u32) {

@@ -225,7 +225,7 @@ const SEQUENCES: &[Asm] = &[
     Asm::TrapIf,
     Asm::CheckSignature,
     Asm::Miss,
-    Asm::EntryStub,
+    Asm::EntryCell,
     Asm::Args,
     Asm::Call,
     Asm::TryCall,

@@ -226,8 +226,8 @@ macro_rules! for_each_asm {
             CheckSignature, "check_signature", OneUse, flags: clobbers, traps: yes, clobbers: none, sequence(CheckSignature);
             // Counts a miss. `imm` is the argument of `Helper::Tick`; `dst` has the store during it, and nothing after it.
             Miss, "miss", Const, flags: clobbers, traps: no, clobbers: none, sequence(Miss);
-            // The address of the entry stub of function `imm`.
-            EntryStub, "entry_stub", Const, flags: keeps, traps: no, clobbers: none, sequence(EntryStub);
+            // The address of the entry cell of function `imm`.
+            EntryCell, "entry_cell", Const, flags: keeps, traps: no, clobbers: none, sequence(EntryCell);
             Args, "args", List, flags: keeps, traps: no, clobbers: list, sequence(Args);
             Call, "call", List, flags: clobbers, traps: no, clobbers: list, sequence(Call);
             // A call in a region with handlers. `Results` is the first instruction after it.
@@ -509,14 +509,14 @@ define_sequences! {
     TrapIf, control: Next, bytes: Fixed(7);
     /// Counting of a miss.
     Miss, control: Next, bytes: Fixed(18);
-    /// The address of a function's entry stub.
-    EntryStub, control: Next, bytes: Fixed(7);
+    /// The address of a function's entry cell.
+    EntryCell, control: Next, bytes: Fixed(7);
     /// A trap unless a signature is the expected one.
     CheckSignature, control: Next, bytes: Fixed(24);
     /// The function's entry, or a call's results, which have no bytes.
     Args, control: Next, bytes: Fixed(0);
     /// A call.
-    Call, control: Next, bytes: Fixed(16);
+    Call, control: Next, bytes: Fixed(20);
     /// A call that ends its block.
     TryCall, control: Try, bytes: Fixed(20);
     /// A call that does not return.

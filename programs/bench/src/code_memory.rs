@@ -56,7 +56,6 @@ impl CodeMemory {
         let field = code + reloc.offset as usize;
         let value = match reloc.target {
             RelocTarget::Signature => reloc.index as i32,
-            RelocTarget::Entry => return Err(Error::other("there are no entry stubs here")),
             RelocTarget::Cell | RelocTarget::Ticks(_) | RelocTarget::Counters(_) => {
                 let distance = word(reloc.index, reloc.target) as i64 - field as i64 + i64::from(reloc.addend);
                 i32::try_from(distance).map_err(Error::other)?
@@ -81,7 +80,7 @@ fn word(func: u32, target: RelocTarget) -> usize {
         RelocTarget::Cell => 0,
         RelocTarget::Ticks(_) => 1,
         RelocTarget::Counters(_) => 2,
-        RelocTarget::Signature | RelocTarget::Entry => unreachable!("a type has no word, and a function no entry stub"),
+        RelocTarget::Signature => unreachable!("a type has no word"),
     };
     8 * (WORDS * func as usize + index)
 }

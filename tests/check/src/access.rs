@@ -462,6 +462,18 @@ pub fn access(
             }
             done(Kind::Cell, Value::at(Base::Code(func)))
         }
+        Base::CellOf(of) => {
+            read_only("an entry cell")?;
+            if (fixed(state)?, bytes) != (0, 8) {
+                return refuse("a part of an entry cell");
+            }
+            // Null has no cell.
+            let element = state.value(of);
+            if !(element.sig.is_some() || matches!(element.base, Base::Reference(_, false))) {
+                return refuse("the cell of what may be null");
+            }
+            done(Kind::Cell, Value::at(Base::EntryOf(of)))
+        }
         Base::Own(ref places) => {
             read_only("the function's own code")?;
             let Some((low, high)) = distance(state, value) else { return refuse("a constant at a place that is not known") };

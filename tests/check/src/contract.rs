@@ -131,13 +131,12 @@ impl<'f> Context<'f> {
         let distance = i64::from(reloc.addend) + if relative { 4 + after } else { 0 };
         let value = match reloc.target {
             RelocTarget::Cell => Value::at(Base::Cell(reloc.index)),
-            RelocTarget::Entry => Value::at(Base::Stub(reloc.index)),
             RelocTarget::Ticks(_) => Value::at(Base::Counters(false)),
             RelocTarget::Counters(_) => Value::at(Base::Counters(true)),
             RelocTarget::Signature if !relative => return Ok(Value::at(Base::Signature(reloc.index))),
             RelocTarget::Signature => return Err("a relative field has the identity of a type"),
         };
-        let own = matches!(reloc.target, RelocTarget::Cell | RelocTarget::Entry) || reloc.index == self.function.func;
+        let own = matches!(reloc.target, RelocTarget::Cell) || reloc.index == self.function.func;
         if !own {
             return Err("the counters belong to another function");
         }
@@ -307,7 +306,7 @@ impl<'f> Context<'f> {
             (at, 8) if at == offset_of!(TableEntry, reference) => {
                 Ok(Value::at(Base::Reference(ty.heap, ty.nullable && value.sig.is_none())))
             }
-            (at, 8) if at == offset_of!(TableEntry, entry) => Ok(Value::at(Base::EntryOf(class))),
+            (at, 8) if at == offset_of!(TableEntry, cell) => Ok(Value::at(Base::CellOf(class))),
             (at, 8) if at == offset_of!(TableEntry, instance) => Ok(Value::at(Base::InstanceOf(class))),
             (at, 4) if at == offset_of!(TableEntry, sig) => Ok(Value::at(Base::SignatureOf(class))),
             _ => Err("no field of a table's element"),
@@ -317,7 +316,7 @@ impl<'f> Context<'f> {
     /// Reads a field of a function reference.
     pub fn reference_field(at: i64, bytes: i64, class: Class) -> Field {
         match (at as usize, bytes) {
-            (at, 8) if at == offset_of!(FuncRef, entry) => Ok(Value::at(Base::EntryOf(class))),
+            (at, 8) if at == offset_of!(FuncRef, cell) => Ok(Value::at(Base::CellOf(class))),
             (at, 8) if at == offset_of!(FuncRef, instance) => Ok(Value::at(Base::InstanceOf(class))),
             (at, 4) if at == offset_of!(FuncRef, sig) => Ok(Value::at(Base::SignatureOf(class))),
             (at, 4) if at == offset_of!(FuncRef, index) => Ok(Value::range(0, u32::MAX.into())),

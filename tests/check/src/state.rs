@@ -395,6 +395,7 @@ impl Join<'_> {
 
     fn value(&mut self, a: &Value, b: &Value) -> Value {
         let base = match (&a.base, &b.base) {
+            (Base::CellOf(x), Base::CellOf(y)) => Some(Base::CellOf(self.pair(*x, *y))),
             (Base::EntryOf(x), Base::EntryOf(y)) => Some(Base::EntryOf(self.pair(*x, *y))),
             (Base::InstanceOf(x), Base::InstanceOf(y)) => Some(Base::InstanceOf(self.pair(*x, *y))),
             (Base::SignatureOf(x), Base::SignatureOf(y)) => Some(Base::SignatureOf(self.pair(*x, *y))),

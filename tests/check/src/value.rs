@@ -72,8 +72,6 @@ pub enum Base {
     Cell(u32),
     /// The content of an entry cell.
     Code(u32),
-    /// The entry stub of a function.
-    Stub(u32),
     /// One of these places in the function itself.
     Own(Rc<[u32]>),
     /// An entry of the jump table at this place, with this number of entries.
@@ -82,7 +80,9 @@ pub enum Base {
     Target(u32, u32),
     /// Where a helper lets the code continue, and whether it may be null.
     Continue(bool),
-    /// The entry of the table element or function reference that is this class.
+    /// The entry cell of the table element or function reference that is this class.
+    CellOf(Class),
+    /// The content of that cell.
     EntryOf(Class),
     /// The instance of it.
     InstanceOf(Class),
@@ -218,7 +218,10 @@ impl Value {
 
     /// Whether the calls of other code may make this wrong: tables can change and move.
     pub fn dies_at_calls(&self) -> bool {
-        matches!(self.base, Base::Table(_) | Base::Code(_) | Base::EntryOf(_) | Base::InstanceOf(_) | Base::SignatureOf(_))
+        matches!(
+            self.base,
+            Base::Table(_) | Base::Code(_) | Base::CellOf(_) | Base::EntryOf(_) | Base::InstanceOf(_) | Base::SignatureOf(_)
+        )
     }
 
     /// What is known about it in code that has other classes.

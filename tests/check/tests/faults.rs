@@ -225,7 +225,7 @@ fn every_fault_is_found() {
             F::DisplacementPastGuard => native(fault, true, &["far"], &[Rule::Access]),
             F::JumpTableOffByOne => both(fault, &["switch"], &[Rule::Branch, Rule::Access, Rule::Instruction]),
             F::TableCheckDropped => both(fault, &["indirect", "foreign", "element"], &[Rule::Access]),
-            F::SignatureDropped => both(fault, &["indirect", "foreign"], &[Rule::Branch]),
+            F::SignatureDropped => both(fault, &["indirect", "foreign"], &[Rule::Access]),
             F::InstanceNotLoaded => native(fault, true, &["foreign"], &[Rule::Branch]),
             F::InstanceNotRestored => native(fault, true, &["calls"], &[Rule::Access, Rule::Convention]),
             F::SpillBelowFrame | F::SpillOverReturn => native(fault, true, &["spills"], &[Rule::Access]),

@@ -26,96 +26,96 @@
 ;;      6  sub rsp,8
 ;;      a  mov r11,[r15+8]
 ;;     11  cmp rsp,[r11]
-;;     18  jb near 0FCh
+;;     18  jb near 0F8h
 ;;     1e  mov ebx,esi
 ;;     20  mov rax,[r15+10h]
 ;;     24  mov rcx,[r15+30h]
 ;;     28  mov rcx,[rcx+8]
 ;;     2c  mov rdx,rdi                          @0x46
 ;;     2f  add rdx,8                            @0x46
-;;     33  jb near 0FEh                         @0x46
+;;     33  jb near 0FAh                         @0x46
 ;;     39  cmp rcx,rdx                          @0x46
-;;     3c  jb near 107h                         @0x46
+;;     3c  jb near 103h                         @0x46
 ;;     42  cmovb rdx,rcx                        @0x46
 ;;     46  mov qword [rax+rdx-8],7              @0x46
 ;;     4f  add rdi,10h                          @0x4b
-;;     53  jb near 110h                         @0x4b
+;;     53  jb near 10Ch                         @0x4b
 ;;     59  cmp rcx,rdi                          @0x4b
-;;     5c  jb near 119h                         @0x4b
+;;     5c  jb near 115h                         @0x4b
 ;;     62  cmovb rdi,rcx                        @0x4b
 ;;     66  mov rdi,[rax+rdi-8]                  @0x4b
 ;;     6b  xor eax,eax                          @0x50
 ;;     6d  mov rcx,[r15+38h]                    @0x50
 ;;     71  cmp rbx,5                            @0x50
-;;     75  jae near 122h                        @0x50
+;;     75  jae near 11Eh                        @0x50
 ;;     7b  mov rdx,rbx                          @0x50
 ;;     7e  cmovae rdx,rax                       @0x50
 ;;     82  shl rdx,5                            @0x50
 ;;     86  add rdx,[rcx]                        @0x50
 ;;     89  cmp dword [rdx+8],0                  @0x50
-;;     90  jne near 124h                        @0x50
-;;     96  mov r11,rdx                          @0x50
+;;     90  jne near 120h                        @0x50
+;;     96  mov r11,[rdx]                        @0x50
 ;;     99  call qword [r11]                     @0x50
-;;     a0  xor ecx,ecx                          @0x5f
-;;     a3  cmp ebx,5                            @0x5f
-;;     a6  jae short 0F2h                       @0x5f
-;;     a8  cmovb ecx,ebx                        @0x5f
-;;     ac  lea rax,[rel 13Ch]                   @0x5f
-;;     b3  movsxd rcx,[rax+rcx*4]               @0x5f
-;;     b8  add rcx,rax                          @0x5f
-;;     bb  jmp rcx                              @0x5f
-;;     be  mov eax,4                            @0x6a
-;;     c3  add rsp,8                            @0x6a
-;;     c7  pop rbx                              @0x6a
-;;     c9  pop rbp                              @0x6a
-;;     ca  ret                                  @0x6a
-;;     cb  mov eax,3                            @0x6e
-;;     d0  add rsp,8                            @0x6e
-;;     d4  pop rbx                              @0x6e
-;;     d6  pop rbp                              @0x6e
-;;     d7  ret                                  @0x6e
-;;     d8  mov eax,2                            @0x72
-;;     dd  add rsp,8                            @0x72
-;;     e1  pop rbx                              @0x72
-;;     e3  pop rbp                              @0x72
-;;     e4  ret                                  @0x72
-;;     e5  mov eax,1                            @0x76
-;;     ea  add rsp,8                            @0x76
-;;     ee  pop rbx                              @0x76
-;;     f0  pop rbp                              @0x76
-;;     f1  ret                                  @0x76
-;;     f2  xor eax,eax                          @0x7a
-;;     f4  add rsp,8                            @0x7a
-;;     f8  pop rbx                              @0x7a
-;;     fa  pop rbp                              @0x7a
-;;     fb  ret                                  @0x7a
-;;     fc  ud2                                  @0x42
-;;     fe  mov rax,[r15]                        @0x46
-;;    101  mov [rax+30h],rdx                    @0x46
-;;    105  ud2                                  @0x46
-;;    107  mov rax,[r15]                        @0x46
-;;    10a  mov [rax+30h],rdx                    @0x46
-;;    10e  ud2                                  @0x46
-;;    110  mov rax,[r15]                        @0x4b
-;;    113  mov [rax+30h],rdi                    @0x4b
-;;    117  ud2                                  @0x4b
-;;    119  mov rax,[r15]                        @0x4b
-;;    11c  mov [rax+30h],rdi                    @0x4b
-;;    120  ud2                                  @0x4b
-;;    122  ud2                                  @0x50
-;;    124  cmp dword [rdx+8],0FFFFFFFFh         @0x50
-;;    128  jne near 130h                        @0x50
-;;    12e  ud2                                  @0x50
-;;    130  mov rax,[r15]                        @0x50
-;;    133  mov [rax+30h],rdx                    @0x50
-;;    137  ud2                                  @0x50
-;;    139  int3
-;;    13a  int3
-;;    13b  int3
-;;    13c  mov dh,0FFh
-;;    13e  (bad)
-;;    140  test eax,9CFFFFFFh
-;;    145  (bad)
-;;    147  dec dword [rdi-7D000001h]
-;;    14d  (bad)
-;;    14f  (bad)
+;;     9c  xor ecx,ecx                          @0x5f
+;;     9f  cmp ebx,5                            @0x5f
+;;     a2  jae short 0EEh                       @0x5f
+;;     a4  cmovb ecx,ebx                        @0x5f
+;;     a8  lea rax,[rel 138h]                   @0x5f
+;;     af  movsxd rcx,[rax+rcx*4]               @0x5f
+;;     b4  add rcx,rax                          @0x5f
+;;     b7  jmp rcx                              @0x5f
+;;     ba  mov eax,4                            @0x6a
+;;     bf  add rsp,8                            @0x6a
+;;     c3  pop rbx                              @0x6a
+;;     c5  pop rbp                              @0x6a
+;;     c6  ret                                  @0x6a
+;;     c7  mov eax,3                            @0x6e
+;;     cc  add rsp,8                            @0x6e
+;;     d0  pop rbx                              @0x6e
+;;     d2  pop rbp                              @0x6e
+;;     d3  ret                                  @0x6e
+;;     d4  mov eax,2                            @0x72
+;;     d9  add rsp,8                            @0x72
+;;     dd  pop rbx                              @0x72
+;;     df  pop rbp                              @0x72
+;;     e0  ret                                  @0x72
+;;     e1  mov eax,1                            @0x76
+;;     e6  add rsp,8                            @0x76
+;;     ea  pop rbx                              @0x76
+;;     ec  pop rbp                              @0x76
+;;     ed  ret                                  @0x76
+;;     ee  xor eax,eax                          @0x7a
+;;     f0  add rsp,8                            @0x7a
+;;     f4  pop rbx                              @0x7a
+;;     f6  pop rbp                              @0x7a
+;;     f7  ret                                  @0x7a
+;;     f8  ud2                                  @0x42
+;;     fa  mov rax,[r15]                        @0x46
+;;     fd  mov [rax+30h],rdx                    @0x46
+;;    101  ud2                                  @0x46
+;;    103  mov rax,[r15]                        @0x46
+;;    106  mov [rax+30h],rdx                    @0x46
+;;    10a  ud2                                  @0x46
+;;    10c  mov rax,[r15]                        @0x4b
+;;    10f  mov [rax+30h],rdi                    @0x4b
+;;    113  ud2                                  @0x4b
+;;    115  mov rax,[r15]                        @0x4b
+;;    118  mov [rax+30h],rdi                    @0x4b
+;;    11c  ud2                                  @0x4b
+;;    11e  ud2                                  @0x50
+;;    120  cmp dword [rdx+8],0FFFFFFFFh         @0x50
+;;    124  jne near 12Ch                        @0x50
+;;    12a  ud2                                  @0x50
+;;    12c  mov rax,[r15]                        @0x50
+;;    12f  mov [rax+30h],rdx                    @0x50
+;;    133  ud2                                  @0x50
+;;    135  int3
+;;    136  int3
+;;    137  int3
+;;    138  mov dh,0FFh
+;;    13a  (bad)
+;;    13c  test eax,9CFFFFFFh
+;;    141  (bad)
+;;    143  dec dword [rdi-7D000001h]
+;;    149  (bad)
+;;    14b  (bad)

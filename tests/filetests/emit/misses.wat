@@ -16,7 +16,7 @@
 ;;      1  mov rbp,rsp
 ;;      4  mov r11,[r15+8]
 ;;      b  cmp rsp,[r11]
-;;     12  jb near 65h
+;;     12  jb near 61h
 ;;     18  mov eax,esi
 ;;     1a  test eax,eax                         @0x4f
 ;;     1c  jne short 23h                        @0x4f
@@ -25,39 +25,39 @@
 ;;     22  ret                                  @0x52
 ;;     23  mov rcx,[r15]                        @0x4f
 ;;     26  sub qword [rcx+40h],1                @0x4f
-;;     2b  js near 67h                          @0x4f
+;;     2b  js near 63h                          @0x4f
 ;;     31  xor ecx,ecx                          @0x4f
 ;;     33  mov rdx,[r15+30h]                    @0x4f
 ;;     37  cmp rax,2                            @0x4f
-;;     3b  jae near 89h                         @0x4f
+;;     3b  jae near 85h                         @0x4f
 ;;     41  cmovae rax,rcx                       @0x4f
 ;;     45  shl rax,5                            @0x4f
 ;;     49  add rax,[rdx]                        @0x4f
 ;;     4c  cmp dword [rax+8],0                  @0x4f
-;;     53  jne near 8Bh                         @0x4f
-;;     59  mov r11,rax                          @0x4f
+;;     53  jne near 87h                         @0x4f
+;;     59  mov r11,[rax]                        @0x4f
 ;;     5c  call qword [r11]                     @0x4f
-;;     63  jmp short 21h                        @0x4f
-;;     65  ud2                                  @0x4b
-;;     67  push rax                             @0x4f
-;;     68  push r11                             @0x4f
-;;     6a  mov rax,[r15+18h]                    @0x4f
-;;     71  mov r11,8000000200000002h            @0x4f
-;;     7b  call qword [rax+70h]                 @0x4f
-;;     81  pop r11                              @0x4f
-;;     83  pop rax                              @0x4f
-;;     84  jmp 31h                              @0x4f
-;;     89  ud2                                  @0x4f
-;;     8b  cmp dword [rax+8],0FFFFFFFFh         @0x4f
-;;     8f  jne near 97h                         @0x4f
-;;     95  ud2                                  @0x4f
-;;     97  mov rcx,[r15]                        @0x4f
-;;     9a  mov [rcx+30h],rax                    @0x4f
-;;     9e  ud2                                  @0x4f
+;;     5f  jmp short 21h                        @0x4f
+;;     61  ud2                                  @0x4b
+;;     63  push rax                             @0x4f
+;;     64  push r11                             @0x4f
+;;     66  mov rax,[r15+18h]                    @0x4f
+;;     6d  mov r11,8000000200000002h            @0x4f
+;;     77  call qword [rax+70h]                 @0x4f
+;;     7d  pop r11                              @0x4f
+;;     7f  pop rax                              @0x4f
+;;     80  jmp 31h                              @0x4f
+;;     85  ud2                                  @0x4f
+;;     87  cmp dword [rax+8],0FFFFFFFFh         @0x4f
+;;     8b  jne near 93h                         @0x4f
+;;     91  ud2                                  @0x4f
+;;     93  mov rcx,[r15]                        @0x4f
+;;     96  mov [rcx+30h],rax                    @0x4f
+;;     9a  ud2                                  @0x4f
 ;; reloc 4f type0
-;; trap 65 Trap(StackOverflow) @0x4b
-;; trap 89 Trap(TableOutOfBounds) @0x4f
-;; trap 95 Trap(IndirectCallToNull) @0x4f
-;; trap 9e Trap(BadSignature) @0x4f
-;; call 63 @0x4f
-;; call 81 @0x4f
+;; trap 61 Trap(StackOverflow) @0x4b
+;; trap 85 Trap(TableOutOfBounds) @0x4f
+;; trap 91 Trap(IndirectCallToNull) @0x4f
+;; trap 9a Trap(BadSignature) @0x4f
+;; call 5f @0x4f
+;; call 7d @0x4f

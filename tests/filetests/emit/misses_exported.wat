@@ -18,12 +18,12 @@
 ;;      6  sub rsp,8
 ;;      a  mov r11,[r15+8]
 ;;     11  cmp rsp,[r11]
-;;     18  jb near 0A6h
+;;     18  jb near 0A2h
 ;;     1e  mov eax,esi
 ;;     20  xor ecx,ecx                          @0x53
 ;;     22  mov rdx,[r15+30h]                    @0x53
 ;;     26  cmp rax,[rdx+8]                      @0x53
-;;     2a  jae near 0A8h                        @0x53
+;;     2a  jae near 0A4h                        @0x53
 ;;     30  mov rsi,rax                          @0x53
 ;;     33  cmovae rsi,rcx                       @0x53
 ;;     37  shl rsi,5                            @0x53
@@ -39,45 +39,46 @@
 ;;     58  ret                                  @0x56
 ;;     59  mov rcx,[r15]                        @0x53
 ;;     5c  sub qword [rcx+40h],1                @0x53
-;;     61  js near 0AAh                         @0x53
+;;     61  js near 0A6h                         @0x53
 ;;     67  xor ecx,ecx                          @0x53
 ;;     69  mov rdx,[r15+30h]                    @0x53
 ;;     6d  cmp rax,[rdx+8]                      @0x53
-;;     71  jae near 0CCh                        @0x53
+;;     71  jae near 0C8h                        @0x53
 ;;     77  cmovae rax,rcx                       @0x53
 ;;     7b  shl rax,5                            @0x53
 ;;     7f  add rax,[rdx]                        @0x53
 ;;     82  cmp dword [rax+8],0                  @0x53
-;;     89  jne near 0CEh                        @0x53
+;;     89  jne near 0CAh                        @0x53
 ;;     8f  mov r11,rax                          @0x53
 ;;     92  mov r15,[r11+10h]                    @0x53
+;;     96  mov r11,[r11]                        @0x53
 ;;     99  call qword [r11]                     @0x53
-;;     a0  mov r15,[rbp-8]                      @0x53
-;;     a4  jmp short 57h                        @0x53
-;;     a6  ud2                                  @0x4f
-;;     a8  ud2                                  @0x53
-;;     aa  push rax                             @0x53
-;;     ab  push r11                             @0x53
-;;     ad  mov rax,[r15+18h]                    @0x53
-;;     b4  mov r11,8000000200000002h            @0x53
-;;     be  call qword [rax+70h]                 @0x53
-;;     c4  pop r11                              @0x53
-;;     c6  pop rax                              @0x53
-;;     c7  jmp 67h                              @0x53
-;;     cc  ud2                                  @0x53
-;;     ce  cmp dword [rax+8],0FFFFFFFFh         @0x53
-;;     d2  jne near 0DAh                        @0x53
-;;     d8  ud2                                  @0x53
-;;     da  mov rcx,[r15]                        @0x53
-;;     dd  mov [rcx+30h],rax                    @0x53
-;;     e1  ud2                                  @0x53
-;;     e3  int3
-;; reloc 41 entry of func0 -4
+;;     9c  mov r15,[rbp-8]                      @0x53
+;;     a0  jmp short 57h                        @0x53
+;;     a2  ud2                                  @0x4f
+;;     a4  ud2                                  @0x53
+;;     a6  push rax                             @0x53
+;;     a7  push r11                             @0x53
+;;     a9  mov rax,[r15+18h]                    @0x53
+;;     b0  mov r11,8000000200000002h            @0x53
+;;     ba  call qword [rax+70h]                 @0x53
+;;     c0  pop r11                              @0x53
+;;     c2  pop rax                              @0x53
+;;     c3  jmp 67h                              @0x53
+;;     c8  ud2                                  @0x53
+;;     ca  cmp dword [rax+8],0FFFFFFFFh         @0x53
+;;     ce  jne near 0D6h                        @0x53
+;;     d4  ud2                                  @0x53
+;;     d6  mov rcx,[r15]                        @0x53
+;;     d9  mov [rcx+30h],rax                    @0x53
+;;     dd  ud2                                  @0x53
+;;     df  int3
+;; reloc 41 func0 -4
 ;; reloc 85 type0
-;; trap a6 Trap(StackOverflow) @0x4f
-;; trap a8 Trap(TableOutOfBounds) @0x53
-;; trap cc Trap(TableOutOfBounds) @0x53
-;; trap d8 Trap(IndirectCallToNull) @0x53
-;; trap e1 Trap(BadSignature) @0x53
-;; call a0 @0x53
-;; call c4 @0x53
+;; trap a2 Trap(StackOverflow) @0x4f
+;; trap a4 Trap(TableOutOfBounds) @0x53
+;; trap c8 Trap(TableOutOfBounds) @0x53
+;; trap d4 Trap(IndirectCallToNull) @0x53
+;; trap dd Trap(BadSignature) @0x53
+;; call 9c @0x53
+;; call c0 @0x53

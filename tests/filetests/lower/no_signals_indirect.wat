@@ -12,10 +12,10 @@
   (func $double (param i32) (result i32) (i32.shl (local.get 0) (i32.const 1)))
   (func $negate (param i32) (result i32) (i32.sub (i32.const 0) (local.get 0))))
 ;; expect
-;; machine lowered pc 0x3b regs 9 calls raises
+;; machine lowered pc 0x3b regs 10 calls raises
 ;; b0:
-;;     v7:rdi v8:rsi = args
-;;     v1 = mov.d v8
+;;     v8:rdi v9:rsi = args
+;;     v1 = mov.d v9
 ;;     v2 = mov_imm.q 0                         @0x3f
 ;;     v3 = mov.q [r15 + 48]                    @0x3f
 ;;     cmp.q v1, 2                              @0x3f
@@ -24,5 +24,6 @@
 ;;     v5 = shl.q v4, 5                         @0x3f
 ;;     v6 = add.q v5, [v3]                      @0x3f
 ;;     check_signature.d v6, 1                  @0x3f
-;;     v0:rax = call own v7:rdi v6:r11          @0x3f
+;;     v7 = mov.q [v6]                          @0x3f
+;;     v0:rax = call own v8:rdi v7:r11          @0x3f
 ;;     ret v0:rax                               @0x42

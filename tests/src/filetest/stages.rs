@@ -157,7 +157,6 @@ fn emitted(compiled: &Compiled) -> String {
     for reloc in &compiled.relocs {
         let _ = match reloc.target {
             RelocTarget::Signature => writeln!(text, "reloc {:x} type{}", reloc.offset, reloc.index),
-            RelocTarget::Entry => writeln!(text, "reloc {:x} entry of func{} {:+}", reloc.offset, reloc.index, reloc.addend),
             RelocTarget::Cell | RelocTarget::Ticks(_) | RelocTarget::Counters(_) => {
                 writeln!(text, "reloc {:x} func{} {:+}", reloc.offset, reloc.index, reloc.addend)
             }

@@ -31,8 +31,8 @@ impl CodeSpace {
         let stubs = [
             (Stub::Enter, enter as usize),
             (Stub::EnterOsr, enter_osr as usize),
-            (Stub::InterpreterCall(2), word(0)),
-            (Stub::InterpreterCall(1), word(8)),
+            (Stub::InterpreterCall(2), word(8)),
+            (Stub::InterpreterCall(1), word(16)),
             (Stub::Host, host.addr().get()),
             (Stub::ToRust, to_rust.addr().get()),
             (Stub::Resume, resume.addr().get()),

@@ -30,10 +30,10 @@ use std::collections::BTreeMap;
 use std::io;
 use std::ops::Range;
 use std::ptr::NonNull;
-use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 use weir_bytecode::account::ModuleMemoryExceeded;
-use weir_contract::STRIPES;
+use weir_contract::{EntryCell, STRIPES};
 
 /// Bytes of cells: two million functions.
 const CELLS_LEN: usize = 16 << 20;
@@ -67,9 +67,6 @@ pub enum CodeError {
     #[error("its functions have signatures of too many shapes")]
     Shapes,
 }
-
-/// A function's entry cell.
-pub(crate) type Cell = AtomicPtr<u8>;
 
 /// An engine's code memory.
 #[derive(Debug)]
@@ -176,7 +173,7 @@ impl CodeArena {
             untouched: 0,
             left_for_windows: max_code / UNIT / WINDOWS_SHARE,
             windows: Vec::new(),
-            cells: FreeList::new(CELLS_LEN / size_of::<Cell>()),
+            cells: FreeList::new(CELLS_LEN / size_of::<EntryCell>()),
             counters: FreeList::new(STRIPE_LEN / UNIT),
             uncounted: 0,
         };
@@ -202,18 +199,18 @@ impl CodeArena {
     ///
     /// # Errors
     /// [`CodeError::Cells`].
-    pub fn alloc_cells(&self, count: usize) -> Result<NonNull<Cell>, CodeError> {
+    pub fn alloc_cells(&self, count: usize) -> Result<NonNull<EntryCell>, CodeError> {
         let index = self.lock().cells.alloc(count.max(1)).ok_or(CodeError::Cells)?;
         // SAFETY: the cell lies within the view, which is not at address 0.
-        Ok(unsafe { NonNull::new_unchecked(self.view.as_mut_ptr().cast::<Cell>().add(index)) })
+        Ok(unsafe { NonNull::new_unchecked(self.view.as_mut_ptr().cast::<EntryCell>().add(index)) })
     }
 
     /// Frees cells.
     ///
     /// # Safety
     /// They came from `alloc_cells(count)`, and no code refers to them any more.
-    pub unsafe fn free_cells(&self, cells: NonNull<Cell>, count: usize) {
-        let index = (cells.as_ptr() as usize - self.view.as_mut_ptr() as usize) / size_of::<Cell>();
+    pub unsafe fn free_cells(&self, cells: NonNull<EntryCell>, count: usize) {
+        let index = (cells.as_ptr() as usize - self.view.as_mut_ptr() as usize) / size_of::<EntryCell>();
         self.lock().cells.free(index, count.max(1));
     }
 

@@ -18,7 +18,7 @@ pub(crate) use crossings::{Crossing, Crossings, Runner};
 pub(crate) use hooks::{Assembly, Enter, Grown, Hooks, Registers};
 pub(crate) use info::{CallSite, NativeFrame, Site};
 pub(crate) use map::window::Window;
-pub(crate) use map::{Cell, CodeError, CounterMemory};
+pub(crate) use map::{CodeError, CounterMemory};
 pub(crate) use stubs::Stubs;
 
 use crate::sys::lock::{Guard, Lock, Rank};
@@ -30,14 +30,14 @@ use std::collections::{HashMap, HashSet};
 use std::ops::ControlFlow;
 use std::ptr::{self, NonNull};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
-use stubs::{FUNC_STUBS, STUB, Shape, THUNK};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use stubs::{STUB, Shape, THUNK};
 use weir_bytecode::account::Account;
 use weir_bytecode::{FuncType, Module};
 use weir_contract::code::{Reloc, RelocTarget, Stripe};
 use weir_contract::tables::Tables;
 use weir_contract::unplaced::UnplacedCode;
-use weir_contract::{Boundary, Entry, Helper, HelperAddress, STRIPES, TrapSite};
+use weir_contract::{Boundary, Entry, EntryCell, Helper, HelperAddress, STRIPES, TrapSite};
 
 /// The number of counters of a function's ticks in a stripe: those that are left, and those that were given.
 pub(crate) const TICKS: usize = 2;
@@ -285,9 +285,9 @@ impl CodeSpace {
         self.freed.load(Ordering::Relaxed)
     }
 
-    /// Returns the entry of functions for whose stubs there is no room. A call of it fails.
-    pub fn no_entry(&self) -> *const u8 {
-        self.common.no_entry.as_ptr()
+    /// Returns the entry cell of functions for whose stubs there is no room. A call of them fails.
+    pub fn no_entry(&self) -> *const EntryCell {
+        self.common.no_entry_cell
     }
 
     /// Returns the target of an outcome that unwinds, for the interpreter's assembly.
@@ -300,7 +300,7 @@ impl CodeSpace {
         self.common.reenter_osr.as_ptr()
     }
 
-    /// Makes the cells, entry stubs and thunks of the functions defined in `module`. Every cell holds its function's
+    /// Makes the entry cells and thunks of the functions defined in `module`. Every cell holds its function's
     /// thunk, so all are interpreted at first. `sig_ids` are the identities of its types. Takes a millisecond for 30,000
     /// functions, mostly for first touches of pages.
     ///
@@ -315,7 +315,7 @@ impl CodeSpace {
                 Err(error)
             }
         });
-        let (by_shape, (cells, ticks, stubs)) = added?;
+        let (by_shape, (cells, ticks, thunks)) = added?;
         let count = module.bodies.len();
         let code = ModuleCode {
             space: self.clone(),
@@ -325,7 +325,7 @@ impl CodeSpace {
             count,
             cells,
             ticks,
-            stubs,
+            thunks,
             by_shape,
             installed: Lock::new(Rank::Installed, HashMap::new()),
             freed: Arc::default(),
@@ -337,12 +337,12 @@ impl CodeSpace {
         Ok(code)
     }
 
-    /// Makes cells, counters, and entry stubs with thunks, of a module's functions.
+    /// Makes cells, counters and thunks of a module's functions.
     fn add_functions(
         &self,
         module: &Module,
         by_shape: &ModuleStubs,
-    ) -> Result<(NonNull<Cell>, CounterMemory, NonNull<u8>), CodeError> {
+    ) -> Result<(NonNull<EntryCell>, CounterMemory, NonNull<u8>), CodeError> {
         let count = module.bodies.len();
         let cells = self.arena.alloc_cells(count)?;
         let Some(ticks) = self.arena.alloc_counters(TICKS * count) else {
@@ -352,25 +352,23 @@ impl CodeSpace {
         };
         let of_type = |func: u32| by_shape.by_type[module.funcs[func as usize] as usize].expect("made above");
         let scale = self.hooks.assembly.map_or(1, |assembly| assembly.scale);
-        let stubs = self.arena.publish(count * FUNC_STUBS, STUB, |bytes, address| {
-            for (i, bytes) in bytes.chunks_exact_mut(FUNC_STUBS).enumerate() {
-                let (func, address) = (module.imported_funcs + i as u32, address + i * FUNC_STUBS);
-                // SAFETY: there are `count` cells.
-                let cell = unsafe { cells.add(i) };
+        let thunks = self.arena.publish(count * THUNK, STUB, |bytes, address| {
+            for (i, bytes) in bytes.chunks_exact_mut(THUNK).enumerate() {
+                let (func, address) = (module.imported_funcs + i as u32, address + i * THUNK);
                 let Stubs { to_rust, scaled, .. } = of_type(func);
                 let value = if scaled { i as u32 * scale } else { func };
-                stubs::write_func_stubs(bytes, address, cell.as_ptr() as usize, value, to_rust);
+                stubs::write_thunk(bytes, address, value, to_rust);
             }
         });
-        let stubs = match stubs {
-            Ok(stubs) => stubs,
+        let thunks = match thunks {
+            Ok(thunks) => thunks,
             Err(error) => {
                 // SAFETY: nothing refers to them.
                 unsafe { self.arena.free_cells(cells, count) };
                 return Err(error);
             }
         };
-        Ok((cells, ticks, stubs))
+        Ok((cells, ticks, thunks))
     }
 
     /// Returns the position and the meaning of the trap at native address `pc`; the position is in the innermost
@@ -495,10 +493,10 @@ pub(crate) struct ModuleCode {
     /// Number of imported functions.
     first: u32,
     count: usize,
-    cells: NonNull<Cell>,
+    cells: NonNull<EntryCell>,
     /// [`TICKS`] for each function.
     ticks: CounterMemory,
-    stubs: NonNull<u8>,
+    thunks: NonNull<u8>,
     by_shape: ModuleStubs,
     /// Published functions by address of their code.
     installed: Lock<HashMap<usize, Installed>>,
@@ -574,18 +572,14 @@ impl ModuleCode {
         &self.space
     }
 
-    /// Returns the entry stub of `func`, for `FuncRef`s.
-    pub fn entry(&self, func: u32) -> *const u8 {
-        self.stub(func, 0)
-    }
-
     /// Returns the interpreter thunk of `func`, which its cell holds until code is installed.
     pub fn thunk(&self, func: u32) -> *const u8 {
-        self.stub(func, THUNK)
+        // SAFETY: `index` is below the number of thunks.
+        unsafe { self.thunks.add(self.index(func) * THUNK).as_ptr() }
     }
 
     /// Returns the cell of `func`.
-    pub fn cell(&self, func: u32) -> &AtomicPtr<u8> {
+    pub fn cell(&self, func: u32) -> &EntryCell {
         // SAFETY: `index` is below the number of cells.
         unsafe { self.cells.add(self.index(func)).as_ref() }
     }
@@ -685,7 +679,6 @@ impl ModuleCode {
         };
         let target = match reloc.target {
             RelocTarget::Cell => relative(self.cell(reloc.index).as_ptr().cast()),
-            RelocTarget::Entry => relative(self.entry(reloc.index).cast_mut()),
             RelocTarget::Ticks(stripe) => {
                 let ticks = size_of::<[AtomicU32; TICKS]>() * self.index(reloc.index);
                 of_stripe(stripe, self.ticks.offset() as usize + ticks)
@@ -733,11 +726,6 @@ impl ModuleCode {
         self.by_shape.by_type[ty as usize].as_ref().expect("the type of a function")
     }
 
-    fn stub(&self, func: u32, offset: usize) -> *const u8 {
-        // SAFETY: `index` is below the number of stubs.
-        unsafe { self.stubs.add(self.index(func) * FUNC_STUBS + offset).as_ptr() }
-    }
-
     fn index(&self, func: u32) -> usize {
         let index = (func - self.first) as usize;
         assert!(index < self.count, "function {func} is not defined in the module");
@@ -755,7 +743,7 @@ impl Drop for ModuleCode {
         }
         // SAFETY: as above.
         unsafe {
-            arena.free(self.stubs, self.count * FUNC_STUBS);
+            arena.free(self.thunks, self.count * THUNK);
             arena.free_cells(self.cells, self.count);
             self.space.release(&self.by_shape);
         }

@@ -21,7 +21,8 @@ use dynasmrt::{AssemblyOffset, DynasmApi, DynasmLabelApi, dynasm};
 use std::mem::offset_of;
 use std::ptr::NonNull;
 use weir_contract::{
-    Boundary, Dispatch, FRAME_HEADER, HostCtx, INT_ARG_REGS, INT_RESULT_REGS, InstanceCtx, Place, StackCtx, Status, StoreCtx,
+    Boundary, Dispatch, EntryCell, FRAME_HEADER, HostCtx, INT_ARG_REGS, INT_RESULT_REGS, InstanceCtx, Place, StackCtx, Status,
+    StoreCtx,
 };
 
 /// The stubs of a shape. They live as long as a module that has functions of the shape, or as their engine if the host uses them.
@@ -39,6 +40,8 @@ pub(crate) struct Stubs {
     pub scaled: bool,
     /// The entry of host functions, whose instance is a [`HostCtx`].
     pub host: NonNull<u8>,
+    /// Their entry cell, which holds `host`.
+    pub host_cell: *const EntryCell,
     /// The target of an [`Outcome`](weir_contract::Outcome) that dispatches to code of this shape.
     pub reenter: NonNull<u8>,
     /// Native → interpreter at a loop header, jumped to like an OSR body, with [`Resume`](super::hooks::Resume)'s `at` in `r11`.
@@ -81,6 +84,8 @@ pub(super) struct Common {
     pub throw_ref: NonNull<u8>,
     /// The entry of functions for whose stubs there is no room.
     pub no_entry: NonNull<u8>,
+    /// Their entry cell, which holds `no_entry`.
+    pub no_entry_cell: *const EntryCell,
     /// The helper `Relocate`, and the address to which the function returns.
     pub relocate: NonNull<u8>,
     pub relocated: NonNull<u8>,
@@ -129,6 +134,8 @@ const WRITE_GS_FROM_R11: [u8; 5] = [0xF3, 0x49, 0x0F, 0xAE, 0xDB];
 pub(super) fn common(arena: &CodeArena, hooks: Hooks) -> Result<Common, CodeError> {
     let mut asm = Asm::new(0);
 
+    // The address of `no_entry`, which is known when the code is placed.
+    dynasm!(asm; .arch x64; .u64 0);
     let unwind = asm.offset();
     dynasm!(asm
         ; .arch x64
@@ -223,7 +230,7 @@ pub(super) fn common(arena: &CodeArena, hooks: Hooks) -> Result<Common, CodeErro
     let (relocate, relocated) = relocate_body(&mut asm);
 
     let len = asm.offset().0;
-    let code = publish(arena, asm, &[])?;
+    let code = publish(arena, asm, &[no_entry])?;
     let [relocate, relocated] = [relocate, relocated].map(|offset| at(code, offset));
     let [trap, raise, unwind, reenter_osr] = [trap, raise, unwind, reenter_osr].map(|offset| at(code, offset));
     let [poll, tick, memory_grow, table_grow] = [poll, tick, memory_grow, table_grow].map(|offset| at(code, offset));
@@ -243,6 +250,7 @@ pub(super) fn common(arena: &CodeArena, hooks: Hooks) -> Result<Common, CodeErro
         throw,
         throw_ref,
         no_entry,
+        no_entry_cell: code.as_ptr().cast(),
         relocate,
         relocated,
     })
@@ -407,7 +415,7 @@ pub(super) fn generate(
     let mut asm = Asm::new(0);
 
     // The addresses of the stubs that follow, which are known when the code is placed.
-    dynasm!(asm; .arch x64; .u64 0, 0);
+    dynasm!(asm; .arch x64; .u64 0, 0, 0);
     let enter = asm.offset();
     enter_boundary(&mut asm);
     if shape.params.overflow() {
@@ -449,12 +457,14 @@ pub(super) fn generate(
     dynasm!(asm; .arch x64; jmp rax);
 
     let len = asm.offset().0;
-    let code = publish(arena, asm, &interpreter_calls)?;
+    let [wide_call, narrow_call] = interpreter_calls;
+    let code = publish(arena, asm, &[host, wide_call, narrow_call])?;
     // SAFETY: the code at these offsets obeys the convention of `Enter`.
     let [enter, enter_osr] =
         [enter, enter_osr].map(|offset| unsafe { std::mem::transmute::<*mut u8, Enter>(at(code, offset).as_ptr()) });
     let [to_rust, host, reenter, resume] = [to_rust, host, reenter, resume].map(|offset| at(code, offset));
-    let stubs = Stubs { enter, enter_osr, to_rust, scaled: entered_assembly(hooks, shape).is_some(), host, reenter, resume };
+    let (host_cell, scaled) = (code.as_ptr().cast(), entered_assembly(hooks, shape).is_some());
+    let stubs = Stubs { enter, enter_osr, to_rust, scaled, host, host_cell, reenter, resume };
     Ok((stubs, code, len))
 }
 
@@ -715,15 +725,12 @@ fn resume_body(asm: &mut Asm, hooks: Hooks, common: Common, shape: &Shape) {
     );
 }
 
-/// Bytes of a function's entry stub with its thunk.
-pub(super) const FUNC_STUBS: usize = 16;
-/// Offset of the thunk.
-pub(super) const THUNK: usize = 6;
+/// Bytes of a function's thunk.
+pub(super) const THUNK: usize = 10;
 
-/// Writes the entry stub of a function, followed by its interpreter thunk, to run at `address`:
+/// Writes the interpreter thunk of a function, to run at `address`:
 ///
 /// ```text
-/// jmp [rip + cell]
 /// mov eax, func
 /// jmp to_rust
 /// ```
@@ -731,14 +738,12 @@ pub(super) const THUNK: usize = 6;
 /// See [`Stubs::to_rust`] for `func`.
 ///
 /// Encoded by hand, not with the assembler, because a module can have a hundred thousand functions.
-pub(super) fn write_func_stubs(bytes: &mut [u8], address: usize, cell: usize, func: u32, to_rust: NonNull<u8>) {
-    let rel = |target: usize, end: usize| (target.wrapping_sub(address + end) as i32).to_le_bytes();
-    bytes[..2].copy_from_slice(&[0xff, 0x25]);
-    bytes[2..6].copy_from_slice(&rel(cell, 6));
-    bytes[6] = 0xb8;
-    bytes[7..11].copy_from_slice(&func.to_le_bytes());
-    bytes[11] = 0xe9;
-    bytes[12..16].copy_from_slice(&rel(to_rust.as_ptr() as usize, 16));
+pub(super) fn write_thunk(bytes: &mut [u8], address: usize, func: u32, to_rust: NonNull<u8>) {
+    let distance = (to_rust.as_ptr() as usize).wrapping_sub(address + THUNK) as i32;
+    bytes[0] = 0xb8;
+    bytes[1..5].copy_from_slice(&func.to_le_bytes());
+    bytes[5] = 0xe9;
+    bytes[6..].copy_from_slice(&distance.to_le_bytes());
 }
 
 /// Publishes stubs. The words at their beginning are the addresses of `named`.

@@ -7,7 +7,7 @@ mod rig;
 
 use super::*;
 use crate::code::hooks::{Grown, Hooks};
-use crate::code::stubs::FUNC_STUBS;
+use crate::code::stubs::THUNK;
 use crate::sys::mapping::{Access, Mapping};
 use crate::sys::testing;
 use dynasmrt::x64::X64Relocation;
@@ -21,7 +21,8 @@ use weir_bytecode::{FuncBody, Trap, ValType};
 use weir_contract::code::{Backend, FrameLayout, InlinedCall, Inlining, Reloc, RelocTarget, Roots, TrapEntry};
 use weir_contract::unplaced::UnplacedCode;
 use weir_contract::{
-    Dispatch, HostCtx, INT_ARG_REGS, INT_RESULT_REGS, InstanceCtx, Outcome, Place, StackCtx, Status, param_places, result_places,
+    Dispatch, EntryCell, HostCtx, INT_ARG_REGS, INT_RESULT_REGS, InstanceCtx, Outcome, Place, StackCtx, Status, param_places,
+    result_places,
 };
 use weir_jit::Compiled;
 use weir_jit::compile::CompileStats;
@@ -280,7 +281,10 @@ fn values_cross_in_every_place() {
         // A host function is in a context of its own.
         // SAFETY: a context is plain data.
         let mut host = HostCtx { instance: unsafe { world.instance().read() }, call: host as *const u8 };
-        let (status, slots) = world.enter_in((&raw mut host).cast(), stubs.enter, stubs.host.as_ptr(), &args);
+        // SAFETY: the cell lives as long as the engine.
+        let host_entry = unsafe { (*stubs.host_cell).load(Ordering::Relaxed) };
+        assert_eq!(host_entry, stubs.host.as_ptr());
+        let (status, slots) = world.enter_in((&raw mut host).cast(), stubs.enter, host_entry, &args);
         assert_eq!(status, Status::Return);
         assert_eq!(SCRIPT.with_borrow(|script| script.seen.clone()), [&*args, &*args], "{ty}");
         assert_eq!(slots[..n_results], expected, "{ty}");
@@ -589,7 +593,7 @@ fn dispatch_reaches_osr_bodies() {
 }
 
 #[test]
-fn entry_stubs_follow_their_cells() {
+fn cells_lead_to_thunks_or_code() {
     let space = space();
     let ty = func_type(&[], &[ValType::I64]);
     let code = space.add_module(1, &module(vec![ty.clone()], vec![0, 0, 0], 1), &[]).unwrap();
@@ -602,13 +606,14 @@ fn entry_stubs_follow_their_cells() {
         });
     });
     let mut world = World::new(&Module::default());
-    assert_eq!(world.enter(stubs.enter, code.entry(1), &[]).1[0], 101);
-    assert_eq!(world.enter(stubs.enter, code.entry(2), &[]).1[0], 102);
+    let entry = |func| code.cell(func).load(Ordering::Relaxed).cast_const();
+    assert_eq!(world.enter(stubs.enter, entry(1), &[]).1[0], 101);
+    assert_eq!(world.enter(stubs.enter, entry(2), &[]).1[0], 102);
     let mut asm = Asm::new(0);
     dynasm!(asm; .arch x64; mov eax, 7; ret);
     code.put(2, Entry::Call, &Code::default().finish(asm)).unwrap();
-    assert_eq!(world.enter(stubs.enter, code.entry(1), &[]).1[0], 101);
-    assert_eq!(world.enter(stubs.enter, code.entry(2), &[]).1[0], 7);
+    assert_eq!(world.enter(stubs.enter, entry(1), &[]).1[0], 101);
+    assert_eq!(world.enter(stubs.enter, entry(2), &[]).1[0], 7);
 }
 
 /// A module may have thousands of types, each with 1,000 parameters and results of its own shape.
@@ -667,14 +672,14 @@ fn a_dropped_module_gives_its_memory_back() {
     let module = module(vec![ty.clone()], vec![0; 1000], 0);
     let stubs = space.stubs(&ty).unwrap();
     let first = space.add_module(1, &module, &[]).unwrap();
-    let (entry, cell) = (first.entry(0), first.cell(0) as *const Cell);
+    let (thunk, cell) = (first.thunk(0), first.cell(0) as *const EntryCell);
     let native = first.put(0, Entry::Call, &forward(1)).unwrap();
     assert_eq!(first.space().stubs(&ty).unwrap().to_rust, stubs.to_rust, "made once");
     drop(first);
     assert!(space.arena.region_at(native as usize).is_none_or(|(_, tag)| tag == STUB));
     let second = space.add_module(2, &module, &[]).unwrap();
-    assert_eq!((second.entry(0), second.cell(0) as *const Cell), (entry, cell));
-    assert_eq!(second.entry(1) as usize - second.entry(0) as usize, FUNC_STUBS);
+    assert_eq!((second.thunk(0), second.cell(0) as *const EntryCell), (thunk, cell));
+    assert_eq!(second.thunk(1) as usize - second.thunk(0) as usize, THUNK);
 }
 
 #[test]

@@ -21,7 +21,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::{self, NonNull};
 use std::sync::Arc;
 use weir_bytecode::FuncType;
-use weir_contract::{FuncRef, HostCtx, InstanceCtx, Status, slot_words};
+use weir_contract::{EntryCell, FuncRef, HostCtx, InstanceCtx, Status, slot_words};
 
 /// A host function's closure. The arguments are in slots at the pointer and the results are written to the same slots,
 /// as [`HostCtx::call`] says; there is room for the longer of the two. The first argument is the store, the second is
@@ -235,25 +235,25 @@ unsafe fn host_failed(store: *mut StoreRecord, failure: Failure) -> Status {
 #[derive(Clone)]
 pub(crate) struct EngineFunc {
     func: Arc<HostFunc>,
-    entry: *const u8,
+    cell: *const EntryCell,
     sig: u32,
 }
 
-// SAFETY: the address of code, which is immutable.
+// SAFETY: the address of a cell, which never changes.
 unsafe impl Send for EngineFunc {}
 // SAFETY: as above.
 unsafe impl Sync for EngineFunc {}
 
 impl EngineFunc {
-    /// Looks up the identity of its type and its stub, in two tables protected by locks.
+    /// Looks up the identity of its type and its entry cell, in two tables protected by locks.
     pub fn new(engine: &Engine, func: Arc<HostFunc>) -> EngineFunc {
-        let (entry, sig) = (engine.record().engines.host_stub(&func.ty), engine.record().signatures.intern(&func.ty));
-        EngineFunc { func, entry, sig }
+        let (cell, sig) = (engine.record().engines.host_cell(&func.ty), engine.record().signatures.intern(&func.ty));
+        EngineFunc { func, cell, sig }
     }
 
     /// Returns the host function of a record.
     pub fn of(host: &HostRecord) -> EngineFunc {
-        EngineFunc { func: host.func.clone(), entry: host.func_ref.entry, sig: host.func_ref.sig }
+        EngineFunc { func: host.func.clone(), cell: host.func_ref.cell, sig: host.func_ref.sig }
     }
 
     /// Returns whether its calls may wait.
@@ -274,8 +274,8 @@ impl EngineFunc {
 /// `store` is live, of the function's engine, not used by any other code, and no reference into it is held; `importer`
 /// is null or an instance of it.
 pub(crate) unsafe fn add(store: *mut StoreRecord, func: EngineFunc, importer: *mut InstanceCtx) -> NonNull<FuncRef> {
-    let EngineFunc { func, entry, sig } = func;
-    let func_ref = FuncRef { entry, sig, index: 0, instance: ptr::null_mut() };
+    let EngineFunc { func, cell, sig } = func;
+    let func_ref = FuncRef { cell, sig, index: 0, instance: ptr::null_mut() };
     // SAFETY: the caller's promise; the record is written before any other code can refer to it.
     unsafe {
         #[cfg(feature = "async")]

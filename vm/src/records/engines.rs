@@ -20,7 +20,7 @@ use weir_bytecode::{FuncType, Module as Bytecode};
 use weir_contract::code::{FrameLayout, Landing};
 use weir_contract::stubs::StubCode;
 use weir_contract::tables::Tables;
-use weir_contract::{Helper, HelperAddress, InstanceCtx};
+use weir_contract::{EntryCell, Helper, HelperAddress, InstanceCtx};
 
 /// The interpreter's next step after [`Engines::tier_up`].
 #[derive(Clone, Copy, Debug)]
@@ -108,18 +108,18 @@ pub(crate) trait Engines: Any + fmt::Debug + Send + Sync {
     /// [`Engines::tier_up`] has returned code that is entered at a loop of the function.
     unsafe fn enter_osr(&self, instance: *mut InstanceCtx, func: u32) -> Enter;
 
-    /// Returns the permanent entry stub of function `func`. Called when a reference to the function is made. Without room for it,
-    /// that is a stub whose calls fail. Null without native code.
+    /// Returns the entry cell of function `func`, which lives as long as the instance's module. Called when a reference to the function is
+    /// made. Without room for its thunk, that is a cell whose calls fail. Null without native code.
     ///
     /// # Safety
     /// `instance` is an instance of a live store, and its module defines `func`.
-    unsafe fn entry_stub(&self, _instance: *mut InstanceCtx, _func: u32) -> *const u8 {
+    unsafe fn entry_cell(&self, _instance: *mut InstanceCtx, _func: u32) -> *const EntryCell {
         ptr::null()
     }
 
-    /// Returns the entry stub of host functions of type `ty`. Called when one is added to a store. Without room for it, that is a
-    /// stub whose calls fail. Null without native code.
-    fn host_stub(&self, _ty: &FuncType) -> *const u8 {
+    /// Returns the entry cell of host functions of type `ty`, which lives as long as the engine. Called when one is added to a store. Without
+    /// room for their stub, that is a cell whose calls fail. Null without native code.
+    fn host_cell(&self, _ty: &FuncType) -> *const EntryCell {
         ptr::null()
     }
 

@@ -154,8 +154,8 @@ impl InstanceRecord {
         let record = self.module.record();
         let sig = record.sig_ids[record.bytecode.funcs[func as usize] as usize];
         // SAFETY: the store of this record is live, and the function is one of the module's own.
-        let entry = unsafe { record.engine.record().engines.entry_stub(self.ctx, func) };
-        FuncRef { entry, sig, index: func, instance: self.ctx }
+        let cell = unsafe { record.engine.record().engines.entry_cell(self.ctx, func) };
+        FuncRef { cell, sig, index: func, instance: self.ctx }
     }
 
     fn layout(&self) -> &Layout {

@@ -163,7 +163,7 @@ impl TableRecord {
     fn entry(&self, reference: u64) -> TableEntry {
         let is_func = matches!(self.ty.element.heap, HeapType::Func | HeapType::Concrete(_));
         if reference == 0 || !is_func {
-            return TableEntry { entry: ptr::null(), sig: NULL_SIG, padding: 0, instance: ptr::null_mut(), reference };
+            return TableEntry { cell: ptr::null(), sig: NULL_SIG, padding: 0, instance: ptr::null_mut(), reference };
         }
         // SAFETY: a reference to a function that is not null points to a `FuncRef` of this store.
         unsafe { func_entry(reference as *const FuncRef) }
@@ -177,8 +177,8 @@ impl TableRecord {
 #[inline]
 unsafe fn func_entry(func: *const FuncRef) -> TableEntry {
     // SAFETY: the caller's promise.
-    let &FuncRef { entry, sig, instance, .. } = unsafe { &*func };
-    TableEntry { entry, sig, padding: 0, instance, reference: func as u64 }
+    let &FuncRef { cell, sig, instance, .. } = unsafe { &*func };
+    TableEntry { cell, sig, padding: 0, instance, reference: func as u64 }
 }
 
 /// The error for a table of too many elements.
@@ -225,7 +225,7 @@ mod tests {
 
     #[test]
     fn functions_are_copied_beside_their_references() {
-        let func = FuncRef { entry: ptr::null(), sig: 7, index: 1, instance: ptr::dangling_mut() };
+        let func = FuncRef { cell: ptr::null(), sig: 7, index: 1, instance: ptr::dangling_mut() };
         let ty = TableType { element: RefType::FUNCREF, ..externs(2, None) };
         let mut table = TableRecord::new(ty, 0, u64::MAX, None).unwrap();
         table.set(1, &raw const func as u64).unwrap();

@@ -21,7 +21,7 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
 use weir_bytecode::{FuncType, Module as Bytecode};
 use weir_contract::stubs::StubCode;
-use weir_contract::{Helper, HelperAddress, InstanceCtx};
+use weir_contract::{EntryCell, Helper, HelperAddress, InstanceCtx};
 
 /// Returns whether this processor executes the instructions that the native back end emits.
 pub(crate) fn has_processor() -> bool {
@@ -73,18 +73,18 @@ impl Engines for EngineState {
         enter(native_of(module).stubs(module, func).enter_osr)
     }
 
-    unsafe fn entry_stub(&self, instance: *mut InstanceCtx, func: u32) -> *const u8 {
+    unsafe fn entry_cell(&self, instance: *mut InstanceCtx, func: u32) -> *const EntryCell {
         // SAFETY: the caller's promise.
         let module = unsafe { instance_of(instance) }.module.record();
         match state_of(module).native(module) {
-            Ok(native) => native.code.entry(func),
+            Ok(native) => native.code.cell(func),
             Err(_) => self.no_entry(),
         }
     }
 
-    fn host_stub(&self, ty: &FuncType) -> *const u8 {
+    fn host_cell(&self, ty: &FuncType) -> *const EntryCell {
         let stubs = self.space().ok().and_then(|space| evict::with_room(self, || space.stubs(ty)).ok());
-        stubs.map_or_else(|| self.no_entry(), |stubs| stubs.host.as_ptr())
+        stubs.map_or_else(|| self.no_entry(), |stubs| stubs.host_cell)
     }
 
     fn stub_code(&self, ty: Option<&FuncType>) -> Option<StubCode> {

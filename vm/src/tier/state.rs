@@ -24,7 +24,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 use std::time::Instant;
 use weir_contract::profile::CounterCounts;
-use weir_contract::{Helper, HelperAddress};
+use weir_contract::{EntryCell, Helper, HelperAddress};
 use weir_jit::compile::Options;
 
 /// Makes the table of the runtime functions that compiled code calls.
@@ -112,9 +112,9 @@ impl EngineState {
         self.space.get_or_init(make).as_ref()
     }
 
-    /// Returns the entry of functions that have no stub: native code of other modules can call them, and gets an error. Null
+    /// Returns the entry cell of functions that have no thunk: native code of other modules can call them, and gets an error. Null
     /// if there is no native code at all.
-    pub(super) fn no_entry(&self) -> *const u8 {
+    pub(super) fn no_entry(&self) -> *const EntryCell {
         self.space().map_or(ptr::null(), |space| space.no_entry())
     }
 }

@@ -39,9 +39,9 @@ impl Emitter<'_> {
                 self.out.clear(inst.dst);
             }
             Sequence::Constant => self.plain(inst, |out| out.constant(inst.dst, inst.imm)),
-            Sequence::EntryStub => {
+            Sequence::EntryCell => {
                 let (field, index) = (self.out.address(inst.dst) as u32, inst.imm as u32);
-                self.relocs.push(Reloc { offset: field, target: RelocTarget::Entry, index, addend: -4 });
+                self.relocs.push(Reloc { offset: field, target: RelocTarget::Cell, index, addend: -4 });
             }
             Sequence::Zero => self.out.clear(inst.dst),
             Sequence::Ones => {
@@ -408,7 +408,7 @@ fn changes_flags(sequence: Sequence) -> bool {
         Sequence::Constant
         | Sequence::Zero
         | Sequence::Ones
-        | Sequence::EntryStub
+        | Sequence::EntryCell
         | Sequence::TrapIf
         | Sequence::Args
         | Sequence::TailCall

@@ -9,7 +9,7 @@ use crate::x64::abi::{self, ArgLocation};
 use crate::x64::insts::{Asm, Cond, Inst, Mem, STORED, Width};
 use std::mem::offset_of;
 use weir_bytecode::{FuncType, Trap, ValType};
-use weir_contract::{Helper, InstanceCtx, StackCtx};
+use weir_contract::{Helper, InstanceCtx, StackCtx, TableEntry};
 
 /// The way in which a call names its callee.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -32,8 +32,8 @@ impl<'l> Lower<'l, '_> {
         self.push(Inst::new(op, Width::Q).imm(index));
     }
 
-    /// The signature, the target and the arguments of a call; for an indirect call, after its checks. The third part is the
-    /// reference, if there is one.
+    /// The signature, the target and the arguments of a call; for an indirect call, after its checks. The third part is what the call has in
+    /// `CALLEE`, if anything.
     fn callee(&mut self, value: Value, by: CallBy) -> (&'l FuncType, Target, Option<Reg>, &'l [Value]) {
         let func = self.func;
         let module = self.request.module;
@@ -43,11 +43,15 @@ impl<'l> Lower<'l, '_> {
             let entry = self.table_entry(inst.imm as u32, *index, Trap::TableOutOfBounds);
             self.push(Inst::new(Asm::CheckSignature, Width::D).src(entry).imm(inst.aux.into()));
             let own = module.own_elements(inst.imm as u32).is_some() || seeded::is(Fault::InstanceNotLoaded);
-            let target = if own { Target::OwnElement } else { Target::Reference };
-            return (&module.types[inst.aux as usize], target, Some(entry), args);
+            let ty = &module.types[inst.aux as usize];
+            if own {
+                let cell = self.field(entry, offset_of!(TableEntry, cell));
+                return (ty, Target::Own, Some(cell), args);
+            }
+            return (ty, Target::Reference, Some(entry), args);
         }
         if by == CallBy::Reference {
-            // A reference has entry and instance at the same offsets as a table element.
+            // A reference has cell and instance at the same offsets as a table element.
             let (reference, args) = inst.args.split_last().expect("the reference is an argument");
             return (&module.types[inst.aux as usize], Target::Reference, Some(self.reg(*reference)), args);
         }

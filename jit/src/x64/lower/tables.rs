@@ -85,24 +85,24 @@ impl Lower<'_, '_> {
         self.lower_differs(value, reference, false);
     }
 
-    /// The bits in which entry and instance of the table element, or of the `FuncRef`, at `found` differ from those of a function of this
-    /// instance, or of the entry alone if it is one of them. An entry stub belongs to one function of one module.
+    /// The bits in which cell and instance of the table element, or of the `FuncRef`, at `found` differ from those of a function of this
+    /// instance, or of the cell alone if it is one of them. An entry cell belongs to one function of one module.
     fn lower_differs(&mut self, value: Value, found: Reg, own: bool) {
         let func = self.func.inst(value).aux;
-        let stub = self.code.new_reg(Class::Int);
-        self.push(Inst::new(Asm::EntryStub, Width::Q).dst(stub).imm(func.into()));
-        let differs = Inst::new(Asm::Xor, Width::Q).src(stub).mem(Mem::at(found, offset_of!(TableEntry, entry) as i32));
+        let cell = self.code.new_reg(Class::Int);
+        self.push(Inst::new(Asm::EntryCell, Width::Q).dst(cell).imm(func.into()));
+        let differs = Inst::new(Asm::Xor, Width::Q).src(cell).mem(Mem::at(found, offset_of!(TableEntry, cell) as i32));
         if own {
             let dst = self.result(value);
             return self.push(differs.dst(dst));
         }
-        let [entry, here, instance] = [(); 3].map(|()| self.code.new_reg(Class::Int));
-        self.push(differs.dst(entry));
+        let [other_cell, here, instance] = [(); 3].map(|()| self.code.new_reg(Class::Int));
+        self.push(differs.dst(other_cell));
         self.push(Inst::new(Asm::Mov, Width::Q).dst(here).reg(abi::INSTANCE));
         let other = Mem::at(found, offset_of!(TableEntry, instance) as i32);
         self.push(Inst::new(Asm::Xor, Width::Q).dst(instance).src(here).mem(other));
         let dst = self.result(value);
-        self.push(Inst::new(Asm::Or, Width::Q).dst(dst).src(entry).reg(instance));
+        self.push(Inst::new(Asm::Or, Width::Q).dst(dst).src(other_cell).reg(instance));
     }
 
     pub(super) fn lower_ref_func(&mut self, value: Value) {

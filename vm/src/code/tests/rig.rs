@@ -94,11 +94,10 @@ impl World {
             exit_fp: 0,
             activation: std::ptr::null(),
         });
-        let null =
-            TableEntry { entry: std::ptr::null(), sig: NULL_SIG, padding: 0, instance: std::ptr::null_mut(), reference: 0 };
+        let null = TableEntry { cell: std::ptr::null(), sig: NULL_SIG, padding: 0, instance: std::ptr::null_mut(), reference: 0 };
         let mut elements: Vec<Box<[TableEntry]>> = module.tables.iter().map(|_| [null; 4].into()).collect();
         let table = |entries: &mut Box<[TableEntry]>| TableCtx { entries: entries.as_mut_ptr(), len: 4 };
-        let import = |_| FuncRef { entry: std::ptr::null(), sig: 0, index: 0, instance: std::ptr::null_mut() };
+        let import = |_| FuncRef { cell: std::ptr::null(), sig: 0, index: 0, instance: std::ptr::null_mut() };
         let instance = InstanceCtx {
             store: &mut *store,
             stack: &mut *stack,

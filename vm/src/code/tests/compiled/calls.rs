@@ -171,7 +171,7 @@ const TABLE: &str = "(module
 /// Element 1 of each table is function 2, of another instance; element 2 has another type; the others are null.
 fn fill_tables(guest: &mut Guest, other: *mut InstanceCtx) {
     for table in &mut guest.world.tables {
-        let entry = TableEntry { entry: guest.code.entry(2), sig: guest.sig_ids[0], padding: 0, instance: other, reference: 1 };
+        let entry = TableEntry { cell: guest.code.cell(2), sig: guest.sig_ids[0], padding: 0, instance: other, reference: 1 };
         // SAFETY: tables have four elements.
         unsafe {
             *table.entries.add(1) = entry;
@@ -226,10 +226,10 @@ fn calls_across_instances_restore_the_pinned_register() {
         (*other.instance()).stack = &mut *guest.world.stack;
         (*other.instance()).store = &mut *guest.world.store;
     }
-    let (entry, instance) = (guest.code.entry(2), other.instance());
-    guest.world.imports[0].entry = entry;
+    let (cell, instance): (*const _, _) = (guest.code.cell(2), other.instance());
+    guest.world.imports[0].cell = cell;
     guest.world.imports[0].instance = instance;
-    let element = TableEntry { entry, sig, padding: 0, instance, reference: 1 };
+    let element = TableEntry { cell, sig, padding: 0, instance, reference: 1 };
     // SAFETY: tables have four elements.
     unsafe { *guest.world.tables[0].entries = element };
     // Function 2 adds its instance's global.
@@ -265,7 +265,7 @@ fn foreign_tail_calls_restore_the_pinned_register() {
         (*other.instance()).store = &mut *guest.world.store;
     }
     // "Interpreted", in the other instance.
-    guest.world.imports[0].entry = guest.code.entry(4);
+    guest.world.imports[0].cell = guest.code.cell(4);
     guest.world.imports[0].instance = other.instance();
     guest.define("func 2 (i64) -> i64\n b0:\n v0: i64 = param 0\n return_call f0(v0)");
     guest.define("func 1 (i64) -> i64\n b0:\n v0: i64 = param 0\n v1: i64 = call f2(v0)\n v2: i64 = call f3()\n return v2");

@@ -35,6 +35,7 @@ use crate::code::{CodeSpace, Grown, Hooks, ModuleCode};
 use bumpalo::Bump;
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use weir_bytecode::{Module, Trap, ValType};
 use weir_contract::{Helper, HelperAddress, InstanceCtx, Status, TrapSite};
 use weir_jit::analysis::verify;
@@ -127,9 +128,9 @@ impl Guest {
         self.install(&parse::parse(&Bump::new(), text).unwrap())
     }
 
-    /// Calls function `func` through its entry stub.
+    /// Calls function `func` through its entry cell.
     fn call(&mut self, func: u32, args: &[u64]) -> Answer {
-        let code = self.code.entry(func);
+        let code = self.code.cell(func).load(Ordering::Relaxed);
         self.enter(func, code, args, false)
     }
 
