@@ -496,7 +496,7 @@ impl<'p, 'f, 'a> Packer<'p, 'f, 'a> {
             return self.has_splat(self.func.ty(values[0])).then(|| self.node(Node::Uniform(values[0])));
         }
         let (element, width) = (data.element, first.width);
-        let part = (first.at - data.from) % element;
+        let part = data.part(first);
         let (signed, full) = match load {
             Load::Load8S | Load::Load16S | Load::Load32S => (true, false),
             Load::Load8U | Load::Load16U | Load::Load32U | Load::Load64U => (false, false),
@@ -542,7 +542,7 @@ impl<'p, 'f, 'a> Packer<'p, 'f, 'a> {
         if width < data.element && !self.are_rows(data.element) {
             return None;
         }
-        let part = (first.at - data.from) % data.element;
+        let part = data.part(first);
         let mut widen = Self::widening(width, 4, matches!(op, Op::Load8S | Op::Load16S))?;
         widen.push(then);
         Some(self.node(Node::Load(VectorLoad { group, at: first.at - part, part, width, load: values[0], widen })))

@@ -136,13 +136,17 @@ fn divided(groups: &[Group], unrolled: u64) -> Option<Vec<Group>> {
             if group.stride == 0 {
                 return Some(group.clone());
             }
+            let is_whole = |access: &Access| access.width == element;
             let within = |access: &Access| {
                 let place = (access.at - group.from) % element;
-                place + access.width <= element && element <= MAX_PARTS * access.width
+                is_whole(access) || place + access.width <= element && element <= MAX_PARTS * access.width
             };
             let divides = u64::from(group.stride).is_multiple_of(unrolled);
-            // A vector load reads whole elements.
-            let to = group.from + (group.to - group.from).next_multiple_of(element.max(1));
+            // Parts come from loads of whole elements.
+            let to = match group.accesses.iter().all(is_whole) {
+                true => group.to,
+                false => group.from + (group.to - group.from).next_multiple_of(element.max(1)),
+            };
             (divides && element > 0 && group.accesses.iter().all(within)).then(|| Group { element, to, ..group.clone() })
         })
         .collect()

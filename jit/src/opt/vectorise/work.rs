@@ -45,6 +45,14 @@ pub struct Group {
     pub accesses: Vec<Access>,
 }
 
+impl Group {
+    /// The distance of an access from the start of its element. Accesses to whole elements may be anywhere: those of a stencil overlap, if they are
+    /// vectors of the producer's.
+    pub fn part(&self, access: Access) -> u64 {
+        if access.width == self.element { 0 } else { (access.at - self.from) % self.element }
+    }
+}
+
 /// What the engine allows.
 #[derive(Clone, Copy, Debug)]
 pub struct Allowed<'m> {
