@@ -55,14 +55,6 @@ pub struct Lanes {
     pub op: LaneOp,
 }
 
-impl Lanes {
-    /// Whether each lane of the result depends on the lanes in its place only, which have its width. Such an instruction may have operands and a
-    /// result of twice the length.
-    pub const fn keeps_lanes(self) -> bool {
-        self.op.is_lanewise() && self.from.lane_bits() == self.shape.lane_bits()
-    }
-}
-
 macro_rules! define_lane_ops {
     ($($(#[$about:meta])* $family:ident: $($name:ident)*;)*) => {
         /// The operation of a vector instruction.
@@ -116,19 +108,23 @@ define_lane_ops! {
 }
 
 impl LaneOp {
-    /// Whether a lane of the result depends only on the lanes of the operands at the same place, and on numbers, so that the
-    /// operation on a longer vector is the operation on its parts.
-    pub const fn is_lanewise(self) -> bool {
+    /// Whether there may be an instruction on vectors of twice the length that does this in each half. There is none if a number comes from a lane
+    /// or goes to one, nor for conversions that change the width of lanes, for which processors have no such instruction.
+    pub const fn works_on_halves(self) -> bool {
         match self {
             LaneOp::Whole(op) => !matches!(op, Whole::AnyTrue),
             LaneOp::Lane(op) => matches!(op, Lane::Splat),
-            LaneOp::Integer(op) => !matches!(op, Integer::NarrowS | Integer::NarrowU | Integer::DotS | Integer::RelaxedDotS),
-            LaneOp::Shift(_) | LaneOp::IntegerUnary(_) | LaneOp::Compare(_) => true,
+            LaneOp::Permute(_) | LaneOp::Shift(_) | LaneOp::IntegerUnary(_) | LaneOp::Integer(_) | LaneOp::Compare(_) => true,
+            LaneOp::Widen(_) | LaneOp::Product(_) | LaneOp::Ternary(_) => true,
             LaneOp::FloatUnary(_) | LaneOp::Float(_) | LaneOp::FloatCompare(_) => true,
-            LaneOp::Convert(op) => {
-                matches!(op, Convert::ConvertS | Convert::ConvertU | Convert::TruncSatS | Convert::TruncSatU)
-            }
-            LaneOp::Permute(_) | LaneOp::Test(_) | LaneOp::Widen(_) | LaneOp::Product(_) | LaneOp::Ternary(_) => false,
+            LaneOp::Convert(op) => match op {
+                Convert::ConvertS | Convert::ConvertU | Convert::TruncSatS | Convert::TruncSatU => true,
+                Convert::RelaxedTruncS | Convert::RelaxedTruncU | Convert::ConvertLowU => true,
+                Convert::ConvertLowS | Convert::PromoteLow | Convert::DemoteZero => false,
+                Convert::TruncSatSZero | Convert::TruncSatUZero => false,
+                Convert::RelaxedTruncSZero | Convert::RelaxedTruncUZero => false,
+            },
+            LaneOp::Test(_) => false,
         }
     }
 

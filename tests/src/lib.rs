@@ -32,6 +32,7 @@ pub mod state;
 pub mod stub_check;
 pub mod suspended;
 pub mod targets;
+pub mod vector_loops;
 
 /// Whether tests rewrite their expected output instead of comparing with it: `WEIR_BLESS=1` in the environment.
 ///

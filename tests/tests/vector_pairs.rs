@@ -1,75 +1,162 @@
-//! Loops over the producer's own vectors of 128 bits: two of them are a vector of 256 bits, for each instruction that keeps lanes.
+//! Loops over the producer's own vectors of 128 bits: two of them are a vector of 256 bits, for each instruction that there is of that length.
 
 use bumpalo::Bump;
 use std::fmt::Write;
-use weir::{Config, Engine, Instance, Module, Store, Tier};
+use weir::{Config, Instance, Module, Store, Tier};
 use weir_bytecode::Opcode;
-use weir_bytecode::lanes::{LaneOp, Lanes};
+use weir_bytecode::lanes::{Integer, LaneOp, Lanes, Permute, Whole};
 use weir_bytecode::types::ValType;
-use weir_jit::Options;
 use weir_jit::analysis::verify;
 use weir_jit::ir::sandbox::Sandbox;
-use weir_jit::ir::{Func, eval, parse, print};
-use weir_jit::opt::vectorise;
-use weir_jit::pipeline::{self, Finished, Form, Phase, Unit};
+use weir_jit::ir::{eval, parse, print};
 use weir_tests::engines::engine;
 use weir_tests::rng::Rng;
+use weir_tests::vector_loops::{same_up_to_nans, vectorised};
 
 const PAGE: usize = 1 << 16;
 
-/// An instruction whose operands are vectors, and a count if it shifts.
+/// Where the operands of the instruction come from.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Form {
+    /// Arrays of their own.
+    Apart,
+    /// One array, at distances of half a vector.
+    Stencil,
+    /// The first operand is what the copy before has loaded.
+    Recurrence,
+    /// The first operand is the result of the copy before.
+    Reduction,
+}
+
+/// An instruction whose operands are vectors, besides a count if it shifts, or the lanes that it chooses.
 #[derive(Clone, Copy)]
 struct Subject {
     opcode: Opcode,
     lanes: Lanes,
-    vectors: usize,
+    vectors: u32,
+    form: Form,
+    /// The lanes that a shuffle chooses.
+    chosen: u128,
 }
 
 impl Subject {
-    fn of(opcode: Opcode) -> Option<Subject> {
-        let (lanes, signature) = (opcode.lanes().filter(|lanes| lanes.keeps_lanes())?, opcode.signature()?);
-        let vectors = signature.operands.iter().filter(|&&ty| ty == ValType::V128).count();
-        (vectors > 0 && signature.result == ValType::V128).then_some(Subject { opcode, lanes, vectors })
+    fn of(opcode: Opcode, form: Form, rng: &mut Rng) -> Option<Subject> {
+        let (lanes, signature) = (opcode.lanes().filter(|lanes| lanes.op.works_on_halves())?, opcode.signature()?);
+        let vectors = signature.operands.iter().filter(|&&ty| ty == ValType::V128).count() as u32;
+        let vectors = if opcode == Opcode::I8x16Shuffle { 2 } else { vectors };
+        let reduces = match lanes.op {
+            LaneOp::Whole(op) => matches!(op, Whole::And | Whole::Or | Whole::Xor),
+            LaneOp::Integer(op) => {
+                matches!(op, Integer::Add | Integer::MinS | Integer::MinU | Integer::MaxS | Integer::MaxU)
+            }
+            _ => false,
+        };
+        let has_form = form != Form::Reduction || reduces;
+        let is_subject = vectors > 0 && signature.result == ValType::V128 && has_form;
+        is_subject.then(|| Subject { opcode, lanes, vectors, form, chosen: chosen_lanes(rng) })
     }
 
     fn shifts(self) -> bool {
         matches!(self.lanes.op, LaneOp::Shift(_))
     }
 
+    fn shuffles(self) -> bool {
+        self.lanes.op == LaneOp::Permute(Permute::Shuffle)
+    }
+
+    /// Whether a vector is passed from round to round.
+    fn carries(self) -> bool {
+        matches!(self.form, Form::Recurrence | Form::Reduction)
+    }
+
+    /// The array, by its parameter, and the distance of the load of an operand.
+    fn place(self, copy: u32, operand: u32) -> (u32, u32) {
+        match self.form {
+            Form::Stencil => (1, 16 * copy + 8 * operand),
+            Form::Apart | Form::Recurrence | Form::Reduction => (1 + operand, 16 * copy),
+        }
+    }
+
     /// `f(to, from, from, from, rounds, count)`: each round does the same to this many vectors.
     fn ssa(self, copies: u32) -> String {
         let mut text = String::from("func 0 (i32, i32, i32, i32, i32, i32)\nb0:\n");
         (0..6).for_each(|i| writeln!(text, " v{i}: i32 = param {i}").unwrap());
-        writeln!(text, " v6: i32 = const {}\n v7: i32 = const 1\n jump b1\nb1:", 16 * copies).unwrap();
+        writeln!(text, " v6: i32 = const {}\n v7: i32 = const 1", 16 * copies).unwrap();
+        let [low, high] = [self.chosen as u64, (self.chosen >> 64) as u64].map(|half| half as i64);
+        writeln!(text, " v8: i64 = const {low}\n v9: i64 = const {high}\n v15: v128 = vector v128.const v8, v9").unwrap();
+        writeln!(text, " v16: v128 = load v1\n v17: i32 = const 16\n jump b1\nb1:").unwrap();
         (0..5).for_each(|i| writeln!(text, " v{}: i32 = phi b0: v{i}, b1: v{}", 10 + i, 20 + i).unwrap());
+        let last = 30 + 10 * (copies - 1) + if self.form == Form::Reduction { 5 } else { 0 };
+        if self.carries() {
+            writeln!(text, " v18: v128 = phi b0: v16, b1: v{last}").unwrap();
+        }
+        let mut carried = 18;
         for copy in 0..copies {
-            let (at, first) = (16 * copy, 30 + 10 * copy);
-            let loads = (0..self.vectors as u32).map(|i| (first + i, 11 + i));
-            loads.clone().for_each(|(load, from)| writeln!(text, " v{load}: v128 = load v{from} +{at}").unwrap());
-            let mut args: Vec<String> = loads.map(|(load, _)| format!("v{load}")).collect();
-            args.extend(self.shifts().then(|| "v5".into()));
-            writeln!(text, " v{}: v128 = vector {} {}", first + 5, self.opcode.mnemonic(), args.join(", ")).unwrap();
-            writeln!(text, " store v10 +{at}, v{}", first + 5).unwrap();
+            let (first, result) = (30 + 10 * copy, 35 + 10 * copy);
+            for i in 0..self.vectors {
+                let (from, at) = self.place(copy, i);
+                writeln!(text, " v{}: v128 = load v{} +{at}", first + i, 10 + from).unwrap();
+            }
+            let mut args: Vec<u32> = (first..first + self.vectors).collect();
+            match self.form {
+                Form::Recurrence => args[0] = carried,
+                // All operands but the first one.
+                Form::Reduction => args = vec![carried, first],
+                Form::Apart | Form::Stencil => {}
+            }
+            args.extend(self.shifts().then_some(5));
+            args.extend(self.shuffles().then_some(15));
+            let args: Vec<String> = args.into_iter().map(|arg| format!("v{arg}")).collect();
+            writeln!(text, " v{result}: v128 = vector {} {}", self.opcode.mnemonic(), args.join(", ")).unwrap();
+            if self.form != Form::Reduction {
+                writeln!(text, " store v10 +{}, v{result}", 16 * copy).unwrap();
+            }
+            carried = if self.form == Form::Reduction { result } else { first };
         }
         (0..4).for_each(|i| writeln!(text, " v{}: i32 = add v{}, v6", 20 + i, 10 + i).unwrap());
-        text + " v24: i32 = sub v14, v7\n branch v24, b1, b2\nb2:\n return\n"
+        text += " v24: i32 = sub v14, v7\n branch v24, b1, b2\nb2:\n";
+        if self.carries() {
+            writeln!(text, " store v17, v{last}").unwrap();
+        }
+        text + " return\n"
     }
 
     /// The same as a module.
     fn wat(self, copies: u32) -> String {
-        let body: String = (0..copies)
-            .map(|copy| {
-                let at = 16 * copy;
-                let loads: String = (0..self.vectors).map(|i| format!("(v128.load offset={at} (local.get {}))", i + 1)).collect();
-                let count = if self.shifts() { "(local.get 5)" } else { "" };
-                format!("(v128.store offset={at} (local.get 0) ({} {loads} {count}))", self.opcode.mnemonic())
-            })
-            .collect();
+        let mut body = String::new();
+        for copy in 0..copies {
+            let load = |i: u32| {
+                let (from, at) = self.place(copy, i);
+                format!("(v128.load offset={at} (local.get {from}))")
+            };
+            let mut operands: Vec<String> = (0..self.vectors).map(load).collect();
+            match self.form {
+                Form::Recurrence => {
+                    write!(body, "(local.set 7 {})", operands[0]).unwrap();
+                    operands[0] = "(local.get 6)".into();
+                }
+                Form::Reduction => operands = vec!["(local.get 6)".into(), operands.swap_remove(0)],
+                Form::Apart | Form::Stencil => {}
+            }
+            operands.extend(self.shifts().then(|| "(local.get 5)".into()));
+            let chosen: String = self.chosen.to_le_bytes().iter().map(|lane| format!(" {lane}")).collect();
+            let chosen = if self.shuffles() { chosen } else { String::new() };
+            let result = format!("({}{chosen} {})", self.opcode.mnemonic(), operands.join(" "));
+            match self.form {
+                Form::Reduction => write!(body, "(local.set 6 {result})").unwrap(),
+                _ => write!(body, "(v128.store offset={} (local.get 0) {result})", 16 * copy).unwrap(),
+            }
+            if self.form == Form::Recurrence {
+                body += "(local.set 6 (local.get 7))";
+            }
+        }
         let steps: String =
             (0..4).map(|i| format!("(local.set {i} (i32.add (local.get {i}) (i32.const {})))", 16 * copies)).collect();
+        let end = if self.carries() { "(v128.store (i32.const 16) (local.get 6))" } else { "" };
         format!(
-            "(module (memory (export \"memory\") 1) (func (export \"f\") (param i32 i32 i32 i32 i32 i32) (loop {body} {steps} \
-             (br_if 0 (local.tee 4 (i32.sub (local.get 4) (i32.const 1)))))))"
+            "(module (memory (export \"memory\") 1) (func (export \"f\") (param i32 i32 i32 i32 i32 i32) (local v128 v128) \
+             (local.set 6 (v128.load (local.get 1))) (loop {body} {steps} \
+             (br_if 0 (local.tee 4 (i32.sub (local.get 4) (i32.const 1))))) {end}))"
         )
     }
 
@@ -88,33 +175,39 @@ impl Subject {
 
     /// Whether two memories differ at most in the bits of NaNs.
     fn same(self, a: &[u8], b: &[u8]) -> bool {
-        let is_nan = |bytes: &[u8]| match bytes.len() {
-            4 => f32::from_le_bytes(bytes.try_into().unwrap()).is_nan(),
-            _ => f64::from_le_bytes(bytes.try_into().unwrap()).is_nan(),
-        };
-        let len = (self.lanes.shape.lane_bits() / 8) as usize;
-        let same = |(a, b): (&[u8], &[u8])| a == b || self.lanes.shape.is_float() && is_nan(a) && is_nan(b);
-        match self.lanes.shape.is_float() {
-            true => a.chunks(len).zip(b.chunks(len)).all(same),
-            false => a == b,
-        }
+        same_up_to_nans(self.lanes.shape.is_float(), a, b)
     }
 }
 
-/// The function after the pass, and whether the pass changed it.
-fn vectorised(func: Func<'_>) -> (Func<'_>, bool) {
-    let options = Options { verify: true, ..Options::default() };
-    let mut unit = Unit::without_module(func, &options);
-    let _ = pipeline::run(&mut unit, [Phase::of(&vectorise::PASS)], &mut ()).unwrap();
-    let Finished { form: Form::Ssa(func), stats, .. } = unit.finish() else { panic!("the pass is on SSA") };
-    (func, stats.changes[0].1 > 0)
+/// Lanes of a shuffle: those for which there is an instruction, and others.
+fn chosen_lanes(rng: &mut Rng) -> u128 {
+    let any = |rng: &mut Rng| rng.below(32) as u8;
+    let (first, width) = (any(rng) & 15, 1 << rng.below(4));
+    let half = 8 * (any(rng) & 1);
+    let lanes: [u8; 16] = std::array::from_fn(|i| {
+        let i = i as u8;
+        match first % 6 {
+            // Consecutive bytes of both.
+            0 => first + i,
+            // Interleaved lanes.
+            1 => half + i / width / 2 * width + i % width + i / width % 2 * 16,
+            // One lane.
+            2 => half + i % width,
+            // Words of the first vector, some in place.
+            3 => ((i / 2) ^ (half / 8 * ((i / 8) & 1))) * 2 + i % 2,
+            // Lanes in place, of either.
+            4 => i + 16 * (half >> (i / 2 % 4) & 1),
+            _ => 0,
+        }
+    });
+    let lanes = if first % 6 == 5 { lanes.map(|_| any(rng)) } else { lanes };
+    u128::from_le_bytes(lanes)
 }
 
-/// The memory after a call in an engine, or before a trap.
-fn called(engine: &Engine, text: &str, memory: &[u8], args: [i32; 6]) -> (bool, Vec<u8>) {
-    let module = Module::new(engine, text).unwrap_or_else(|error| panic!("{error:?}\n{text}"));
-    let mut store = Store::new(engine, ());
-    let instance = Instance::new(&mut store, &module, &[]).unwrap();
+/// Whether a call returns, and the memory after it.
+fn called(module: &Module, memory: &[u8], args: [i32; 6]) -> (bool, Vec<u8>) {
+    let mut store = Store::new(module.engine(), ());
+    let instance = Instance::new(&mut store, module, &[]).unwrap();
     let at = instance.get_memory(&mut store, "memory").unwrap();
     at.write(&mut store, 0, memory).unwrap();
     let f = instance.get_typed_func::<(i32, i32, i32, i32, i32, i32), ()>(&mut store, "f").unwrap();
@@ -130,11 +223,17 @@ fn pairs_do_what_each_vector_does() {
         config.tier(tier).synchronous_compilation(true).tier_up_threshold(Some(1));
         engine(&config).unwrap()
     });
-    let subjects: Vec<Subject> = Opcode::ALL.iter().filter_map(|&opcode| Subject::of(opcode)).collect();
     let mut rng = Rng::new(1);
+    let mut subjects = Vec::new();
+    for form in [Form::Apart, Form::Stencil, Form::Recurrence, Form::Reduction] {
+        subjects.extend(Opcode::ALL.iter().filter_map(|&opcode| Subject::of(opcode, form, &mut rng)));
+    }
+    let shuffle = |_| Subject::of(Opcode::I8x16Shuffle, Form::Apart, &mut rng).expect("it has two vectors");
+    subjects.extend((0..60).map(shuffle).collect::<Vec<_>>());
     let mut loops = 0;
     for &subject in &subjects {
-        for copies in [1, 2, 3, 4] {
+        let most = if subject.form == Form::Apart { 4 } else { 2 };
+        for copies in 1..=most {
             let (arena, text) = (Bump::new(), subject.ssa(copies));
             let original = parse(&arena, &text).unwrap_or_else(|error| panic!("{error}\n{text}"));
             verify(&original, None).unwrap_or_else(|error| panic!("{error}\n{original}"));
@@ -142,6 +241,9 @@ fn pairs_do_what_each_vector_does() {
             assert!(changed, "{text}");
             assert!(print(&vector).contains("v256"));
             loops += 1;
+            let text = subject.wat(copies);
+            let module = |engine| Module::new(engine, &text).unwrap_or_else(|error| panic!("{error:?}\n{text}"));
+            let modules = [&interpreter, &native].map(module);
             for run in 0..3 {
                 let memory = subject.memory(&mut rng);
                 let first = 256 + rng.below(64);
@@ -166,13 +268,13 @@ fn pairs_do_what_each_vector_does() {
                     expected.0 == found.0 && subject.same(&expected.1.memories[0], &found.1.memories[0]),
                     "{name} {args:?}\n{vector}"
                 );
-                let text = subject.wat(copies);
                 let args = args.map(|arg| arg as i32);
-                let [expected, found] = [&interpreter, &native].map(|engine| called(engine, &text, &memory, args));
+                let [expected, found] = modules.each_ref().map(|module| called(module, &memory, args));
                 assert!(expected.0 == found.0 && subject.same(&expected.1, &found.1), "{name} {args:?}\n{text}");
             }
         }
     }
-    println!("{} instructions, {loops} loops", subjects.len());
-    assert!(subjects.len() > 100);
+    let forms = |form| subjects.iter().filter(|subject| subject.form == form).count();
+    println!("{} loops; {} instructions, {} that reduce", loops, forms(Form::Recurrence), forms(Form::Reduction));
+    assert!(forms(Form::Recurrence) > 190 && forms(Form::Reduction) == 19);
 }

@@ -5,15 +5,13 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use weir::{Config, Engine, Instance, Memory, Module, Store, StoreContextMut, Tier, UpdateDeadline, Val};
 use weir_bytecode::Trap;
-use weir_jit::Options;
 use weir_jit::analysis::verify;
 use weir_jit::ir::sandbox::Sandbox;
 use weir_jit::ir::{EvalError, Func, Outcome, Type, eval, parse, print};
-use weir_jit::opt::vectorise;
-use weir_jit::pipeline::{self, Finished, Form, Phase, Unit};
 use weir_tests::counted_loops::{PARAMS, Shape, arguments, function, shape, wat};
 use weir_tests::engines::engine;
 use weir_tests::rng::Rng;
+use weir_tests::vector_loops::{same_up_to_nans, vectorised};
 
 const PAGE: u32 = 1 << 16;
 /// The number of loops.
@@ -23,15 +21,6 @@ const NATIVE_LOOPS: u64 = 1_000;
 /// The runs of each loop.
 const RUNS: u64 = 6;
 const STEPS: u64 = 40_000;
-
-/// The function after the pass, and whether the pass changed it.
-fn vectorised<'a>(func: Func<'a>) -> (Func<'a>, bool) {
-    let options = Options { verify: true, ..Options::default() };
-    let mut unit = Unit::without_module(func, &options);
-    let _ = pipeline::run(&mut unit, [Phase::of(&vectorise::PASS)], &mut ()).unwrap();
-    let Finished { form: Form::Ssa(func), stats, .. } = unit.finish() else { panic!("the pass is on SSA") };
-    (func, stats.changes[0].1 > 0)
-}
 
 /// A world and arguments: the arrays are near each other, or near the end of memory, or at its start, unless they must be apart;
 /// sometimes fuel is scarce, and sometimes polls call the host.
@@ -300,23 +289,6 @@ fn call_in<T: 'static>(
     (end, at.data(&store).to_vec(), fuel.map(|_| store.get_fuel().unwrap()))
 }
 
-/// Whether two memories differ at most in the bits of NaNs.
-fn same_up_to_nans(shape: Shape, a: &[u8], b: &[u8]) -> bool {
-    let is_nan = |bytes: &[u8]| match bytes.len() {
-        4 => f32::from_le_bytes(bytes.try_into().unwrap()).is_nan(),
-        _ => f64::from_le_bytes(bytes.try_into().unwrap()).is_nan(),
-    };
-    let differ = (0..a.len()).filter(|&i| a[i] != b[i]);
-    let in_nan = |i: usize| {
-        [4, 8].into_iter().any(|size| {
-            let mut starts = i.saturating_sub(size - 1)..=i.min(a.len() - size);
-            starts.any(|start| is_nan(&a[start..start + size]) && is_nan(&b[start..start + size]))
-        })
-    };
-    a.len() == b.len() && differ.into_iter().all(|i| shape.ty.is_float() && in_nan(i))
-}
-
-/// Machine code of vector loops against the interpreter, in engines with and without fuel, polls and signal handlers.
 #[test]
 fn machine_code_does_what_the_interpreter_does() {
     let engines: Vec<[Engine; 2]> = [(false, false, true), (true, false, true), (true, true, true), (false, true, false)]
@@ -351,7 +323,8 @@ fn machine_code_does_what_the_interpreter_does() {
             let fuel = fuel.then(|| if rng.one_in(2) { 1 << 40 } else { u64::from(rng.below(3000)) });
             let expected = call(&interpreter, fuel, &world.memories[0], &args);
             let found = call(&native, fuel, &world.memories[0], &args);
-            let same = expected.0 == found.0 && expected.2 == found.2 && same_up_to_nans(shape, &expected.1, &found.1);
+            let same =
+                expected.0 == found.0 && expected.2 == found.2 && same_up_to_nans(shape.ty.is_float(), &expected.1, &found.1);
             let memory = expected.1 == found.1;
             assert!(
                 same,
@@ -485,7 +458,7 @@ fn the_host_is_called_from_vector_loops() {
                 assert!(
                     expected.0 == found.0
                         && expected.2 == found.2
-                        && same_up_to_nans(shape, &expected.1, &found.1)
+                        && same_up_to_nans(shape.ty.is_float(), &expected.1, &found.1)
                         && called_at == repeated,
                     "seed {seed} {shape:?} {args:?}, {does:?} at {called_at:?}, of which {} were repeated: {:?}, fuel {:?} is expected, not {:?}, fuel {:?}; same memory: {}\n{text}",
                     repeated.len(),

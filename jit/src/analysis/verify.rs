@@ -19,7 +19,7 @@
 //!     and its results are defined on the normal edge only;
 //! 12. the edges of a `throw`, and those of a `try` except the last, lead to landing blocks, which begin with a `catch` after
 //!     their phis, each once; no other edge leads there; a `try` directly follows a call and its results;
-//! 13. a v256 is a phi, loaded, stored, or operand or result of `half`, `join`, `splice`, an operation whose lanes do not cross,
+//! 13. a v256 is a phi, loaded, stored, or operand or result of `half`, `join`, `splice`, an instruction that works on halves,
 //!     or one that widens a v128; no block in which one is live calls or polls.
 //!
 //! The first violation is reported.
@@ -29,7 +29,6 @@ use super::dom::Dominators;
 use crate::ir::family::{Accounting, Exception, Family, Global, Leaf, Memory, Reference, Simd, Table, Terminator};
 use crate::ir::{Block, Effect, Fields, Func, Op, Type, Value, indices, landings, long_vectors, print, vector_opcode};
 use weir_bytecode::Opcode;
-use weir_bytecode::lanes::Lanes;
 use weir_bytecode::module::Module;
 use weir_bytecode::opcodes::Signature;
 use weir_bytecode::sidetable::Handler;
@@ -328,7 +327,7 @@ impl<'f, 'a> Verifier<'f, 'a> {
             Family::Simd(Simd::Join) => self.result(Type::V256).and_then(|()| self.args(&[ExpectedType::Is(Type::V128); 2])),
             Family::Simd(Simd::Splice) => {
                 let lane = inst.imm.min(32u64.wrapping_sub(inst.imm));
-                self.check(8, matches!(lane, 1 | 2 | 4 | 8), || "a lane has 1, 2, 4 or 8 bytes".into())?;
+                self.check(8, matches!(lane, 1 | 2 | 4 | 8 | 16), || "a lane has 1, 2, 4, 8 or 16 bytes".into())?;
                 self.result(Type::V256).and_then(|()| self.args(&[ExpectedType::Is(Type::V256); 2]))
             }
             Family::Load(_) | Family::Store(_) => self.access(self.addresses(inst.aux)),
@@ -509,13 +508,17 @@ impl<'f, 'a> Verifier<'f, 'a> {
         };
         let long = inst.ty == Type::V256;
         let vector = ExpectedType::Is(Type::V128);
-        let widens = inst.widens();
-        let widened = |expected| if long && expected == vector && !widens { ExpectedType::Is(Type::V256) } else { expected };
-        self.args(&expected.into_iter().map(widened).collect::<Vec<_>>())?;
+        let widens = self.func.widens(self.value());
+        let widened = |(i, expected)| {
+            // Immediates are as they are for vectors of 128 bits.
+            let is_long = long && i < operands.len() && expected == vector && !widens;
+            if is_long { ExpectedType::Is(Type::V256) } else { expected }
+        };
+        self.args(&expected.into_iter().enumerate().map(widened).collect::<Vec<_>>())?;
         let immediates = &inst.args[operands.len()..];
         self.check(7, immediates.iter().all(constant), || "operands in place of immediates are constant".into())?;
-        let apart = op.lanes().is_some_and(Lanes::keeps_lanes);
-        self.check(13, !long || apart || widens, || format!("the lanes of {} cross", op.mnemonic()))?;
+        let apart = op.lanes().is_some_and(|lanes| lanes.op.works_on_halves());
+        self.check(13, !long || apart || widens, || format!("there is no {} of 256 bits", op.mnemonic()))?;
         self.result(if long { Type::V256 } else { result.into() })
     }
 

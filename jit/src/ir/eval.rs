@@ -331,7 +331,7 @@ impl<W: World> Machine<'_, '_, W> {
         let run = |machine: &mut Self, upper: bool| -> Result<u128, Trap> {
             let mut args = [0; MAX_ARGS];
             args.iter_mut().zip(inst.args.iter()).for_each(|(slot, &arg)| *slot = machine.half(arg, upper));
-            if upper && inst.widens() {
+            if upper && machine.func.widens(value) {
                 args[0] >>= 64;
             }
             let args = &args[..inst.args.len().min(MAX_ARGS)];

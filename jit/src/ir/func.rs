@@ -38,12 +38,6 @@ pub struct Inst<'a> {
 }
 
 impl Inst<'_> {
-    /// Whether it widens all lanes of a v128, and so gives a v256.
-    pub fn widens(&self) -> bool {
-        let lanes = || vector_opcode(self.aux).and_then(Opcode::lanes);
-        self.ty == Type::V256 && self.op == Op::Vector && lanes().is_some_and(|lanes| lanes.op.widens_low_half())
-    }
-
     /// `aux` and `imm` packed into the first argument of the helper that the operation calls: the segment, or the memory or
     /// table in the low half and its source or segment in the high half.
     pub fn helper_immediates(&self) -> u64 {
@@ -314,6 +308,16 @@ impl<'a> Func<'a> {
     pub fn as_const(&self, value: Value) -> Option<u64> {
         let inst = self.inst(value);
         (inst.op == Op::Const).then_some(inst.imm)
+    }
+
+    /// Whether the instruction widens all lanes of a v128, and so gives a v256. Of a v256 it widens lanes of each half.
+    pub fn widens(&self, value: Value) -> bool {
+        let inst = self.inst(value);
+        let lanes = || vector_opcode(inst.aux).and_then(Opcode::lanes);
+        inst.ty == Type::V256
+            && inst.op == Op::Vector
+            && lanes().is_some_and(|lanes| lanes.op.widens_low_half())
+            && self.ty(inst.args[0]) == Type::V128
     }
 
     /// The bits of `value` if it is a constant vector.

@@ -728,9 +728,9 @@ impl Asm {
             IntToDouble, IntToSingle, Pabs, PackS, PackU, Padd, PaddSatS, PaddSatU, Palignr, Pand, Pandn, Pavg, Pblend,
             Pbroadcast, Pcmpeq, Pcmpgt, PermuteHalves, PextendEightS, PextendEightU, PextendFourS, PextendFourU, PextendS,
             PextendU, Pmadd, PmaddMixed, PmaxS, PmaxU, PminS, PminU, PmulRound, PmulS, PmulU, PmulhS, PmulhU, Pmull, Pones, Por,
-            Pshufb, Pshufd, Psll, PsllImm, Psra, PsraImm, Psrl, PsrlImm, Psub, PsubSatS, PsubSatU, PunpckHigh, PunpckLow, Pxor,
-            SingleToDouble, SingleToInt, VaddAll, Vand, VcmpAll, VdivAll, VmaxAll, VminAll, Vmov, VmovTo, VmulAll, Vor,
-            VroundAll, VsqrtAll, VsubAll, Vxor,
+            PshufHigh, PshufLow, Pshufb, Pshufd, Psll, PsllImm, Psra, PsraImm, Psrl, PsrlImm, Psub, PsubSatS, PsubSatU,
+            PunpckHigh, PunpckLow, Pxor, Shufps, SingleToDouble, SingleToInt, VaddAll, Vand, VcmpAll, VdivAll, VmaxAll, VminAll,
+            Vmov, VmovTo, VmulAll, Vor, VroundAll, VsqrtAll, VsubAll, Vxor,
         };
         matches!(
             self,
@@ -778,6 +778,9 @@ impl Asm {
                 | Pbroadcast
                 | Pshufb
                 | Pshufd
+                | PshufLow
+                | PshufHigh
+                | Shufps
                 | PextendS
                 | PextendU
                 | PextendFourS

@@ -398,8 +398,8 @@ impl Emit<'_, '_> {
         for reduction in &plan.work.reductions {
             let neutral = match reduction.combine {
                 Combine::Op(Op::And) => self.pattern(Type::V256, u64::MAX),
-                Combine::Op(_) => self.pattern(Type::V256, 0),
-                Combine::Extreme(_) => self.splat(self.starts[&reduction.phi]),
+                Combine::Op(_) | Combine::Vector { idempotent: false } => self.pattern(Type::V256, 0),
+                Combine::Extreme(_) | Combine::Vector { idempotent: true } => self.splat(self.starts[&reduction.phi]),
             };
             sums.push(vec![neutral; plan.vectors as usize]);
         }
@@ -434,6 +434,10 @@ impl Emit<'_, '_> {
     /// A number in all lanes.
     fn splat(&mut self, number: Value) -> Value {
         let ty = self.func.ty(number);
+        if let (Type::V128, Some(bits)) = (ty, self.func.as_vector(number)) {
+            let halves = [bits, bits >> 64].map(|half| self.number(Type::I64, half as u64));
+            return self.vector(Opcode::V128Const, Type::V256, 0, &halves);
+        }
         if ty == Type::V128 {
             return self.inst(Op::Join, Type::V256, 0, &[number, number]);
         }
@@ -491,9 +495,9 @@ impl Emit<'_, '_> {
                     Some(self.splat(value))
                 }
                 Node::Number(number) => Some(self.lanes_of(*number)),
-                Node::Shift(_, _, Count::Value(count)) => {
-                    // So that the count is not computed in the loop.
-                    self.invariant(*count);
+                Node::Shift(_, _, Count::Value(invariant)) | Node::Shuffle(_, invariant) => {
+                    // So that it is not computed in the loop.
+                    self.invariant(*invariant);
                     None
                 }
                 Node::Shift(_, _, Count::Number(_)) | Node::Load(_) | Node::Op(..) | Node::Splice(_) | Node::Ramp(_) => None,
@@ -618,6 +622,10 @@ impl Emit<'_, '_> {
                     };
                     self.vector(*opcode, Type::V256, 0, &[vectors[*arg], count])
                 }
+                Node::Shuffle([a, b], lanes) => {
+                    let lanes = self.invariant(*lanes);
+                    self.vector(Opcode::I8x16Shuffle, Type::V256, 0, &[vectors[*a], vectors[*b], lanes])
+                }
                 Node::Splice(recurrence) => {
                     let node = work.recurrences[*recurrence].node;
                     let before = earlier.last().map_or(at.before[*recurrence], |vectors| vectors[node]);
@@ -688,6 +696,9 @@ impl Emit<'_, '_> {
     /// The number of the last round in a vector. The bits of a number that is wider than a lane are zero above it.
     fn last_lane(&mut self, vector: Value, ty: Type) -> Value {
         let [low, high] = self.halves(vector);
+        if ty == Type::V128 {
+            return if self.plan.layout.descends { low } else { high };
+        }
         let lane = self.plan.layout.lane;
         let (half, place) = if self.plan.layout.descends { (low, 0) } else { (high, 16 / lane - 1) };
         let shape = self.shape(lane, ty.is_float());
@@ -707,6 +718,10 @@ impl Emit<'_, '_> {
         }
         let halves = self.halves(sum);
         let mut sum = self.vector(reduction.lanes, Type::V128, 0, &halves);
+        let start = self.starts[&reduction.phi];
+        if let Combine::Vector { .. } = reduction.combine {
+            return self.vector(reduction.lanes, ty, 0, &[start, sum]);
+        }
         let extract = match ty {
             Type::I32 => {
                 let swapped = self.words(sum, sum, [2, 3, 0, 1]);
@@ -721,13 +736,14 @@ impl Emit<'_, '_> {
                 Opcode::I64x2ExtractLane
             }
         };
-        let (start, number) = (self.starts[&reduction.phi], self.vector(extract, ty, 0, &[sum]));
+        let number = self.vector(extract, ty, 0, &[sum]);
         match reduction.combine {
-            Combine::Op(op) => self.inst(op, ty, 0, &[start, number]),
             Combine::Extreme(compare) => {
                 let beyond = self.inst(compare, Type::I32, 0, &[number, start]);
                 self.inst(Op::Select, ty, 0, &[beyond, number, start])
             }
+            Combine::Op(op) => self.inst(op, ty, 0, &[start, number]),
+            Combine::Vector { .. } => unreachable!("it has no number"),
         }
     }
 }

@@ -23,7 +23,7 @@
 //! - **Lanes** have one width in a loop, the least that is exact. Numbers in memory may be narrower, or parts of elements: see the
 //!   files `pack` and `emit`.
 //! - **Arms** of branches are taken in every round of the vector loop, and their results selected; see the file `flatten`.
-//! - **Pairs.** The producer's own vectors of 128 bits are lanes of 16 bytes. Their instructions are the same on 256 bits if no lane depends on another one.
+//! - **Pairs.** The producer's own vectors of 128 bits are lanes of 16 bytes. Their instructions are the same on each half of 256 bits.
 //! - **Floats.** Each operation of the original loop is done, on the same operands; there are no reductions of floats.
 //!
 //! It is the last pass, and works best on what the others leave. Those that remove branches on constants, redundant phis and dead code run

@@ -24,7 +24,7 @@ use crate::ir::family::{Bits, Convert, Family, Float, FloatUnary, Load, Simd};
 use crate::ir::{Func, Op, Type, Value, vector_opcode};
 use rustc_hash::FxHashMap;
 use weir_bytecode::Opcode;
-use weir_bytecode::lanes::{self, LaneOp, Lanes, Shape, Shift, Whole, Widen};
+use weir_bytecode::lanes::{self, LaneOp, Lanes, Permute, Shape, Shift, Whole, Widen};
 
 /// The operands of a reduction's tree.
 struct Chain {
@@ -172,23 +172,29 @@ impl<'p, 'f, 'a> Packer<'p, 'f, 'a> {
         let func = self.func;
         let ty = func.ty(phi);
         let last = func.args(phi)[self.counted.back];
-        if !matches!((ty, self.layout.lane), (Type::I32, 4) | (Type::I64, 8)) {
+        if !matches!((ty, self.layout.lane), (Type::I32, 4) | (Type::I64, 8) | (Type::V128, PAIRED)) {
             return None;
         }
         if func.op(last) == Op::Select {
             return self.extremes(phi, last);
         }
-        let op = func.op(last);
-        let lanes = [
-            (Op::Add, self.lane_op(LaneOp::Integer(lanes::Integer::Add), false)?),
-            (Op::And, Opcode::V128And),
-            (Op::Or, Opcode::V128Or),
-            (Op::Xor, Opcode::V128Xor),
-        ];
-        let (_, lanes) = lanes.into_iter().find(|&(reduces, _)| reduces == op)?;
+        let (op, aux) = (func.op(last), func.inst(last).aux);
+        let (combine, lanes) = if ty == Type::V128 {
+            let opcode = vector_opcode(aux).filter(|_| op == Op::Vector)?;
+            (Combine::Vector { idempotent: combines(opcode)? }, opcode)
+        } else {
+            let lanes = [
+                (Op::Add, self.lane_op(LaneOp::Integer(lanes::Integer::Add), false)?),
+                (Op::And, Opcode::V128And),
+                (Op::Or, Opcode::V128Or),
+                (Op::Xor, Opcode::V128Xor),
+            ];
+            (Combine::Op(op), lanes.into_iter().find(|&(reduces, _)| reduces == op)?.1)
+        };
         let (mut work, mut leaves, mut phis) = (vec![last], Vec::new(), 0);
         while let Some(value) = work.pop() {
-            let inner = func.op(value) == op && func.ty(value) == ty && self.counted.position(value).is_some();
+            let same = func.op(value) == op && func.ty(value) == ty && func.inst(value).aux == aux;
+            let inner = same && self.counted.position(value).is_some();
             // The last one is used by the phi.
             if value == phi {
                 phis += 1;
@@ -205,7 +211,7 @@ impl<'p, 'f, 'a> Packer<'p, 'f, 'a> {
             (invariants, leaves) = (equal, rest);
         }
         let whole = phis == 1 && self.uses(phi) == 1 && leaves.len() == self.layout.unrolled;
-        whole.then_some(Chain { combine: Combine::Op(op), lanes, leaves, invariants })
+        whole.then_some(Chain { combine, lanes, leaves, invariants })
     }
 
     /// The operands of a chain of selections of the least or greatest one.
@@ -354,15 +360,22 @@ impl<'p, 'f, 'a> Packer<'p, 'f, 'a> {
         values.iter().all(alike).then_some(op)
     }
 
-    /// An instruction of the producer on vectors of 128 bits, whose result depends lane by lane on its operands.
+    /// An instruction of the producer on vectors of 128 bits, each of which is a lane.
     fn pairs(&mut self, values: &[Value]) -> Option<usize> {
         let func = self.func;
         let first = func.inst(values[0]);
         let alike = |&value: &Value| (func.inst(value).aux, func.inst(value).imm) == (first.aux, first.imm);
         let opcode = vector_opcode(first.aux)?;
-        let Lanes { from, shape, op } = opcode.lanes().filter(|lanes| lanes.keeps_lanes())?;
+        let Lanes { from, shape, op } = opcode.lanes().filter(|lanes| lanes.op.works_on_halves())?;
         if !values.iter().all(alike) || (from.is_float() || shape.is_float()) && !self.allowed.floats {
             return None;
+        }
+        if op == LaneOp::Permute(Permute::Shuffle) {
+            let lanes = self.args(values, 2);
+            let same = lanes.iter().all(|&other| func.as_vector(other) == func.as_vector(lanes[0]));
+            let [a, b] = [0, 1].map(|i| self.args(values, i));
+            let operands = if same { [self.pack(&a)?, self.pack(&b)?] } else { return None };
+            return Some(self.node(Node::Shuffle(operands, lanes[0])));
         }
         if !matches!(op, LaneOp::Shift(_)) {
             return self.apply(opcode, values, false);
@@ -394,7 +407,7 @@ impl<'p, 'f, 'a> Packer<'p, 'f, 'a> {
         let func = self.func;
         let (start, last) = (func.args(phi)[self.counted.entry], func.args(phi)[self.counted.back]);
         // The phi's value after the loop comes from a lane.
-        if self.layout.lane == PAIRED || !self.are_whole(&[start, last]) || self.open.contains(&phi) {
+        if !self.are_whole(&[start, last]) || self.open.contains(&phi) {
             return None;
         }
         self.open.push(phi);
@@ -576,6 +589,16 @@ impl<'p, 'f, 'a> Packer<'p, 'f, 'a> {
             Convert::TruncS | Convert::TruncU | Convert::Demote | Convert::Promote => None,
         }
     }
+}
+
+/// Whether an instruction on vectors of integers has no effect if it is repeated. `None` if it is not associative and commutative.
+fn combines(opcode: Opcode) -> Option<bool> {
+    use lanes::Integer::{Add, MaxS, MaxU, MinS, MinU};
+    let op = opcode.lanes()?.op;
+    let idempotent =
+        [Whole::And, Whole::Or].map(LaneOp::Whole).contains(&op) || [MinS, MinU, MaxS, MaxU].map(LaneOp::Integer).contains(&op);
+    let combines = idempotent || op == LaneOp::Whole(Whole::Xor) || op == LaneOp::Integer(Add);
+    combines.then_some(idempotent)
 }
 
 /// The lanes of this many bytes.

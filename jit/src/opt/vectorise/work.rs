@@ -100,6 +100,8 @@ pub enum Node {
     Op(Opcode, Vec<usize>),
     /// A shift.
     Shift(Opcode, usize, Count),
+    /// Bytes of two vectors of the producer's, which a constant chooses.
+    Shuffle([usize; 2], Value),
     /// Each lane has the one before it of the vector of a recurrence, given by its index.
     Splice(usize),
     /// Numbers that each round increases, given by the index in [`Work::ramps`].
@@ -158,7 +160,7 @@ pub enum Narrow {
     Demote,
 }
 
-/// A phi to which each round applies an associative and commutative operation on integers.
+/// A phi to which each round applies an associative and commutative operation on integers, or on vectors of integers.
 #[derive(Clone, Debug)]
 pub struct Reduction {
     /// The phi.
@@ -180,6 +182,8 @@ pub enum Combine {
     Op(Op),
     /// A selection of the one of two operands that compares so with the other.
     Extreme(Op),
+    /// An operation on vectors of the producer's, and whether it has no effect if it is repeated.
+    Vector { idempotent: bool },
 }
 
 /// A phi that has a value of the round before.

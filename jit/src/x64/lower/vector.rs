@@ -72,6 +72,9 @@ impl Lower<'_, '_> {
         self.push(Inst::new(Asm::PermuteHalves, Width::X).long(true).dst(middle).src(a).reg(b).imm(0x21));
         let first = 32 - self.func.inst(value).imm as i64;
         let dst = self.result(value);
+        if first == 16 {
+            return self.push(Inst::new(Asm::Vmov, Width::X).long(true).dst(dst).reg(middle));
+        }
         // The first bytes are in the halves of `a`, or in the middle ones.
         let (low, high, first) = if first < 16 { (a, middle, first) } else { (middle, b, first - 16) };
         self.push(Inst::new(Asm::Palignr, Width::X).long(true).dst(dst).src(high).reg(low).imm(first));
@@ -442,7 +445,10 @@ impl Lower<'_, '_> {
 
     /// The lower or the upper half of the lanes, extended to twice their width.
     fn extend(&mut self, width: Width, a: Value, low: bool, signed: bool) -> Reg {
-        if low && self.long {
+        if self.long && self.func.ty(self.resolve(a)) == Type::V256 {
+            return self.extend_in_halves(width, a, low, signed);
+        }
+        if self.long {
             return self.extend_all(width, a, signed);
         }
         if low {
@@ -456,6 +462,14 @@ impl Lower<'_, '_> {
         }
         let zero = self.vector_constant_reg(0);
         self.three(Asm::PunpckHigh, width, a, zero)
+    }
+
+    /// The lower or the upper lanes of each half of a vector of 256 bits, extended to twice their width: interleaved with their signs, or with
+    /// zeros. The processor's instructions that extend lanes would take those of the lower half.
+    fn extend_in_halves(&mut self, width: Width, a: Value, low: bool, signed: bool) -> Reg {
+        let (a, zero) = (self.reg(a), self.vector_constant_reg(0));
+        let upper = if signed { self.three(Asm::Pcmpgt, width, zero, a) } else { zero };
+        self.three(if low { Asm::PunpckLow } else { Asm::PunpckHigh }, width, a, upper)
     }
 
     /// All lanes of a vector of 128 bits, extended to twice their width, or further if they were extended before.

@@ -136,7 +136,7 @@ impl Lower<'_, '_> {
         if a == b {
             lanes = lanes.map(|lane| lane & 15);
         }
-        let zero = |value| self.vector_constant(value) == Some(0);
+        let zero = |value| self.vector_constant(value).or_else(|| self.func.as_vector(value)) == Some(0);
         let (of_a, of_b) = (lanes.map(|lane| if lane < 16 { lane } else { ZERO }), lanes.map(|lane| lane ^ 16));
         let of_b = of_b.map(|lane| if lane < 16 { lane } else { ZERO });
         if !of_a.contains(&ZERO) || zero(b) {
@@ -158,7 +158,7 @@ impl Lower<'_, '_> {
         for (a, b, lanes) in [(a, b, lanes), (b, a, lanes.map(|lane| lane ^ 16))] {
             let first = lanes[0];
             if first < 16 && (first..).zip(lanes).all(|(expected, lane)| expected == lane) {
-                let (low, high) = (self.rm(a, Type::V128), self.reg(b));
+                let (low, high) = (self.rm(a, self.vector_type()), self.reg(b));
                 return Some(self.three_imm(Asm::Palignr, Width::X, high, low, first));
             }
             for width in [Width::B, Width::W, Width::D, Width::Q] {
@@ -172,7 +172,7 @@ impl Lower<'_, '_> {
                 && w.max(x) < 4
                 && y.min(z) >= 4
             {
-                let (src, rm) = (self.reg(a), self.rm(b, Type::V128));
+                let (src, rm) = (self.reg(a), self.rm(b, self.vector_type()));
                 return Some(self.three_imm(Asm::Shufps, Width::X, src, rm, w | x << 2 | (y - 4) << 4 | (z - 4) << 6));
             }
         }
@@ -180,7 +180,7 @@ impl Lower<'_, '_> {
         let in_place = (0..).zip(words).all(|(i, word)| word & 7 == i);
         in_place.then(|| {
             let of_b = (0..).zip(words).fold(0, |bits, (i, word)| bits | (word >> 3) << i);
-            let (src, rm) = (self.reg(a), self.rm(b, Type::V128));
+            let (src, rm) = (self.reg(a), self.rm(b, self.vector_type()));
             self.three_imm(Asm::Pblend, Width::W, src, rm, of_b)
         })
     }
@@ -190,16 +190,17 @@ impl Lower<'_, '_> {
         if (0..).zip(lanes).all(|(i, lane)| i == lane) {
             return self.reg(a);
         }
-        if lanes == [0; 16] {
+        // A broadcast would be of the lower half's lane.
+        if lanes == [0; 16] && !self.long {
             let a = self.reg(a);
             return self.two(Asm::Pbroadcast, Width::B, a);
         }
         if let Some([w, x, y, z]) = groups(lanes) {
-            let rm = self.rm(a, Type::V128);
+            let rm = self.rm(a, self.vector_type());
             return self.two_imm(Asm::Pshufd, Width::X, rm, w | x << 2 | y << 4 | z << 6);
         }
         if let Some(words) = groups::<8>(lanes) {
-            if words == [0; 8] {
+            if words == [0; 8] && !self.long {
                 let a = self.reg(a);
                 return self.two(Asm::Pbroadcast, Width::W, a);
             }
@@ -213,7 +214,7 @@ impl Lower<'_, '_> {
                 () => None,
             };
             if let Some((op, imm)) = op {
-                let rm = self.rm(a, Type::V128);
+                let rm = self.rm(a, self.vector_type());
                 return self.two_imm(op, Width::X, rm, imm);
             }
         }
