@@ -123,7 +123,8 @@ fn check_profile(head: &Head<'_>, func: &Func<'_>, module: Option<&Module>) -> R
         return Err(format!("branches are at {pcs:x?}, none at {:#x}", branch.pc));
     }
     let insts = func.blocks().flat_map(|block| func.block(block).insts.iter().map(|&value| func.inst(value)));
-    let pcs: Vec<u32> = insts.filter(|inst| matches!(inst.op, Op::CallIndirect | Op::CallRef)).map(|inst| inst.pc).collect();
+    let is_counted = |op: Op| matches!(op, Op::CallIndirect | Op::CallRef | Op::ReturnCallIndirect | Op::ReturnCallRef);
+    let pcs: Vec<u32> = insts.filter(|inst| is_counted(inst.op)).map(|inst| inst.pc).collect();
     match head.calls.iter().find(|call| !pcs.contains(&call.pc) && !elsewhere.contains(&call.pc)) {
         None => Ok(()),
         Some(call) => Err(format!("indirect calls are at {pcs:x?}, none at {:#x}", call.pc)),

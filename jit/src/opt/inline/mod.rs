@@ -16,7 +16,7 @@
 //! ```
 //!
 //! If the table is private and has the function once, the guard compares the index with that of the function, and loads nothing. Such a guard
-//! also pays before a direct call: the callee need not be inlined.
+//! also pays before a direct call, or a direct tail call: the callee need not be inlined.
 //!
 //! The profile may be that of the beginning of a program, which later calls another function. So b2 counts a `miss` where hardly any is expected; after many
 //! of them the runtime profiles the code again, once.
@@ -93,11 +93,11 @@ fn run(func: &mut Func<'_>, cx: &Context<'_>) -> Changed {
     inliner.inline(func)
 }
 
-/// The calls with their blocks. An indirect call whose exceptions have handlers is left as it is.
+/// The calls with their blocks, and the tail calls through tables. An indirect call whose exceptions have handlers is left as it is.
 fn calls_of<'f>(func: &'f Func<'_>) -> impl Iterator<Item = (Block, Value)> + 'f {
     let is_call = move |block: Block, value: Value| {
         let op = func.op(value);
-        op.calls_function() && (op == Op::Call || func.exceptional_edges(block) == 0)
+        op == Op::ReturnCallIndirect || op.calls_function() && (op == Op::Call || func.exceptional_edges(block) == 0)
     };
     let calls = move |block: Block| func.block(block).insts.iter().copied().filter(move |&value| is_call(block, value));
     func.blocks().flat_map(move |block| calls(block).map(move |value| (block, value)))
@@ -116,7 +116,9 @@ impl<'a> Inliner<'_, 'a> {
     /// The call is at this offset in the function of the profile.
     fn callee(&self, func: &Func<'_>, call: Value, counts: (Option<&Profile>, u32)) -> Option<Callable> {
         let (callee, guard) = choose::callee_of(self.module, counts, func, call)?;
-        let inlines = self.budget.may_inline(self.module, self.cx.options, func, call, callee);
+        // The frame of an inlined function would be in place of the caller's.
+        let stays = !func.op(call).is_tail_call();
+        let inlines = stays && self.budget.may_inline(self.module, self.cx.options, func, call, callee);
         (inlines || guard.is_some()).then_some(Callable { callee, guard, inlines })
     }
 
@@ -129,7 +131,8 @@ impl<'a> Inliner<'_, 'a> {
     /// The only index of `callee` in the table through which `call` calls, if that is a private table.
     fn own_index(&self, func: &Func<'_>, call: Value, callee: u32) -> Option<u64> {
         let (table, segments) = (func.inst(call).imm as u32, self.module.elems.len());
-        if func.op(call) != Op::CallIndirect || self.module.own_elements(table).is_none() || segments > MOST_SEGMENTS {
+        let by_element = matches!(func.op(call), Op::CallIndirect | Op::ReturnCallIndirect);
+        if !by_element || self.module.own_elements(table).is_none() || segments > MOST_SEGMENTS {
             return None;
         }
         // Several elements are compared in the time of a step.
@@ -138,7 +141,7 @@ impl<'a> Inliner<'_, 'a> {
         searches.then(|| self.module.own_index(table, callee))?
     }
 
-    /// Makes an indirect call of a function that is not inlined a direct one behind a guard, if the guard compares indices: it then saves the
+    /// Makes an indirect call, or tail call, of a function that is not inlined a direct one after a guard, if the guard compares indices: it then saves the
     /// table's bound, element and signature. It counts no misses, which cost little. Returns whether it did.
     fn call_directly(&mut self, func: &mut Func<'_>, site: Site, found: Callable, frequency: f32) -> bool {
         let Callable { callee, guard: Some(probability), .. } = found else { return false };
@@ -150,6 +153,10 @@ impl<'a> Inliner<'_, 'a> {
         let Some(index) = self.own_index(func, site.call, callee) else { return false };
         if !self.cx.goes_on(splice::steps_of_split(func, site.block)) || !self.cx.spend() {
             return false;
+        }
+        if func.op(site.call).is_tail_call() {
+            splice::guard_tail_call(func, &site, (callee, index), probability);
+            return true;
         }
         let (_, rest) = splice::guard(func, &site, (callee, Some(index)), probability, None);
         self.candidates.moved(func, rest);

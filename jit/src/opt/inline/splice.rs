@@ -137,6 +137,24 @@ pub(super) fn guard(
     (Site { block: hot, call: direct[0] }, rest)
 }
 
+/// Replaces a tail call through a private table by a direct one of `callee`, if the index is the only one that `callee` has in the table, or else the
+/// tail call as it was, with this probability of the first.
+pub(super) fn guard_tail_call(func: &mut Func<'_>, site: &Site, (callee, index): (u32, u64), probability: Probability) {
+    let Site { block, call } = *site;
+    func.block_mut(block).insts.pop();
+    let (cold, hot) = (func.create_block(), func.create_block());
+    let (pc, args) = (func.inst(call).pc, func.args(call).to_vec());
+    let (&chooser, passed) = args.split_last().expect("an index is the last argument");
+    let index = func.append(block, Op::Const, func.ty(chooser), pc, 0, index, &[]);
+    let is_callee = func.append(block, Op::Eq, Type::I32, pc, 0, 0, &[chooser, index]);
+    let branch = func.append(block, Op::Branch, Type::Void, pc, 0, 0, &[is_callee]);
+    func.set_probability(branch, Some(probability));
+    func.add_edge(block, hot);
+    func.add_edge(block, cold);
+    func.append(hot, Op::ReturnCall, Type::Void, pc, callee, 0, passed);
+    func.push(cold, call);
+}
+
 /// Moves the instructions of `block` from the one at `at` on to a new block, which gets the successors of `block`.
 fn split_at(func: &mut Func<'_>, block: Block, at: usize) -> Block {
     let rest = func.create_block();
