@@ -22,6 +22,7 @@ pub mod lanes;
 pub mod module;
 pub mod names;
 pub mod opcodes;
+mod own_tables;
 mod part;
 mod places;
 pub mod print;

@@ -62,6 +62,40 @@ fn own_index(fields: &str) -> Option<u64> {
 }
 
 #[test]
+fn calls_through_a_private_table_reach_its_functions_of_the_type() {
+    let of = |fields: &str| {
+        let text = format!(
+            r#"(module (import "m" "f" (func)) (type $t (func (param i32))) {fields} (func $a (param i32)) (func $b (param i32)) (func $c))"#
+        );
+        let module = parsed(&text, Options::default());
+        let ty = (0..).zip(&module.types).find(|(_, ty)| ty.params.len() == 1).expect("there is such a type").0;
+        let callees = module.own_callees(0, ty).map(Iterator::collect::<Vec<u32>>);
+        (callees, module.only_callee(0, ty))
+    };
+    for (fields, callees, only) in [
+        ("(table 7 funcref) (elem (i32.const 3) $a $c)", vec![1], Some(1)),
+        ("(table 7 funcref) (elem (i32.const 3) $c $b $b)", vec![2, 2], Some(2)),
+        ("(table 7 funcref) (elem (i32.const 3) $a $c $b)", vec![1, 2], None),
+        ("(table 7 funcref) (elem (i32.const 3) $a) (elem (i32.const 3) $b)", vec![1, 2], None),
+        ("(table 7 funcref) (elem (i32.const 1) funcref (ref.null func) (ref.func $b))", vec![2], Some(2)),
+        ("(table 7 (ref null func) (ref.func $a)) (elem (i32.const 1) $b)", vec![1, 2], None),
+        ("(table 7 (ref null func) (ref.func $a))", vec![1], Some(1)),
+        ("(table 7 funcref) (elem (i32.const 3) $c)", vec![], None),
+        // Another table has it.
+        ("(table 7 funcref) (table 7 funcref) (elem (table 1) (i32.const 0) func $a)", vec![], None),
+    ] {
+        assert_eq!(of(fields), (Some(callees), only), "{fields}");
+    }
+    for fields in [
+        r#"(table (export "t") 7 funcref) (elem (i32.const 3) $a)"#,
+        "(table 7 funcref) (elem (i32.const 3) $a) (func (table.set (i32.const 0) (ref.null func)))",
+        "(table 7 funcref) (elem (i32.const 3) $a 0)",
+    ] {
+        assert_eq!(of(fields), (None, None), "{fields}");
+    }
+}
+
+#[test]
 fn a_function_that_a_private_table_has_once_has_an_index() {
     for (fields, index) in [
         ("(table 7 funcref) (elem (i32.const 3) $own)", 3),

@@ -7,14 +7,15 @@ use crate::pipeline::{self, Form, Observer, Phase, Unit};
 use crate::request::{Compiled, Options, Reloc, RelocTarget, Request};
 use crate::x64;
 use bumpalo::Bump;
+use std::collections::BTreeSet;
 use std::fmt::Write;
 use std::ops::ControlFlow;
-use weir_bytecode::print;
+use weir_bytecode::{Imm, Instrs, Module, print};
 
 /// The text of one stage.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Section {
-    /// `bytecode`, `sidetable`, `profile`, `build`, `gates`, the name of a pass, `lower`, `regalloc`, `layout`, `asm` or
+    /// `bytecode`, `sidetable`, `targets`, `profile`, `build`, `gates`, the name of a pass, `lower`, `regalloc`, `layout`, `asm` or
     /// `bytes`; or `refusal` if the compiler refused the function there. The phases `emit`, `cranelift` and `baseline` end with
     /// bytes and are shown as `asm` and `bytes`; the baseline compiler has no stages between `sidetable` and these.
     pub stage: &'static str,
@@ -22,7 +23,7 @@ pub struct Section {
     pub text: String,
 }
 
-/// Compiles as [`crate::compile()`] does and shows every stage: the profile's counts, if there are any; the passes that
+/// Compiles as [`crate::compile()`] does and shows every stage: the functions that calls through tables can reach; the profile's counts, if there are any; the passes that
 /// changed something; and the gates, which are computed for each SSA stage, where they differ from the previous ones.
 ///
 /// # Panics
@@ -44,6 +45,10 @@ fn run(request: &Request<'_>, phases: impl Iterator<Item = Phase>) -> Vec<Sectio
     let bytecode = Section { stage: "bytecode", text: print::code(request.module, request.func).to_string() };
     let side_table = Section { stage: "sidetable", text: print::side_table(request.module, request.func).to_string() };
     let mut sections = Sections { all: vec![bytecode, side_table], gates: String::new() };
+    let targets = targets(request.module, request.func);
+    if !targets.is_empty() {
+        sections.push("targets", targets);
+    }
     if let Some(profile) = request.profile.filter(|profile| !profile.is_empty()) {
         sections.push("profile", profile.to_string());
     }
@@ -91,6 +96,27 @@ impl Observer for Sections {
         }
         ControlFlow::Continue(())
     }
+}
+
+/// The functions that each call through a table can reach, as far as the module says it, and at most this many.
+fn targets(module: &Module, func: u32) -> String {
+    const SHOWN: usize = 32;
+    let mut text = String::new();
+    let Some(body) = module.body(func) else { return text };
+    for instr in Instrs::new(module, body.entry, body.end) {
+        let Imm::CallIndirect { ty, table } = instr.imm else { continue };
+        let _ = write!(text, "{:#08x}  table {table}, type {ty}:", instr.pc);
+        let _ = match module.own_callees(table, ty).map(BTreeSet::from_iter) {
+            None => writeln!(text, " any, the table is not private"),
+            Some(callees) if callees.is_empty() => writeln!(text, " none, it traps"),
+            Some(callees) => {
+                let shown: String = callees.iter().take(SHOWN).map(|callee| format!(" f{callee}")).collect();
+                let more = callees.len().saturating_sub(SHOWN);
+                if more > 0 { writeln!(text, "{shown} and {more} more") } else { writeln!(text, "{shown}") }
+            }
+        };
+    }
+    text
 }
 
 /// The bytes, 16 on a line after the offset of the first, with `..` for those that a relocation fills in; then the

@@ -17,6 +17,9 @@ impl Probability {
         }
     }
 
+    /// The largest one.
+    pub const MOST: Probability = Probability(NonZeroU8::MAX);
+
     /// The observed frequency of the first of two outcomes, limited to the range of the type.
     pub fn of_counts(first: u32, second: u32) -> Probability {
         let all = (u64::from(first) + u64::from(second)).max(1);

@@ -22,100 +22,106 @@
 ;; expect
 ;;      0  push rbp
 ;;      1  mov rbp,rsp
-;;      4  push rbx
-;;      6  sub rsp,8
-;;      a  mov r11,[r15+8]
-;;     11  cmp rsp,[r11]
-;;     18  jb near 0F8h
-;;     1e  mov ebx,esi
-;;     20  mov rax,[r15+10h]
-;;     24  mov rcx,[r15+30h]
-;;     28  mov rcx,[rcx+8]
-;;     2c  mov rdx,rdi                          @0x46
-;;     2f  add rdx,8                            @0x46
-;;     33  jb near 0FAh                         @0x46
-;;     39  cmp rcx,rdx                          @0x46
-;;     3c  jb near 103h                         @0x46
-;;     42  cmovb rdx,rcx                        @0x46
-;;     46  mov qword [rax+rdx-8],7              @0x46
-;;     4f  add rdi,10h                          @0x4b
-;;     53  jb near 10Ch                         @0x4b
-;;     59  cmp rcx,rdi                          @0x4b
-;;     5c  jb near 115h                         @0x4b
-;;     62  cmovb rdi,rcx                        @0x4b
-;;     66  mov rdi,[rax+rdi-8]                  @0x4b
-;;     6b  xor eax,eax                          @0x50
-;;     6d  mov rcx,[r15+38h]                    @0x50
-;;     71  cmp rbx,5                            @0x50
-;;     75  jae near 11Eh                        @0x50
-;;     7b  mov rdx,rbx                          @0x50
-;;     7e  cmovae rdx,rax                       @0x50
-;;     82  shl rdx,5                            @0x50
-;;     86  add rdx,[rcx]                        @0x50
-;;     89  cmp dword [rdx+8],0                  @0x50
-;;     90  jne near 120h                        @0x50
-;;     96  mov r11,[rdx]                        @0x50
-;;     99  call qword [r11]                     @0x50
-;;     9c  xor ecx,ecx                          @0x5f
-;;     9f  cmp ebx,5                            @0x5f
-;;     a2  jae short 0EEh                       @0x5f
-;;     a4  cmovb ecx,ebx                        @0x5f
-;;     a8  lea rax,[rel 138h]                   @0x5f
-;;     af  movsxd rcx,[rax+rcx*4]               @0x5f
-;;     b4  add rcx,rax                          @0x5f
-;;     b7  jmp rcx                              @0x5f
-;;     ba  mov eax,4                            @0x6a
-;;     bf  add rsp,8                            @0x6a
-;;     c3  pop rbx                              @0x6a
-;;     c5  pop rbp                              @0x6a
-;;     c6  ret                                  @0x6a
-;;     c7  mov eax,3                            @0x6e
-;;     cc  add rsp,8                            @0x6e
-;;     d0  pop rbx                              @0x6e
-;;     d2  pop rbp                              @0x6e
-;;     d3  ret                                  @0x6e
-;;     d4  mov eax,2                            @0x72
-;;     d9  add rsp,8                            @0x72
-;;     dd  pop rbx                              @0x72
-;;     df  pop rbp                              @0x72
-;;     e0  ret                                  @0x72
-;;     e1  mov eax,1                            @0x76
-;;     e6  add rsp,8                            @0x76
-;;     ea  pop rbx                              @0x76
-;;     ec  pop rbp                              @0x76
-;;     ed  ret                                  @0x76
-;;     ee  xor eax,eax                          @0x7a
-;;     f0  add rsp,8                            @0x7a
-;;     f4  pop rbx                              @0x7a
-;;     f6  pop rbp                              @0x7a
-;;     f7  ret                                  @0x7a
-;;     f8  ud2                                  @0x42
-;;     fa  mov rax,[r15]                        @0x46
-;;     fd  mov [rax+30h],rdx                    @0x46
-;;    101  ud2                                  @0x46
-;;    103  mov rax,[r15]                        @0x46
-;;    106  mov [rax+30h],rdx                    @0x46
-;;    10a  ud2                                  @0x46
-;;    10c  mov rax,[r15]                        @0x4b
-;;    10f  mov [rax+30h],rdi                    @0x4b
-;;    113  ud2                                  @0x4b
-;;    115  mov rax,[r15]                        @0x4b
-;;    118  mov [rax+30h],rdi                    @0x4b
-;;    11c  ud2                                  @0x4b
-;;    11e  ud2                                  @0x50
-;;    120  cmp dword [rdx+8],0FFFFFFFFh         @0x50
-;;    124  jne near 12Ch                        @0x50
-;;    12a  ud2                                  @0x50
-;;    12c  mov rax,[r15]                        @0x50
-;;    12f  mov [rax+30h],rdx                    @0x50
-;;    133  ud2                                  @0x50
-;;    135  int3
-;;    136  int3
-;;    137  int3
-;;    138  mov dh,0FFh
-;;    13a  (bad)
-;;    13c  test eax,9CFFFFFFh
-;;    141  (bad)
-;;    143  dec dword [rdi-7D000001h]
-;;    149  (bad)
-;;    14b  (bad)
+;;      4  sub rsp,10h
+;;      8  mov r11,[r15+8]
+;;      f  cmp rsp,[r11]
+;;     16  jb near 116h
+;;     1c  mov eax,esi
+;;     1e  mov rcx,[r15+10h]
+;;     22  mov rdx,[r15+30h]
+;;     26  mov rdx,[rdx+8]
+;;     2a  mov rsi,rdi                          @0x46
+;;     2d  add rsi,8                            @0x46
+;;     31  jb near 118h                         @0x46
+;;     37  cmp rdx,rsi                          @0x46
+;;     3a  jb near 121h                         @0x46
+;;     40  cmovb rsi,rdx                        @0x46
+;;     44  mov qword [rcx+rsi-8],7              @0x46
+;;     4d  add rdi,10h                          @0x4b
+;;     51  jb near 12Ah                         @0x4b
+;;     57  cmp rdx,rdi                          @0x4b
+;;     5a  jb near 133h                         @0x4b
+;;     60  cmovb rdi,rdx                        @0x4b
+;;     64  mov rdi,[rcx+rdi-8]                  @0x4b
+;;     69  xor ecx,ecx                          @0x50
+;;     6b  mov rdx,[r15+38h]                    @0x50
+;;     6f  cmp rax,5                            @0x50
+;;     73  jae near 13Ch                        @0x50
+;;     79  mov rsi,rax                          @0x50
+;;     7c  cmovae rsi,rcx                       @0x50
+;;     80  shl rsi,5                            @0x50
+;;     84  add rsi,[rdx]                        @0x50
+;;     87  lea rcx,[rel 8Eh]                    @0x50
+;;     8e  xor rcx,[rsi]                        @0x50
+;;     91  jne near 0D5h                        @0x50
+;;     97  xor edx,edx                          @0x5f
+;;     9a  cmp eax,5                            @0x5f
+;;     9d  jae short 0D1h                       @0x5f
+;;     9f  cmovb edx,eax                        @0x5f
+;;     a3  lea rcx,[rel 158h]                   @0x5f
+;;     aa  movsxd rdx,[rcx+rdx*4]               @0x5f
+;;     af  add rdx,rcx                          @0x5f
+;;     b2  jmp rdx                              @0x5f
+;;     b5  mov eax,4                            @0x6a
+;;     ba  leave                                @0x6a
+;;     bb  ret                                  @0x6a
+;;     bc  mov eax,3                            @0x6e
+;;     c1  leave                                @0x6e
+;;     c2  ret                                  @0x6e
+;;     c3  mov eax,2                            @0x72
+;;     c8  leave                                @0x72
+;;     c9  ret                                  @0x72
+;;     ca  mov eax,1                            @0x76
+;;     cf  leave                                @0x76
+;;     d0  ret                                  @0x76
+;;     d1  xor eax,eax                          @0x7a
+;;     d3  leave                                @0x7a
+;;     d4  ret                                  @0x7a
+;;     d5  xor ecx,ecx                          @0x50
+;;     d7  mov rdx,[r15+38h]                    @0x50
+;;     db  cmp rax,5                            @0x50
+;;     df  jae near 13Eh                        @0x50
+;;     e5  mov rsi,rax                          @0x50
+;;     e8  mov rax,rsi                          @0x50
+;;     eb  cmovae rax,rcx                       @0x50
+;;     ef  mov [rbp-8],rsi                      @0x50
+;;     f3  shl rax,5                            @0x50
+;;     f7  add rax,[rdx]                        @0x50
+;;     fa  cmp dword [rax+8],0                  @0x50
+;;    101  jne near 140h                        @0x50
+;;    107  mov r11,[rax]                        @0x50
+;;    10a  call qword [r11]                     @0x50
+;;    10d  mov rax,[rbp-8]                      @0x50
+;;    111  jmp 97h                              @0x50
+;;    116  ud2                                  @0x42
+;;    118  mov rax,[r15]                        @0x46
+;;    11b  mov [rax+30h],rsi                    @0x46
+;;    11f  ud2                                  @0x46
+;;    121  mov rax,[r15]                        @0x46
+;;    124  mov [rax+30h],rsi                    @0x46
+;;    128  ud2                                  @0x46
+;;    12a  mov rax,[r15]                        @0x4b
+;;    12d  mov [rax+30h],rdi                    @0x4b
+;;    131  ud2                                  @0x4b
+;;    133  mov rax,[r15]                        @0x4b
+;;    136  mov [rax+30h],rdi                    @0x4b
+;;    13a  ud2                                  @0x4b
+;;    13c  ud2                                  @0x50
+;;    13e  ud2                                  @0x50
+;;    140  cmp dword [rax+8],0FFFFFFFFh         @0x50
+;;    144  jne near 14Ch                        @0x50
+;;    14a  ud2                                  @0x50
+;;    14c  mov rcx,[r15]                        @0x50
+;;    14f  mov [rcx+30h],rax                    @0x50
+;;    153  ud2                                  @0x50
+;;    155  int3
+;;    156  int3
+;;    157  int3
+;;    158  jns short 159h
+;;    15a  (bad)
+;;    15c  jb short 15Dh
+;;    15e  (bad)
+;;    160  imul edi,0FFFFFFFFh
+;;    163  jmp qword [rdi+rdi*8-1]
+;;    167  call dword far [rbp-1]
+;;    16a  (bad)

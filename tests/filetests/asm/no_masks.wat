@@ -23,89 +23,98 @@
 ;; expect
 ;;      0  push rbp
 ;;      1  mov rbp,rsp
-;;      4  push rbx
-;;      6  sub rsp,8
-;;      a  mov r11,[r15+8]
-;;     11  cmp rsp,[r11]
-;;     18  jb near 0E3h
-;;     1e  mov ebx,esi
-;;     20  mov rax,[r15+10h]
-;;     24  mov rcx,[r15+30h]
-;;     28  mov rcx,[rcx+8]
-;;     2c  mov rdx,rdi                          @0x46
-;;     2f  add rdx,8                            @0x46
-;;     33  jb near 0E5h                         @0x46
-;;     39  cmp rcx,rdx                          @0x46
-;;     3c  jb near 0EEh                         @0x46
-;;     42  mov qword [rax+rdx-8],7              @0x46
-;;     4b  add rdi,10h                          @0x4b
-;;     4f  jb near 0F7h                         @0x4b
-;;     55  cmp rcx,rdi                          @0x4b
-;;     58  jb near 100h                         @0x4b
-;;     5e  mov rdi,[rax+rdi-8]                  @0x4b
-;;     63  mov rax,[r15+38h]                    @0x50
-;;     67  cmp rbx,5                            @0x50
-;;     6b  jae near 109h                        @0x50
-;;     71  mov rcx,rbx                          @0x50
-;;     74  shl rcx,5                            @0x50
-;;     78  add rcx,[rax]                        @0x50
-;;     7b  cmp dword [rcx+8],0                  @0x50
-;;     82  jne near 10Bh                        @0x50
-;;     88  mov r11,[rcx]                        @0x50
-;;     8b  call qword [r11]                     @0x50
-;;     8e  cmp ebx,5                            @0x5f
-;;     91  jae short 0D9h                       @0x5f
-;;     93  lea rax,[rel 120h]                   @0x5f
-;;     9a  movsxd rcx,[rax+rbx*4]               @0x5f
-;;     9f  add rcx,rax                          @0x5f
-;;     a2  jmp rcx                              @0x5f
-;;     a5  mov eax,4                            @0x6a
-;;     aa  add rsp,8                            @0x6a
-;;     ae  pop rbx                              @0x6a
-;;     b0  pop rbp                              @0x6a
-;;     b1  ret                                  @0x6a
-;;     b2  mov eax,3                            @0x6e
-;;     b7  add rsp,8                            @0x6e
-;;     bb  pop rbx                              @0x6e
-;;     bd  pop rbp                              @0x6e
-;;     be  ret                                  @0x6e
-;;     bf  mov eax,2                            @0x72
-;;     c4  add rsp,8                            @0x72
-;;     c8  pop rbx                              @0x72
-;;     ca  pop rbp                              @0x72
-;;     cb  ret                                  @0x72
-;;     cc  mov eax,1                            @0x76
-;;     d1  add rsp,8                            @0x76
-;;     d5  pop rbx                              @0x76
-;;     d7  pop rbp                              @0x76
-;;     d8  ret                                  @0x76
-;;     d9  xor eax,eax                          @0x7a
-;;     db  add rsp,8                            @0x7a
-;;     df  pop rbx                              @0x7a
-;;     e1  pop rbp                              @0x7a
-;;     e2  ret                                  @0x7a
-;;     e3  ud2                                  @0x42
-;;     e5  mov rax,[r15]                        @0x46
-;;     e8  mov [rax+30h],rdx                    @0x46
-;;     ec  ud2                                  @0x46
-;;     ee  mov rax,[r15]                        @0x46
-;;     f1  mov [rax+30h],rdx                    @0x46
-;;     f5  ud2                                  @0x46
-;;     f7  mov rax,[r15]                        @0x4b
-;;     fa  mov [rax+30h],rdi                    @0x4b
-;;     fe  ud2                                  @0x4b
-;;    100  mov rax,[r15]                        @0x4b
-;;    103  mov [rax+30h],rdi                    @0x4b
-;;    107  ud2                                  @0x4b
-;;    109  ud2                                  @0x50
-;;    10b  cmp dword [rcx+8],0FFFFFFFFh         @0x50
-;;    10f  jne near 117h                        @0x50
-;;    115  ud2                                  @0x50
-;;    117  mov rax,[r15]                        @0x50
-;;    11a  mov [rax+30h],rcx                    @0x50
+;;      4  sub rsp,10h
+;;      8  mov r11,[r15+8]
+;;      f  cmp rsp,[r11]
+;;     16  jb near 0F8h
+;;     1c  mov eax,esi
+;;     1e  mov rcx,[r15+10h]
+;;     22  mov rdx,[r15+30h]
+;;     26  mov rdx,[rdx+8]
+;;     2a  mov rsi,rdi                          @0x46
+;;     2d  add rsi,8                            @0x46
+;;     31  jb near 0FAh                         @0x46
+;;     37  cmp rdx,rsi                          @0x46
+;;     3a  jb near 103h                         @0x46
+;;     40  mov qword [rcx+rsi-8],7              @0x46
+;;     49  add rdi,10h                          @0x4b
+;;     4d  jb near 10Ch                         @0x4b
+;;     53  cmp rdx,rdi                          @0x4b
+;;     56  jb near 115h                         @0x4b
+;;     5c  mov rdi,[rcx+rdi-8]                  @0x4b
+;;     61  mov rcx,[r15+38h]                    @0x50
+;;     65  cmp rax,5                            @0x50
+;;     69  jae near 11Eh                        @0x50
+;;     6f  mov rdx,rax                          @0x50
+;;     72  shl rdx,5                            @0x50
+;;     76  add rdx,[rcx]                        @0x50
+;;     79  lea rcx,[rel 80h]                    @0x50
+;;     80  xor rcx,[rdx]                        @0x50
+;;     83  jne near 0C0h                        @0x50
+;;     89  cmp eax,5                            @0x5f
+;;     8c  jae short 0BCh                       @0x5f
+;;     8e  lea rcx,[rel 138h]                   @0x5f
+;;     95  movsxd rdx,[rcx+rax*4]               @0x5f
+;;     9a  add rdx,rcx                          @0x5f
+;;     9d  jmp rdx                              @0x5f
+;;     a0  mov eax,4                            @0x6a
+;;     a5  leave                                @0x6a
+;;     a6  ret                                  @0x6a
+;;     a7  mov eax,3                            @0x6e
+;;     ac  leave                                @0x6e
+;;     ad  ret                                  @0x6e
+;;     ae  mov eax,2                            @0x72
+;;     b3  leave                                @0x72
+;;     b4  ret                                  @0x72
+;;     b5  mov eax,1                            @0x76
+;;     ba  leave                                @0x76
+;;     bb  ret                                  @0x76
+;;     bc  xor eax,eax                          @0x7a
+;;     be  leave                                @0x7a
+;;     bf  ret                                  @0x7a
+;;     c0  mov rcx,[r15+38h]                    @0x50
+;;     c4  cmp rax,5                            @0x50
+;;     c8  jae near 120h                        @0x50
+;;     ce  mov rdx,rax                          @0x50
+;;     d1  mov rax,rdx                          @0x50
+;;     d4  shl rax,5                            @0x50
+;;     d8  mov [rbp-8],rdx                      @0x50
+;;     dc  add rax,[rcx]                        @0x50
+;;     df  cmp dword [rax+8],0                  @0x50
+;;     e6  jne near 122h                        @0x50
+;;     ec  mov r11,[rax]                        @0x50
+;;     ef  call qword [r11]                     @0x50
+;;     f2  mov rax,[rbp-8]                      @0x50
+;;     f6  jmp short 89h                        @0x50
+;;     f8  ud2                                  @0x42
+;;     fa  mov rax,[r15]                        @0x46
+;;     fd  mov [rax+30h],rsi                    @0x46
+;;    101  ud2                                  @0x46
+;;    103  mov rax,[r15]                        @0x46
+;;    106  mov [rax+30h],rsi                    @0x46
+;;    10a  ud2                                  @0x46
+;;    10c  mov rax,[r15]                        @0x4b
+;;    10f  mov [rax+30h],rdi                    @0x4b
+;;    113  ud2                                  @0x4b
+;;    115  mov rax,[r15]                        @0x4b
+;;    118  mov [rax+30h],rdi                    @0x4b
+;;    11c  ud2                                  @0x4b
 ;;    11e  ud2                                  @0x50
-;;    120  mov ecx,0ACFFFFFFh
-;;    125  (bad)
-;;    127  call dword far [rdi-6D000001h]
-;;    12d  (bad)
-;;    12f  (bad)
+;;    120  ud2                                  @0x50
+;;    122  cmp dword [rax+8],0FFFFFFFFh         @0x50
+;;    126  jne near 12Eh                        @0x50
+;;    12c  ud2                                  @0x50
+;;    12e  mov rcx,[r15]                        @0x50
+;;    131  mov [rcx+30h],rax                    @0x50
+;;    135  ud2                                  @0x50
+;;    137  int3
+;;    138  test bh,bh
+;;    13a  (bad)
+;;    13c  jge short 13Dh
+;;    13e  (bad)
+;;    140  jbe short 141h
+;;    142  (bad)
+;;    144  outsd
+;;    145  (bad)
+;;    147  jmp dword far [rax-1]
+;;    14a  (bad)

@@ -468,7 +468,7 @@ pub(crate) struct Explore {
     /// Show only this function, given by index, export or name
     #[arg(long, value_name = "FUNC")]
     pub func: Option<String>,
-    /// Show only this stage: bytecode, sidetable, profile, build, gates, a pass, lower, regalloc, layout, asm, bytes
+    /// Show only this stage: bytecode, sidetable, targets, profile, build, gates, a pass, lower, regalloc, layout, asm, bytes
     #[arg(long, value_name = "STAGE")]
     pub stage: Option<String>,
     /// Write an HTML page to OUT: with --func the stages of that function side by side; otherwise the whole module, with the calls between its

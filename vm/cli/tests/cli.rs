@@ -702,6 +702,14 @@ fn explore_shows_the_stages() {
         let build = stdout(&explore(&["--func", name, "--stage", "build"]));
         assert!(build.contains("phi") && build.contains("func 0 (i32) -> i32") && !build.contains("asm"), "{build}");
     }
+    let text =
+        "(module (table 3 funcref) (elem (i32.const 0) $a $b $a) (table (export \"t\") 1 funcref) (func $a) (func $b (param i32))
+        (func $f (call_indirect (i32.const 0)) (call_indirect (param i64) (i64.const 0) (i32.const 0))
+            (call_indirect 1 (i32.const 0))))";
+    let table = file("targets.wat", text);
+    let targets = stdout(&weir(["explore", table.to_str().expect("UTF-8"), "--func", "2", "--stage", "targets"]));
+    let ends: Vec<&str> = targets.lines().filter_map(|line| line.split_once(": ")).map(|(_, targets)| targets).collect();
+    assert_eq!(ends, ["f0", "none, it traps", "any, the table is not private"], "{targets}");
     let osr = stdout(&explore(&["--func", "sum", "--stage", "build", "--osr", "0"]));
     assert!(osr.contains("osr"), "{osr}");
     for wrong in [&["--func", "2"][..], &["--func", "nobody"], &["--func", "1", "--osr", "0"]] {

@@ -6,8 +6,9 @@
 //!     return v2                        return v4
 //! ```
 //!
-//! An indirect call is inlined if the profile says that it mostly calls one function. A guard compares the callee: a table element, or a
-//! reference, is that function *of this instance*. Otherwise the call is made as before, and continues at the same place:
+//! An indirect call is inlined if the profile says that it mostly calls one function, or if a private table has only one function of its type. A
+//! guard compares the callee: a table element, or a reference, is that function *of this instance*. Otherwise the call is made as before, and continues at
+//! the same place:
 //!
 //! ```text
 //!     v2: i64 = element_differs f5 table0 v0
@@ -58,7 +59,13 @@ use weir_contract::profile::Profile;
 /// A guard that holds less often than this may fail often without the profile being wrong.
 const EXPECTED: f32 = 31.0 / 32.0;
 
-/// In a module with more elements or segments of them, no guard compares indices: they are searched for each guard.
+/// The number of types of calls through tables for which a function's calls are looked up.
+const MOST_TYPES: usize = 16;
+
+/// That a call reaches the only function of its type in a private table. Otherwise it traps.
+const ALWAYS: Probability = Probability::MOST;
+
+/// In a module with more elements or segments of them, they are not searched: that is done for each call, and for each guard.
 const MOST_ELEMENTS: usize = 1 << 16;
 const MOST_SEGMENTS: usize = 1 << 10;
 
@@ -69,7 +76,7 @@ fn run(func: &mut Func<'_>, cx: &Context<'_>) -> Changed {
     let Some((module, build)) = cx.module.zip(cx.build).filter(|_| cx.native) else { return Changed(0) };
     let budget = Budget::new(module, func.index, cx.profile.is_some(), cx.options.opt_all);
     let callees = Callees { module, build, cx, built: FxHashMap::default() };
-    let mut inliner = Inliner { module, cx, budget, candidates: Candidates::default(), callees };
+    let mut inliner = Inliner { module, cx, budget, candidates: Candidates::default(), callees, only: Vec::new() };
     let mut calls: Vec<(Block, Value, Callable)> = Vec::new();
     for (block, call) in calls_of(func) {
         if !cx.goes_on(1) {
@@ -109,17 +116,49 @@ struct Inliner<'i, 'a> {
     budget: Budget,
     candidates: Candidates,
     callees: Callees<'i, 'a>,
+    /// By table and type, the only function that calls can reach, if there is only one.
+    only: Vec<((u32, u32), Option<u32>)>,
 }
 
 impl<'a> Inliner<'_, 'a> {
     /// The function that `call` probably calls, if it may be inlined, or be called directly behind a guard.
     /// The call is at this offset in the function of the profile.
-    fn callee(&self, func: &Func<'_>, call: Value, counts: (Option<&Profile>, u32)) -> Option<Callable> {
-        let (callee, guard) = choose::callee_of(self.module, counts, func, call)?;
+    fn callee(&mut self, func: &Func<'_>, call: Value, counts: (Option<&Profile>, u32)) -> Option<Callable> {
+        let counted = choose::callee_of(self.module, counts, func, call);
+        let (callee, guard) = match counted {
+            Some(counted) => counted,
+            None => (self.only_callee(func, call)?, Some(ALWAYS)),
+        };
         // The frame of an inlined function would be in place of the caller's.
         let stays = !func.op(call).is_tail_call();
         let inlines = stays && self.budget.may_inline(self.module, self.cx.options, func, call, callee);
         (inlines || guard.is_some()).then_some(Callable { callee, guard, inlines })
+    }
+
+    /// The only function that an indirect call may reach: the table is private, and has one function of the type. The first types of a function are
+    /// searched.
+    fn only_callee(&mut self, func: &Func<'_>, call: Value) -> Option<u32> {
+        let inst = func.inst(call);
+        let by_element = matches!(inst.op, Op::CallIndirect | Op::ReturnCallIndirect);
+        if !by_element || self.module.own_elements(inst.imm as u32).is_none() {
+            return None;
+        }
+        let (table, ty) = (inst.imm as u32, inst.aux);
+        if let Some(&(_, found)) = self.only.iter().find(|only| only.0 == (table, ty)) {
+            return found;
+        }
+        if self.only.len() == MOST_TYPES || !self.may_search() {
+            return None;
+        }
+        let found = self.module.only_callee(table, ty);
+        self.only.push(((table, ty), found));
+        found
+    }
+
+    /// Whether the elements of tables may be searched. Several of them are compared in the time of a step.
+    fn may_search(&self) -> bool {
+        let (elements, segments) = (self.module.num_elements(), self.module.elems.len());
+        elements <= MOST_ELEMENTS && segments <= MOST_SEGMENTS && self.cx.goes_on(segments + elements / 8)
     }
 
     /// Whether the other way of a guard that holds with this probability counts misses.
@@ -130,15 +169,12 @@ impl<'a> Inliner<'_, 'a> {
 
     /// The only index of `callee` in the table through which `call` calls, if that is a private table.
     fn own_index(&self, func: &Func<'_>, call: Value, callee: u32) -> Option<u64> {
-        let (table, segments) = (func.inst(call).imm as u32, self.module.elems.len());
+        let table = func.inst(call).imm as u32;
         let by_element = matches!(func.op(call), Op::CallIndirect | Op::ReturnCallIndirect);
-        if !by_element || self.module.own_elements(table).is_none() || segments > MOST_SEGMENTS {
+        if !by_element || self.module.own_elements(table).is_none() {
             return None;
         }
-        // Several elements are compared in the time of a step.
-        let elements = self.module.num_elements();
-        let searches = elements <= MOST_ELEMENTS && self.cx.goes_on(segments + elements / 8);
-        searches.then(|| self.module.own_index(table, callee))?
+        self.may_search().then(|| self.module.own_index(table, callee))?
     }
 
     /// Makes an indirect call, or tail call, of a function that is not inlined a direct one after a guard, if the guard compares indices: it then saves the
