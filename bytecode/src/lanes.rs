@@ -109,7 +109,7 @@ define_lane_ops! {
 
 impl LaneOp {
     /// Whether there may be an instruction on vectors of twice the length that does this in each half. There is none if a number comes from a lane
-    /// or goes to one, nor for conversions that change the width of lanes, for which processors have no such instruction.
+    /// or goes to one, nor for those conversions that change the width of lanes for which processors have no such instruction.
     pub const fn works_on_halves(self) -> bool {
         match self {
             LaneOp::Whole(op) => !matches!(op, Whole::AnyTrue),

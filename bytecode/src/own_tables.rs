@@ -83,7 +83,7 @@ impl Module {
         let ty = &self.types[ty as usize];
         let segments =
             self.elems.iter().filter(move |segment| matches!(segment.mode, ElemMode::Active { table: to, .. } if to == table));
-        let initial = self.tables[table as usize].init.iter().flat_map(|init| function(init));
+        let initial = self.tables[table as usize].init.iter().flat_map(function);
         let all = initial.chain(segments.flat_map(|segment| segment.items.functions()));
         Some(all.filter(move |&func| self.func_type(func) == ty))
     }

@@ -16,18 +16,3 @@ pub fn vectorised<'a>(func: Func<'a>) -> (Func<'a>, bool) {
     let Finished { form: Form::Ssa(func), stats, .. } = unit.finish() else { panic!("the pass is on SSA") };
     (func, stats.changes[0].1 > 0)
 }
-
-/// Returns whether two memories are equal, or, if they have floats, differ at most in the bits of NaNs, which are open.
-pub fn same_up_to_nans(floats: bool, a: &[u8], b: &[u8]) -> bool {
-    let is_nan = |bytes: &[u8]| match bytes.len() {
-        4 => f32::from_le_bytes(bytes.try_into().unwrap()).is_nan(),
-        _ => f64::from_le_bytes(bytes.try_into().unwrap()).is_nan(),
-    };
-    let in_nan = |i: usize| {
-        [4, 8].into_iter().any(|size| {
-            let mut starts = i.saturating_sub(size - 1)..=i.min(a.len() - size);
-            starts.any(|start| is_nan(&a[start..start + size]) && is_nan(&b[start..start + size]))
-        })
-    };
-    a == b || floats && a.len() == b.len() && (0..a.len()).filter(|&i| a[i] != b[i]).all(in_nan)
-}

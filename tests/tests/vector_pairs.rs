@@ -6,12 +6,17 @@ use weir::{Config, Instance, Module, Store, Tier};
 use weir_bytecode::Opcode;
 use weir_bytecode::lanes::{Integer, LaneOp, Lanes, Permute, Whole};
 use weir_bytecode::types::ValType;
+use weir_bytecode::validate;
+use weir_contract::Entry;
+use weir_contract::code::Backend;
 use weir_jit::analysis::verify;
+use weir_jit::explore::explore_ssa;
 use weir_jit::ir::sandbox::Sandbox;
-use weir_jit::ir::{eval, parse, print};
+use weir_jit::ir::{Block, eval, parse, print};
+use weir_jit::{Options, Request};
 use weir_tests::engines::engine;
 use weir_tests::rng::Rng;
-use weir_tests::vector_loops::{same_up_to_nans, vectorised};
+use weir_tests::vector_loops::vectorised;
 
 const PAGE: usize = 1 << 16;
 
@@ -26,7 +31,16 @@ enum Form {
     Recurrence,
     /// The first operand is the result of the copy before.
     Reduction,
+    /// The last operand, or the count of a shift, is a constant.
+    Constant,
+    /// As `Apart`, in a loop whose addresses descend.
+    Descending,
+    /// As `Recurrence`, in a loop whose addresses descend.
+    DescendingRecurrence,
 }
+
+const FORMS: [Form; 7] =
+    [Form::Apart, Form::Stencil, Form::Recurrence, Form::Reduction, Form::Constant, Form::Descending, Form::DescendingRecurrence];
 
 /// An instruction whose operands are vectors, besides a count if it shifts, or the lanes that it chooses.
 #[derive(Clone, Copy)]
@@ -51,7 +65,12 @@ impl Subject {
             }
             _ => false,
         };
-        let has_form = form != Form::Reduction || reduces;
+        let shifts = matches!(lanes.op, LaneOp::Shift(_));
+        let has_form = match form {
+            Form::Reduction => reduces,
+            Form::Constant => vectors > 1 || shifts,
+            _ => true,
+        };
         let is_subject = vectors > 0 && signature.result == ValType::V128 && has_form;
         is_subject.then(|| Subject { opcode, lanes, vectors, form, chosen: chosen_lanes(rng) })
     }
@@ -64,31 +83,51 @@ impl Subject {
         self.lanes.op == LaneOp::Permute(Permute::Shuffle)
     }
 
+    fn recurs(self) -> bool {
+        matches!(self.form, Form::Recurrence | Form::DescendingRecurrence)
+    }
+
     /// Whether a vector is passed from round to round.
     fn carries(self) -> bool {
-        matches!(self.form, Form::Recurrence | Form::Reduction)
+        self.recurs() || self.form == Form::Reduction
+    }
+
+    fn descends(self) -> bool {
+        matches!(self.form, Form::Descending | Form::DescendingRecurrence)
+    }
+
+    /// The most copies in a round. Those of a round ascend.
+    fn most_copies(self) -> u32 {
+        match self.form {
+            Form::Apart => 3,
+            Form::Stencil | Form::Recurrence | Form::Reduction => 2,
+            Form::Constant | Form::Descending | Form::DescendingRecurrence => 1,
+        }
     }
 
     /// The array, by its parameter, and the distance of the load of an operand.
     fn place(self, copy: u32, operand: u32) -> (u32, u32) {
         match self.form {
             Form::Stencil => (1, 16 * copy + 8 * operand),
-            Form::Apart | Form::Recurrence | Form::Reduction => (1 + operand, 16 * copy),
+            _ => (1 + operand, 16 * copy),
         }
     }
 
-    /// `f(to, from, from, from, rounds, count)`: each round does the same to this many vectors.
-    fn ssa(self, copies: u32) -> String {
+    /// `f(to, from, from, from, rounds, count)`: each round does the same to this many vectors. It may poll, and costs fuel then.
+    fn ssa(self, copies: u32, polls: bool) -> String {
         let mut text = String::from("func 0 (i32, i32, i32, i32, i32, i32)\nb0:\n");
         (0..6).for_each(|i| writeln!(text, " v{i}: i32 = param {i}").unwrap());
         writeln!(text, " v6: i32 = const {}\n v7: i32 = const 1", 16 * copies).unwrap();
         let [low, high] = [self.chosen as u64, (self.chosen >> 64) as u64].map(|half| half as i64);
         writeln!(text, " v8: i64 = const {low}\n v9: i64 = const {high}\n v15: v128 = vector v128.const v8, v9").unwrap();
-        writeln!(text, " v16: v128 = load v1\n v17: i32 = const 16\n jump b1\nb1:").unwrap();
+        writeln!(text, " v16: v128 = load v1\n v17: i32 = const 16\n v19: i32 = const {}\n jump b1\nb1:", low & 63).unwrap();
         (0..5).for_each(|i| writeln!(text, " v{}: i32 = phi b0: v{i}, b1: v{}", 10 + i, 20 + i).unwrap());
         let last = 30 + 10 * (copies - 1) + if self.form == Form::Reduction { 5 } else { 0 };
         if self.carries() {
             writeln!(text, " v18: v128 = phi b0: v16, b1: v{last}").unwrap();
+        }
+        if polls {
+            text += " poll\n fuel 3\n";
         }
         let mut carried = 18;
         for copy in 0..copies {
@@ -99,12 +138,13 @@ impl Subject {
             }
             let mut args: Vec<u32> = (first..first + self.vectors).collect();
             match self.form {
-                Form::Recurrence => args[0] = carried,
+                Form::Recurrence | Form::DescendingRecurrence => args[0] = carried,
                 // All operands but the first one.
                 Form::Reduction => args = vec![carried, first],
-                Form::Apart | Form::Stencil => {}
+                Form::Constant if !self.shifts() => *args.last_mut().expect("it has operands") = 15,
+                Form::Constant | Form::Apart | Form::Stencil | Form::Descending => {}
             }
-            args.extend(self.shifts().then_some(5));
+            args.extend(self.shifts().then_some(if self.form == Form::Constant { 19 } else { 5 }));
             args.extend(self.shuffles().then_some(15));
             let args: Vec<String> = args.into_iter().map(|arg| format!("v{arg}")).collect();
             writeln!(text, " v{result}: v128 = vector {} {}", self.opcode.mnemonic(), args.join(", ")).unwrap();
@@ -113,7 +153,8 @@ impl Subject {
             }
             carried = if self.form == Form::Reduction { result } else { first };
         }
-        (0..4).for_each(|i| writeln!(text, " v{}: i32 = add v{}, v6", 20 + i, 10 + i).unwrap());
+        let step = if self.descends() { "sub" } else { "add" };
+        (0..4).for_each(|i| writeln!(text, " v{}: i32 = {step} v{}, v6", 20 + i, 10 + i).unwrap());
         text += " v24: i32 = sub v14, v7\n branch v24, b1, b2\nb2:\n";
         if self.carries() {
             writeln!(text, " store v17, v{last}").unwrap();
@@ -130,28 +171,36 @@ impl Subject {
                 format!("(v128.load offset={at} (local.get {from}))")
             };
             let mut operands: Vec<String> = (0..self.vectors).map(load).collect();
+            let chosen: String = self.chosen.to_le_bytes().iter().map(|lane| format!(" {lane}")).collect();
             match self.form {
-                Form::Recurrence => {
+                Form::Recurrence | Form::DescendingRecurrence => {
                     write!(body, "(local.set 7 {})", operands[0]).unwrap();
                     operands[0] = "(local.get 6)".into();
                 }
                 Form::Reduction => operands = vec!["(local.get 6)".into(), operands.swap_remove(0)],
-                Form::Apart | Form::Stencil => {}
+                Form::Constant if !self.shifts() => {
+                    *operands.last_mut().expect("it has operands") = format!("(v128.const i8x16{chosen})");
+                }
+                Form::Constant | Form::Apart | Form::Stencil | Form::Descending => {}
             }
-            operands.extend(self.shifts().then(|| "(local.get 5)".into()));
-            let chosen: String = self.chosen.to_le_bytes().iter().map(|lane| format!(" {lane}")).collect();
+            let count = match self.form {
+                Form::Constant => format!("(i32.const {})", self.chosen as u32 & 63),
+                _ => "(local.get 5)".into(),
+            };
+            operands.extend(self.shifts().then_some(count));
             let chosen = if self.shuffles() { chosen } else { String::new() };
             let result = format!("({}{chosen} {})", self.opcode.mnemonic(), operands.join(" "));
             match self.form {
                 Form::Reduction => write!(body, "(local.set 6 {result})").unwrap(),
                 _ => write!(body, "(v128.store offset={} (local.get 0) {result})", 16 * copy).unwrap(),
             }
-            if self.form == Form::Recurrence {
+            if self.recurs() {
                 body += "(local.set 6 (local.get 7))";
             }
         }
+        let step = if self.descends() { "sub" } else { "add" };
         let steps: String =
-            (0..4).map(|i| format!("(local.set {i} (i32.add (local.get {i}) (i32.const {})))", 16 * copies)).collect();
+            (0..4).map(|i| format!("(local.set {i} (i32.{step} (local.get {i}) (i32.const {})))", 16 * copies)).collect();
         let end = if self.carries() { "(v128.store (i32.const 16) (local.get 6))" } else { "" };
         format!(
             "(module (memory (export \"memory\") 1) (func (export \"f\") (param i32 i32 i32 i32 i32 i32) (local v128 v128) \
@@ -173,9 +222,16 @@ impl Subject {
         (0..PAGE / 8).flat_map(|_| word().to_le_bytes()).collect()
     }
 
-    /// Whether two memories differ at most in the bits of NaNs.
+    /// Whether two memories differ at most in the bits of NaNs in lanes of the result, if these are numbers.
     fn same(self, a: &[u8], b: &[u8]) -> bool {
-        same_up_to_nans(self.lanes.shape.is_float(), a, b)
+        let is_nan = |bytes: &[u8]| match bytes.len() {
+            4 => f32::from_le_bytes(bytes.try_into().unwrap()).is_nan(),
+            _ => f64::from_le_bytes(bytes.try_into().unwrap()).is_nan(),
+        };
+        let len = (self.lanes.shape.lane_bits() / 8) as usize;
+        let is_number = self.lanes.shape.is_float() && !matches!(self.lanes.op, LaneOp::FloatCompare(_));
+        let same = |(a, b): (&[u8], &[u8])| a == b || is_number && is_nan(a) && is_nan(b);
+        a.len() == b.len() && a.chunks(len).zip(b.chunks(len)).all(same)
     }
 }
 
@@ -216,6 +272,16 @@ fn called(module: &Module, memory: &[u8], args: [i32; 6]) -> (bool, Vec<u8>) {
     (end.is_ok(), at.data(&store).to_vec())
 }
 
+/// Whether the function of a module is vectorised.
+fn has_long_vectors(text: &str) -> bool {
+    let module = validate::parse(wat::parse_str(text).expect("it is well formed").into()).expect("it is valid");
+    let sig_ids: Vec<u32> = (0..module.types.len() as u32).collect();
+    let (options, entry, backend) = (Options::default(), Entry::Call, Backend::Native);
+    let request =
+        Request { module: &module, func: 0, entry, sig_ids: &sig_ids, backend, profile: None, callees: None, options: &options };
+    explore_ssa(&request).iter().any(|section| section.text.contains("v256"))
+}
+
 #[test]
 fn pairs_do_what_each_vector_does() {
     let [interpreter, native] = [Tier::Interpreter, Tier::Native].map(|tier| {
@@ -225,47 +291,62 @@ fn pairs_do_what_each_vector_does() {
     });
     let mut rng = Rng::new(1);
     let mut subjects = Vec::new();
-    for form in [Form::Apart, Form::Stencil, Form::Recurrence, Form::Reduction] {
+    for form in FORMS {
         subjects.extend(Opcode::ALL.iter().filter_map(|&opcode| Subject::of(opcode, form, &mut rng)));
     }
     let shuffle = |_| Subject::of(Opcode::I8x16Shuffle, Form::Apart, &mut rng).expect("it has two vectors");
     subjects.extend((0..60).map(shuffle).collect::<Vec<_>>());
     let mut loops = 0;
     for &subject in &subjects {
-        let most = if subject.form == Form::Apart { 4 } else { 2 };
-        for copies in 1..=most {
-            let (arena, text) = (Bump::new(), subject.ssa(copies));
+        for copies in 1..=subject.most_copies() {
+            let (arena, text) = (Bump::new(), subject.ssa(copies, loops % 2 == 0));
             let original = parse(&arena, &text).unwrap_or_else(|error| panic!("{error}\n{text}"));
             verify(&original, None).unwrap_or_else(|error| panic!("{error}\n{original}"));
             let (vector, changed) = vectorised(parse(&arena, &text).unwrap());
-            assert!(changed, "{text}");
-            assert!(print(&vector).contains("v256"));
+            assert!(changed && print(&vector).contains("v256"), "{text}");
             loops += 1;
             let text = subject.wat(copies);
+            assert!(has_long_vectors(&text), "{text}");
             let module = |engine| Module::new(engine, &text).unwrap_or_else(|error| panic!("{error:?}\n{text}"));
             let modules = [&interpreter, &native].map(module);
             for run in 0..3 {
                 let memory = subject.memory(&mut rng);
-                let first = 256 + rng.below(64);
+                let (rounds, first) = (1 + rng.below(60), 256 + rng.below(64));
+                let rounds = if run == 0 { 150 + rounds } else { rounds };
                 // Apart, or at any distance from each other, or beyond the memory's end.
-                let at: [u32; 4] = std::array::from_fn(|i| match run {
+                let mut at: [u32; 4] = std::array::from_fn(|i| match run {
                     0 => 1000 + 12_000 * i as u32,
                     1 => first + rng.below(200),
                     _ => first + 16 * rng.below(9),
                 });
-                // The bits of a NaN are open, and would be those of two numbers.
-                let at = if subject.lanes.shape.is_float() { at.map(|at| at & !7) } else { at };
-                let at = if run == 2 && rng.one_in(4) { [at[0], at[1], PAGE as u32 - 600, at[3]] } else { at };
-                let args = [at[0], at[1], at[2], at[3], 1 + rng.below(60), rng.below(80)];
+                if subject.lanes.shape.is_float() {
+                    // The bits of a NaN are open, and would be those of two numbers.
+                    at = at.map(|at| at & !7);
+                }
+                if subject.descends() {
+                    at = at.map(|at| at + 16 * copies * rounds);
+                }
+                if run == 2 && rng.one_in(4) {
+                    let beyond = if subject.descends() { 600 } else { PAGE as u32 - 600 };
+                    at[if subject.form == Form::Apart { rng.below(subject.vectors + 1) as usize } else { 1 }] = beyond;
+                }
+                let args = [at[0], at[1], at[2], at[3], rounds, rng.below(80)];
                 let values = args.map(u128::from);
-                let world = Sandbox { memories: vec![memory.clone()], ..Sandbox::default() };
-                let [expected, found] = [&original, &vector].map(|func| {
+                // The host is called by some polls.
+                let due_at = if run == 1 { vec![3 * 900, 3 * 970] } else { Vec::new() };
+                let world = Sandbox { memories: vec![memory.clone()], fuel: Some(3000), due_at, ..Sandbox::default() };
+                let written = rounds as usize * original.block(Block(1)).insts.len();
+                // A round of the vector loop is two of the loop, if that has one copy.
+                let most = if run == 0 && copies == 1 { 7 * written / 8 } else { 2 * written + 1000 };
+                let [expected, found] = [(&original, 2 * written + 1000), (&vector, most)].map(|(func, most)| {
                     let mut world = world.clone();
-                    (eval(func, &mut world, &values, 100_000), world)
+                    (eval(func, &mut world, &values, most as u64), world)
                 });
                 let name = subject.opcode.mnemonic();
                 assert!(
-                    expected.0 == found.0 && subject.same(&expected.1.memories[0], &found.1.memories[0]),
+                    expected.0 == found.0
+                        && (expected.1.fuel, &expected.1.called_at) == (found.1.fuel, &found.1.called_at)
+                        && subject.same(&expected.1.memories[0], &found.1.memories[0]),
                     "{name} {args:?}\n{vector}"
                 );
                 let args = args.map(|arg| arg as i32);

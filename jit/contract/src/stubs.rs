@@ -40,7 +40,7 @@ pub enum Stub {
     Throw,
     /// [`Helper::ThrowRef`](crate::Helper::ThrowRef).
     ThrowRef,
-    /// The entry of functions without a stub.
+    /// The entry of functions without a thunk, and of host functions without a stub.
     NoEntry,
     /// [`Helper::Relocate`](crate::Helper::Relocate).
     Relocate,

@@ -317,7 +317,7 @@ impl<'a> Func<'a> {
         inst.ty == Type::V256
             && inst.op == Op::Vector
             && lanes().is_some_and(|lanes| lanes.op.widens_low_half())
-            && self.ty(inst.args[0]) == Type::V128
+            && inst.args.first().is_some_and(|&arg| self.ty(arg) == Type::V128)
     }
 
     /// The bits of `value` if it is a constant vector.

@@ -252,8 +252,8 @@ macro_rules! for_each_op {
                 // aux is the code of the Wasm instruction, imm its lane. `v128.const` has its two halves as arguments instead
                 // of an immediate, the lower first, and `i8x16.shuffle` has its lanes as the third argument; all these are
                 // constants. A memory access of fewer than 16 bytes is a load or a store and one of these. If the value is a
-                // v256, the instruction applies to each half of its vectors; lanes must not cross. One that widens the lower
-                // half of a v128 gives a v256 if it widens both.
+                // v256, the instruction applies to each half of its vectors. One that widens the lower half of a v128 gives a v256
+                // if it widens both.
                 Vector, "vector", *, Pure, mirror: none, inverse: none, gives: any, calls: none, access: none, fields: Vector, [];
                 // The lower (imm 0) or upper (imm 1) half of a v256.
                 Half, "half", 1, Pure, mirror: none, inverse: none, gives: any, calls: none, access: none, fields: Number, [];

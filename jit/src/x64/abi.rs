@@ -20,8 +20,8 @@ pub const RDI: Reg = Reg::int(7);
 pub const R10: Reg = Reg::int(10);
 /// The pinned register, which holds the instance.
 pub const INSTANCE: Reg = Reg::int(weir_contract::PINNED_REG);
-/// The register in which a call through a reference finds the reference: it holds no argument, and the epilogue
-/// preserves it.
+/// The register in which a call through a reference finds the reference, and a call of an element of a private table its cell: it holds no
+/// argument, and the epilogue preserves it.
 pub const CALLEE: Reg = Reg::int(11);
 
 /// Holds the base of memory 0 in functions that use it often; calls preserve it.

@@ -625,8 +625,9 @@ fn element(
         return refuse("the index is not known to be within the table");
     }
     is_masked(cx, state, &value)?;
-    // Facts about the element belong to the class of its address.
-    let class = if inst.memory_index() == Register::None { base_class(state, inst) } else { NONE };
+    // Facts about the element belong to the class of its address, if a register has that.
+    let is_at_base = inst.memory_index() == Register::None && inst.memory_displacement64() as i64 == field;
+    let class = if is_at_base { base_class(state, inst) } else { NONE };
     let known = state.value(class);
     let loaded = as_access(cx.element_field(table, field, bytes, class, &known))?;
     Ok(Access { kind: Kind::Element, loaded: loaded.into() })

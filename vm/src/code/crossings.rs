@@ -293,7 +293,8 @@ unsafe fn arrival_by_cell(return_address: usize, cell: usize) -> Arrival {
     }
 }
 
-/// Returns the address of the cell through which the call before `return_address` calls, if it calls through one.
+/// Returns the address of the cell through which the call before `return_address` calls, if it calls through one at a distance. A shorter call
+/// after bytes that look like such a call is taken for it.
 ///
 /// # Safety
 /// It is an address in compiled code, after a call.

@@ -4,6 +4,7 @@ use super::stubs::{Shape, Stubs};
 use super::{CodeError, CodeSpace};
 use std::ptr::NonNull;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use weir_bytecode::FuncType;
 use weir_contract::stubs::{Callee, Stub, StubCode};
 
@@ -20,7 +21,7 @@ impl CodeSpace {
     }
 
     fn typed_stub_code(&self, ty: &FuncType) -> Result<StubCode, CodeError> {
-        let Stubs { enter, enter_osr, to_rust, host, reenter, resume, .. } = self.stubs(ty)?;
+        let Stubs { enter, enter_osr, to_rust, reenter, resume, .. } = self.stubs(ty)?;
         let (code, len) = {
             let mut shapes = self.shapes.lock();
             let shaped = self.shaped(&mut shapes, Arc::new(Shape::of(ty)))?;
@@ -33,7 +34,7 @@ impl CodeSpace {
             (Stub::EnterOsr, enter_osr as usize),
             (Stub::InterpreterCall(2), word(8)),
             (Stub::InterpreterCall(1), word(16)),
-            (Stub::Host, host.addr().get()),
+            (Stub::Host, word(0)),
             (Stub::ToRust, to_rust.addr().get()),
             (Stub::Resume, resume.addr().get()),
             (Stub::Reenter, reenter.addr().get()),
@@ -45,6 +46,8 @@ impl CodeSpace {
     fn common_stub_code(&self) -> StubCode {
         let common = &self.common;
         let mut listed = self.listed(common.code, common.len);
+        // SAFETY: the cell never changes, and holds the address of code.
+        let no_entry = unsafe { NonNull::new_unchecked((*common.no_entry).load(Ordering::Relaxed)) };
         let stubs = [
             (Stub::ReenterOsr, common.reenter_osr),
             (Stub::Trap, common.trap),
@@ -57,7 +60,7 @@ impl CodeSpace {
             (Stub::TableGrow, common.table_grow),
             (Stub::Throw, common.throw),
             (Stub::ThrowRef, common.throw_ref),
-            (Stub::NoEntry, common.no_entry),
+            (Stub::NoEntry, no_entry),
             (Stub::Relocate, common.relocate),
         ];
         listed.stubs = stubs.map(|(stub, at)| (stub, (at.addr().get() - listed.address) as u32)).into();

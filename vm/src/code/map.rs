@@ -1,7 +1,7 @@
 //! Code memory: one reservation per engine, W^X by dual mapping.
 //!
 //! Shared anonymous memory is mapped twice. The executable view is `cells | counters | code`: cells and counters are readable and
-//! writable, code is readable and executable. Code is written through a second view, which is readable and writable. So no page
+//! writable, code is readable and executable, with the cells of host functions, which do not change. Code is written through a second view, which is readable and writable. So no page
 //! is writable and executable, and publishing a function changes no permissions while other threads run in the arena. All of the
 //! executable view is within reach of a 32-bit displacement. Pages are committed when they are first written.
 //!

@@ -285,9 +285,9 @@ impl CodeSpace {
         self.freed.load(Ordering::Relaxed)
     }
 
-    /// Returns the entry cell of functions for whose stubs there is no room. A call of them fails.
+    /// Returns the entry cell of functions for whose thunks or stubs there is no room. A call of them fails.
     pub fn no_entry(&self) -> *const EntryCell {
-        self.common.no_entry_cell
+        self.common.no_entry
     }
 
     /// Returns the target of an outcome that unwinds, for the interpreter's assembly.
@@ -482,7 +482,7 @@ unsafe impl Send for CodeSpace {}
 // SAFETY: as above.
 unsafe impl Sync for CodeSpace {}
 
-/// A module's cells, stubs and native code. Dropping this value frees all of it, and must come after the last instance.
+/// A module's cells, thunks and native code. Dropping this value frees all of it, and must come after the last instance.
 /// Unlinked code belongs to its [`RetiredCode`].
 #[derive(Debug)]
 pub(crate) struct ModuleCode {

@@ -38,10 +38,8 @@ pub(crate) struct Stubs {
     pub to_rust: NonNull<u8>,
     /// Whether `to_rust` enters the interpreter's assembly.
     pub scaled: bool,
-    /// The entry of host functions, whose instance is a [`HostCtx`].
-    pub host: NonNull<u8>,
-    /// Their entry cell, which holds `host`.
-    pub host_cell: *const EntryCell,
+    /// The entry cell of host functions, whose instance is a [`HostCtx`].
+    pub host: *const EntryCell,
     /// The target of an [`Outcome`](weir_contract::Outcome) that dispatches to code of this shape.
     pub reenter: NonNull<u8>,
     /// Native → interpreter at a loop header, jumped to like an OSR body, with [`Resume`](super::hooks::Resume)'s `at` in `r11`.
@@ -82,10 +80,8 @@ pub(super) struct Common {
     pub throw: NonNull<u8>,
     /// The helper `ThrowRef`.
     pub throw_ref: NonNull<u8>,
-    /// The entry of functions for whose stubs there is no room.
-    pub no_entry: NonNull<u8>,
-    /// Their entry cell, which holds `no_entry`.
-    pub no_entry_cell: *const EntryCell,
+    /// The entry cell of functions for whose thunks or stubs there is no room.
+    pub no_entry: *const EntryCell,
     /// The helper `Relocate`, and the address to which the function returns.
     pub relocate: NonNull<u8>,
     pub relocated: NonNull<u8>,
@@ -234,7 +230,7 @@ pub(super) fn common(arena: &CodeArena, hooks: Hooks) -> Result<Common, CodeErro
     let [relocate, relocated] = [relocate, relocated].map(|offset| at(code, offset));
     let [trap, raise, unwind, reenter_osr] = [trap, raise, unwind, reenter_osr].map(|offset| at(code, offset));
     let [poll, tick, memory_grow, table_grow] = [poll, tick, memory_grow, table_grow].map(|offset| at(code, offset));
-    let [osr_target, throw, throw_ref, no_entry] = [osr_target, throw, throw_ref, no_entry].map(|offset| at(code, offset));
+    let [osr_target, throw, throw_ref] = [osr_target, throw, throw_ref].map(|offset| at(code, offset));
     Ok(Common {
         code,
         len,
@@ -249,8 +245,7 @@ pub(super) fn common(arena: &CodeArena, hooks: Hooks) -> Result<Common, CodeErro
         table_grow,
         throw,
         throw_ref,
-        no_entry,
-        no_entry_cell: code.as_ptr().cast(),
+        no_entry: code.as_ptr().cast(),
         relocate,
         relocated,
     })
@@ -462,9 +457,9 @@ pub(super) fn generate(
     // SAFETY: the code at these offsets obeys the convention of `Enter`.
     let [enter, enter_osr] =
         [enter, enter_osr].map(|offset| unsafe { std::mem::transmute::<*mut u8, Enter>(at(code, offset).as_ptr()) });
-    let [to_rust, host, reenter, resume] = [to_rust, host, reenter, resume].map(|offset| at(code, offset));
-    let (host_cell, scaled) = (code.as_ptr().cast(), entered_assembly(hooks, shape).is_some());
-    let stubs = Stubs { enter, enter_osr, to_rust, scaled, host, host_cell, reenter, resume };
+    let [to_rust, reenter, resume] = [to_rust, reenter, resume].map(|offset| at(code, offset));
+    let (host, scaled) = (code.as_ptr().cast(), entered_assembly(hooks, shape).is_some());
+    let stubs = Stubs { enter, enter_osr, to_rust, scaled, host, reenter, resume };
     Ok((stubs, code, len))
 }
 

@@ -84,7 +84,7 @@ impl Engines for EngineState {
 
     fn host_cell(&self, ty: &FuncType) -> *const EntryCell {
         let stubs = self.space().ok().and_then(|space| evict::with_room(self, || space.stubs(ty)).ok());
-        stubs.map_or_else(|| self.no_entry(), |stubs| stubs.host_cell)
+        stubs.map_or_else(|| self.no_entry(), |stubs| stubs.host)
     }
 
     fn stub_code(&self, ty: Option<&FuncType>) -> Option<StubCode> {

@@ -1,6 +1,6 @@
 //! Publication: the only writer of entry cells and of [`FuncCode::native`](crate::records::func_code::FuncCode::native)
-//! while a module runs. There are two other writers: `CodeSpace::add_module` initialises new cells to thunks, and the
-//! tier `exec::ssa`, which has no cells, stores its translations in `native`.
+//! while a module runs. There are other writers: `CodeSpace::add_module` initialises new cells to thunks, stubs begin with the
+//! cells of host functions, which never change, and the tier `exec::ssa`, which has no cells, stores its translations in `native`.
 //!
 //! # Invariant
 //!
