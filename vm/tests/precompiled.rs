@@ -14,60 +14,9 @@ use weir::{
     OptLevel, Precompiled, Rooted, Store, StoredStats, Tier, Trap, Unavailable,
 };
 
-/// A module whose code has an entry in every table: cells, signatures, traps, calls, landings, handlers, roots, loops, vectors, data,
-/// elements. The calls of `$keep` have different roots.
-const TEXT: &str = r#"(module $all
-    (import "host" "add" (func $add (param i32 i32) (result i32)))
-    (import "host" "make" (func $make (param i32) (result externref)))
-    (import "host" "number" (func $number (param externref) (result i32)))
-    (type $unary (func (param i32) (result i32)))
-    (type $other (func (param f64) (result i32)))
-    (memory (export "memory") 1)
-    (table 4 funcref)
-    (elem (i32.const 0) $double $negate $converted)
-    (data (i32.const 16) "seventeen bytes..")
-    (global $count (mut i32) (i32.const 0))
-    (tag $oops (param i32))
-    (func $double (type $unary) (i32.shl (local.get 0) (i32.const 1)))
-    (func $negate (type $unary) (i32.sub (i32.const 0) (local.get 0)))
-    (func $converted (type $other) (i32.trunc_f64_s (local.get 0)))
-    (func $throw (param i32) (if (i32.and (local.get 0) (i32.const 1)) (then (throw $oops (local.get 0)))))
-    (func $catch (param i32) (result i32)
-        (block $caught (result i32)
-            (try_table (catch $oops $caught) (call $throw (local.get 0)))
-            (i32.const 100)))
-    (func $sum (param i32) (result i32) (local $i i32) (local $sum i32)
-        (loop $again
-            (local.set $sum (i32.add (local.get $sum) (i32.load8_u offset=16 (local.get $i))))
-            (br_if $again (i32.lt_u (local.tee $i (i32.add (local.get $i) (i32.const 1))) (local.get 0))))
-        (local.get $sum))
-    (func $lanes (param i32) (result i32)
-        (i32x4.extract_lane 2 (i32x4.add (i32x4.splat (local.get 0)) (v128.const i32x4 1 2 3 4))))
-    (func $down (param i32) (result i32)
-        (if (i32.eqz (local.get 0)) (then (return (i32.const 7))))
-        (return_call $down (i32.sub (local.get 0) (i32.const 1))))
-    (func $keep (param i32) (result i32) (local $a externref) (local $b externref) (local $c externref)
-        (local.set $a (call $make (local.get 0)))
-        (local.set $b (call $make (i32.add (call $number (local.get $a)) (i32.const 10))))
-        (local.set $c (call $make (i32.const 300)))
-        (block $caught (result i32)
-            (try_table (catch $oops $caught) (call $throw (local.get 0)))
-            (local.set $a (call $make (i32.const 7)))
-            (i32.const 0))
-        (i32.add (call $number (local.get $c)))
-        (i32.add (i32.mul (call $number (local.get $b)) (i32.const 1000)))
-        (i32.add (i32.mul (call $number (local.get $a)) (i32.const 1000000))))
-    (func (export "all") (param i32) (result i32)
-        (global.set $count (i32.add (global.get $count) (i32.const 1)))
-        (call $add (call $sum (i32.const 17)) (call $catch (local.get 0)))
-        (i32.add (call_indirect (type $unary) (local.get 0) (i32.rem_u (local.get 0) (i32.const 2))))
-        (i32.add (call $lanes (local.get 0)))
-        (i32.add (call $down (local.get 0)))
-        (i32.add (call $keep (local.get 0)))
-        (i32.add (global.get $count)))
-    (func (export "wrong") (result i32) (call_indirect (type $unary) (i32.const 1) (i32.const 2)))
-    (func $divide (export "divide") (param i32) (result i32) (i32.div_s (i32.const 8) (local.get 0)))
-    (func (export "never") (param i32) (result i32) (local.get 0)))"#;
+/// A module whose code has an entry in every table, which `tests/tests/every_table.rs` asserts: cells, signatures, traps, calls, landings, handlers,
+/// roots, loops, vectors, data, elements. The calls of `$keep` have different roots.
+const TEXT: &str = include_str!("every_table.wat");
 
 /// The results of calls of all functions but one. The functions for host values collect, so that each root is used.
 fn outcome(module: &Module) -> Vec<String> {
