@@ -1,5 +1,6 @@
 //! Selection of memory accesses, globals, and the accounting of fuel and time.
 
+use super::address::ADDRESS;
 use super::selection::{Lower, SegmentUse, width};
 use crate::analysis::Cfg;
 use crate::ir::family::{Bits, Family, Integer, Load, Memory};
@@ -165,8 +166,7 @@ impl Lower<'_, '_> {
         if self.func.op(inner) == Op::Add {
             let args = self.func.args(inner);
             disp = i32::try_from(self.constant(args[1])?).ok()?;
-            let bound = self.largest(args[0], 4)?;
-            u32::try_from(bound + disp as u64).ok()?;
+            ADDRESS.sum(self.largest(args[0], 4)?, disp as u64)?;
             match self.single(args[0], Type::I32) {
                 Some(shifted) if self.func.op(shifted) == Op::Shl => inner = shifted,
                 _ => return Some((args[0], 0, disp)),
@@ -177,8 +177,7 @@ impl Lower<'_, '_> {
             return None;
         }
         let shift = self.constant(args[1])?;
-        let bound = self.largest(args[0], 4)?;
-        (shift <= 3 && bound << shift <= u64::from(u32::MAX)).then_some((args[0], shift as u8, disp))
+        ADDRESS.scales(self.largest(args[0], 4)?, shift).then_some((args[0], shift as u8, disp))
     }
 
     /// An upper bound, from its definition, of an i32 whose register is always zero-extended.
@@ -194,12 +193,12 @@ impl Lower<'_, '_> {
             Family::Bits(Bits::Clz | Bits::Ctz | Bits::Popcnt) => Some(32),
             Family::Integer(Integer::And) => self.constant(args[1]).or(self.constant(args[0])),
             Family::Integer(Integer::ShrU) => {
-                let count = self.constant(args[1])? & 31;
-                Some(self.largest(args[0], depth - 1).unwrap_or(u32::MAX.into()) >> count)
+                let count = self.constant(args[1])?;
+                Some(ADDRESS.shifted_right(self.largest(args[0], depth - 1), count))
             }
             Family::Integer(Integer::Shl) => {
-                let bound = self.largest(args[0], depth - 1)? << (self.constant(args[1])? & 31);
-                (bound <= u32::MAX.into()).then_some(bound)
+                let bound = self.largest(args[0], depth - 1)?;
+                ADDRESS.shifted_left(bound, self.constant(args[1])?)
             }
             Family::Leaf(_) if seeded::is(Fault::FalseRange) => Some(0xFF),
             Family::Leaf(_) | Family::Integer(_) | Family::Bits(_) | Family::Compare(_) | Family::FloatCompare(_) => None,

@@ -14,6 +14,7 @@
 //!
 //! Constants are rematerialised at every use, so that they never live long.
 
+mod address;
 mod blocks;
 mod calls;
 mod control;
