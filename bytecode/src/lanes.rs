@@ -107,6 +107,13 @@ define_lane_ops! {
     Ternary: RelaxedMadd RelaxedNmadd RelaxedLaneselect RelaxedDotAddS;
 }
 
+impl Integer {
+    /// Whether a lane of the result depends on other lanes than those at its place.
+    pub const fn mixes_lanes(self) -> bool {
+        matches!(self, Integer::NarrowS | Integer::NarrowU | Integer::DotS | Integer::RelaxedDotS)
+    }
+}
+
 impl LaneOp {
     /// Whether there may be an instruction on vectors of twice the length that does this in each half. There is none if a number comes from a lane
     /// or goes to one, nor for those conversions that change the width of lanes for which processors have no such instruction.

@@ -5,12 +5,12 @@ use weir_jit::ir::Func;
 use weir_jit::opt::vectorise;
 use weir_jit::pipeline::{self, Finished, Form, Phase, Unit};
 
-/// Returns the function after the pass `vectorise`, and whether the pass changed it.
+/// Returns the function after the pass `vectorise`, whether or not it pays, and whether the pass changed it.
 ///
 /// # Panics
 /// The verifier refuses the result.
 pub fn vectorised<'a>(func: Func<'a>) -> (Func<'a>, bool) {
-    let options = Options { verify: true, ..Options::default() };
+    let options = Options { verify: true, opt_all: true, ..Options::default() };
     let mut unit = Unit::without_module(func, &options);
     let _ = pipeline::run(&mut unit, [Phase::of(&vectorise::PASS)], &mut ()).unwrap();
     let Finished { form: Form::Ssa(func), stats, .. } = unit.finish() else { panic!("the pass is on SSA") };

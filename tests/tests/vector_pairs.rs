@@ -276,7 +276,7 @@ fn called(module: &Module, memory: &[u8], args: [i32; 6]) -> (bool, Vec<u8>) {
 fn has_long_vectors(text: &str) -> bool {
     let module = validate::parse(wat::parse_str(text).expect("it is well formed").into()).expect("it is valid");
     let sig_ids: Vec<u32> = (0..module.types.len() as u32).collect();
-    let (options, entry, backend) = (Options::default(), Entry::Call, Backend::Native);
+    let (options, entry, backend) = (Options { opt_all: true, ..Options::default() }, Entry::Call, Backend::Native);
     let request =
         Request { module: &module, func: 0, entry, sig_ids: &sig_ids, backend, profile: None, callees: None, options: &options };
     explore_ssa(&request).iter().any(|section| section.text.contains("v256"))
@@ -286,7 +286,7 @@ fn has_long_vectors(text: &str) -> bool {
 fn pairs_do_what_each_vector_does() {
     let [interpreter, native] = [Tier::Interpreter, Tier::Native].map(|tier| {
         let mut config = Config::new();
-        config.tier(tier).synchronous_compilation(true).tier_up_threshold(Some(1));
+        config.tier(tier).synchronous_compilation(true).tier_up_threshold(Some(1)).opt_all(true);
         engine(&config).unwrap()
     });
     let mut rng = Rng::new(1);
@@ -358,4 +358,177 @@ fn pairs_do_what_each_vector_does() {
     let forms = |form| subjects.iter().filter(|subject| subject.form == form).count();
     println!("{} loops; {} instructions, {} that reduce", loops, forms(Form::Recurrence), forms(Form::Reduction));
     assert!(forms(Form::Recurrence) > 190 && forms(Form::Reduction) == 19);
+}
+
+/// A loop over vectors that are loaded and stored in part: `f(to, from, -, -, rounds, -)`.
+#[derive(Clone, Copy)]
+struct Partial {
+    /// The bytes that are loaded, and stored.
+    loads: u32,
+    stores: u32,
+    /// The lane that is stored.
+    lane: u32,
+    opcode: Opcode,
+    descends: bool,
+    /// Whether lanes of 16 bits are then extended to 32.
+    twice: bool,
+    /// Whether every second load is of twice the bytes, of which the second half is not used.
+    wider: bool,
+}
+
+impl Partial {
+    /// The instruction that loads the vector of a copy.
+    fn load(self, copy: u32) -> (&'static str, &'static str) {
+        match if self.wider && copy.is_multiple_of(2) { 2 * self.loads } else { self.loads } {
+            4 => ("load32_u", "v128.load32_zero"),
+            8 => ("load64_u", "v128.load64_zero"),
+            _ => ("load", "v128.load"),
+        }
+    }
+
+    /// The instruction that stores a lane.
+    fn store(self) -> (&'static str, &'static str) {
+        match self.stores {
+            4 => ("i32 = vector i32x4.extract_lane", "v128.store32_lane"),
+            _ => ("i64 = vector i64x2.extract_lane", "v128.store64_lane"),
+        }
+    }
+
+    /// The steps of the pointers.
+    fn steps(self, copies: u32) -> [i32; 2] {
+        [self.stores, self.loads].map(|width| (width * copies) as i32 * if self.descends { -1 } else { 1 })
+    }
+
+    fn ssa(self, copies: u32) -> String {
+        let [to, from] = self.steps(copies);
+        let mut text = String::from("func 0 (i32, i32, i32, i32, i32, i32)\nb0:\n");
+        (0..6).for_each(|i| writeln!(text, " v{i}: i32 = param {i}").unwrap());
+        writeln!(text, " v6: i32 = const {to}\n v7: i32 = const {from}\n v8: i32 = const 1\n jump b1\nb1:").unwrap();
+        (0..2).for_each(|i| writeln!(text, " v{}: i32 = phi b0: v{i}, b1: v{}", 10 + i, 20 + i).unwrap());
+        writeln!(text, " v14: i32 = phi b0: v4, b1: v24").unwrap();
+        for copy in 0..copies {
+            let first = 30 + 10 * copy;
+            let (load, extract) = (self.load(copy).0, self.store().0);
+            let [loaded, once, lane, twice] = [0, 1, 2, 3].map(|i| first + i);
+            let result = if self.twice { twice } else { once };
+            let args = if self.is_unary() { format!("v{loaded}") } else { format!("v{loaded}, v{loaded}") };
+            writeln!(text, " v{loaded}: v128 = {load} v11 +{}", self.loads * copy).unwrap();
+            writeln!(text, " v{once}: v128 = vector {} {args}", self.opcode.mnemonic()).unwrap();
+            if self.twice {
+                writeln!(text, " v{twice}: v128 = vector i32x4.extend_low_i16x8_s v{once}").unwrap();
+            }
+            let stored = if self.stores == 16 { result } else { lane };
+            if self.stores < 16 {
+                writeln!(text, " v{lane}: {extract} lane{} v{result}", self.lane).unwrap();
+            }
+            writeln!(text, " store v10 +{}, v{stored}", self.stores * copy).unwrap();
+        }
+        writeln!(text, " v20: i32 = add v10, v6\n v21: i32 = add v11, v7").unwrap();
+        text + " v24: i32 = sub v14, v8\n branch v24, b1, b2\nb2:\n return\n"
+    }
+
+    fn wat(self, copies: u32) -> String {
+        let [to, from] = self.steps(copies);
+        let mut body = String::new();
+        for copy in 0..copies {
+            let (load, store) = (self.load(copy).1, self.store().1);
+            let loaded = format!("({load} offset={} (local.get 1))", self.loads * copy);
+            let args = if self.is_unary() { loaded } else { format!("{loaded} {loaded}") };
+            let mut result = format!("({} {args})", self.opcode.mnemonic());
+            if self.twice {
+                result = format!("(i32x4.extend_low_i16x8_s {result})");
+            }
+            let at = self.stores * copy;
+            match self.stores {
+                16 => write!(body, "(v128.store offset={at} (local.get 0) {result})"),
+                _ => write!(body, "({store} offset={at} {} (local.get 0) {result})", self.lane),
+            }
+            .unwrap();
+        }
+        format!(
+            "(module (memory (export \"memory\") 1) (func (export \"f\") (param i32 i32 i32 i32 i32 i32) (loop {body}
+             (local.set 0 (i32.add (local.get 0) (i32.const {to}))) (local.set 1 (i32.add (local.get 1) (i32.const {from})))
+             (br_if 0 (local.tee 4 (i32.sub (local.get 4) (i32.const 1)))))))"
+        )
+    }
+
+    fn is_unary(self) -> bool {
+        self.opcode.signature().expect("it accesses no memory").operands.len() == 1
+    }
+}
+
+#[test]
+fn vectors_that_are_loaded_or_stored_in_part_are_paired() {
+    let [interpreter, native] = [Tier::Interpreter, Tier::Native].map(|tier| {
+        let mut config = Config::new();
+        config.tier(tier).synchronous_compilation(true).tier_up_threshold(Some(1)).opt_all(true);
+        engine(&config).unwrap()
+    });
+    let opcodes = [
+        Opcode::I16x8ExtendLowI8x16U,
+        Opcode::I32x4ExtendLowI16x8S,
+        Opcode::I8x16NarrowI16x8U,
+        Opcode::I16x8Add,
+        Opcode::I32x4Neg,
+        Opcode::I16x8ExtmulLowI8x16S,
+        Opcode::F64x2ConvertLowI32x4S,
+        Opcode::F64x2ConvertLowI32x4U,
+    ];
+    let mut rng = Rng::new(2);
+    let mut all = Vec::new();
+    for (&opcode, descends) in opcodes.iter().flat_map(|opcode| [false, true].map(|descends| (opcode, descends))) {
+        for (loads, stores) in [(4, 16), (8, 16), (16, 4), (16, 8), (8, 8), (4, 4), (4, 8), (8, 4)] {
+            // The processor has no such instruction on the halves of a vector.
+            if opcode == Opcode::F64x2ConvertLowI32x4S && loads != 8 {
+                continue;
+            }
+            let lane = rng.below(16 / stores);
+            let extends = opcode == Opcode::I16x8ExtendLowI8x16U;
+            for (twice, wider) in [(false, false), (true, false), (false, true), (true, true)] {
+                let used = if twice { 4 } else { 8 };
+                if !(twice || wider) || extends && (!wider || loads == used) {
+                    all.push(Partial { loads, stores, lane, opcode, descends, twice, wider });
+                }
+            }
+        }
+    }
+    let mut loops = 0;
+    for partial in all {
+        // The copies of a round ascend.
+        for copies in [1, 2, 4] {
+            let (arena, text) = (Bump::new(), partial.ssa(copies));
+            let original = parse(&arena, &text).unwrap_or_else(|error| panic!("{error}\n{text}"));
+            verify(&original, None).unwrap_or_else(|error| panic!("{error}\n{original}"));
+            let (vector, changed) = vectorised(parse(&arena, &text).unwrap());
+            assert!(changed && print(&vector).contains("v256"), "{text}");
+            loops += 1;
+            let text = partial.wat(copies);
+            assert!(has_long_vectors(&text), "{text}");
+            let modules = [&interpreter, &native].map(|engine| Module::new(engine, &text).unwrap());
+            for run in 0..4 {
+                let memory: Vec<u8> = (0..PAGE).map(|_| rng.bits() as u8).collect();
+                let rounds = if run == 0 { 150 + rng.below(50) } else { 1 + rng.below(60) };
+                let lower = if partial.descends { 16 * copies * rounds } else { 0 };
+                // Apart, near each other, or beyond the memory's end.
+                let [to, from] = match run {
+                    0 => [1000, 30_000],
+                    1 => [300 + rng.below(100), 300 + rng.below(100)],
+                    2 => [300 + 4 * rng.below(20), 300 + 4 * rng.below(20)],
+                    _ => [if rng.one_in(2) { 500 } else { 60_000 }, PAGE as u32 - rng.below(600)],
+                };
+                let [to, from] = [to, from].map(|at| at + if run < 3 { lower } else { 0 });
+                let args = [to, from, 0, 0, rounds, 0];
+                let world = Sandbox { memories: vec![memory.clone()], ..Sandbox::default() };
+                let [expected, found] = [&original, &vector].map(|func| {
+                    let mut world = world.clone();
+                    (eval(func, &mut world, &args.map(u128::from), 100_000), world)
+                });
+                assert!(expected.0 == found.0 && expected.1.memories == found.1.memories, "{args:?}\n{vector}");
+                let args = args.map(|arg| arg as i32);
+                let [expected, found] = modules.each_ref().map(|module| called(module, &memory, args));
+                assert!(expected == found, "{args:?}\n{text}");
+            }
+        }
+    }
+    println!("{loops} loops");
 }

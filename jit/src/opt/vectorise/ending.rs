@@ -25,7 +25,7 @@ impl Outer {
     }
 
     /// Whether a value may be used outside. It may if it has been made since.
-    fn has(&self, value: Value) -> bool {
+    pub fn has(&self, value: Value) -> bool {
         self.0.get(value.index()).is_none_or(|&outer| outer)
     }
 }

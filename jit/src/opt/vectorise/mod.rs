@@ -38,6 +38,7 @@ mod flatten;
 mod pack;
 mod plan;
 mod precheck;
+mod used_bytes;
 mod work;
 
 use super::pass::{Changed, Context, Pass};
@@ -71,7 +72,10 @@ fn run(func: &mut Func<'_>, cx: &Context<'_>) -> Changed {
         if rounds < MIN_COPIES as f32 / MOST_COPIES {
             continue;
         }
-        let pays = |plan: &Plan| rounds * plan.layout.unrolled as f32 >= plan.layout.copies(MIN_COPIES) as f32 && cx.spend();
+        let pays = |plan: &Plan| {
+            let enough = rounds * plan.layout.unrolled as f32 >= plan.layout.copies(MIN_COPIES) as f32;
+            enough && (cx.options.opt_all || plan.work.pays(plan.layout)) && cx.spend()
+        };
         if head == latch {
             let outer = outer.get_or_insert_with(|| Outer::of(func));
             if let Some(plan) = plan::plan(func, allowed, head, Some(outer)).filter(pays) {

@@ -123,8 +123,12 @@ impl<'p, 'f, 'a> Packer<'p, 'f, 'a> {
             let doubles = self.args(values, 0);
             return Some((self.pack(&doubles)?, Narrow::Demote));
         }
-        if self.layout.lane == PAIRED {
+        if self.layout.lane == PAIRED && width == PAIRED {
             return Some((self.pack(values)?, Narrow::Bits));
+        }
+        if self.layout.lane == PAIRED {
+            let (vectors, lane) = self.lanes_of_vectors(values, width)?;
+            return Some((self.pack(&vectors)?, Narrow::Lane(lane)));
         }
         let float = func.ty(values[0]).is_float();
         if float && width != self.layout.lane {
@@ -138,6 +142,19 @@ impl<'p, 'f, 'a> Packer<'p, 'f, 'a> {
             return Some((node, Narrow::Bits));
         }
         Some((self.low_bytes(node, width)?, Narrow::Bits))
+    }
+
+    /// The vectors of the producer's of which the values are lanes of this width, all at one index.
+    fn lanes_of_vectors(&self, values: &[Value], width: u64) -> Option<(Vec<Value>, u8)> {
+        let first = self.func.inst(values[0]);
+        let extracts = match width {
+            4 => [Opcode::I32x4ExtractLane, Opcode::F32x4ExtractLane],
+            8 => [Opcode::I64x2ExtractLane, Opcode::F64x2ExtractLane],
+            _ => return None,
+        };
+        let alike = |&value: &Value| (self.func.inst(value).aux, self.func.inst(value).imm) == (first.aux, first.imm);
+        let opcode = vector_opcode(first.aux).filter(|_| self.operation(values) == Some(Op::Vector))?;
+        (extracts.contains(&opcode) && values.iter().all(alike)).then(|| (self.args(values, 0), first.imm as u8))
     }
 
     /// Whether lanes have no other bits than this many because they were shifted.
@@ -308,6 +325,9 @@ impl<'p, 'f, 'a> Packer<'p, 'f, 'a> {
             self.work.ramps.push(ramp);
             return Some(self.node(Node::Ramp(self.work.ramps.len() - 1)));
         }
+        if self.layout.lane == PAIRED && values.iter().all(|&value| self.access(value).is_some()) {
+            return self.loads_of_vectors(values);
+        }
         let op = self.operation(values)?;
         match op.family() {
             Family::Load(load) => self.loads(load, values),
@@ -366,6 +386,9 @@ impl<'p, 'f, 'a> Packer<'p, 'f, 'a> {
         let first = func.inst(values[0]);
         let alike = |&value: &Value| (func.inst(value).aux, func.inst(value).imm) == (first.aux, first.imm);
         let opcode = vector_opcode(first.aux)?;
+        if let Some(load) = self.widened_vectors(values) {
+            return Some(self.node(Node::Load(load)));
+        }
         let Lanes { from, shape, op } = opcode.lanes().filter(|lanes| lanes.op.works_on_halves())?;
         if !values.iter().all(alike) || (from.is_float() || shape.is_float()) && !self.allowed.floats {
             return None;
@@ -385,6 +408,38 @@ impl<'p, 'f, 'a> Packer<'p, 'f, 'a> {
         let shifted = self.args(values, 0);
         let node = if same { self.pack(&shifted)? } else { return None };
         Some(self.node(Node::Shift(opcode, node, Count::Value(counts[0]))))
+    }
+
+    /// Loads of the producer's vectors, of as many bytes as are used. The rest of one that is loaded in part is zero.
+    fn loads_of_vectors(&mut self, values: &[Value]) -> Option<usize> {
+        let (group, first) = self.consecutive(values)?;
+        if self.groups[group].stride == 0 {
+            return self.operation(values).map(|_| self.node(Node::Uniform(values[0])));
+        }
+        let load = VectorLoad { group, at: first.at, part: 0, width: first.width, load: values[0], widen: Vec::new() };
+        Some(self.node(Node::Load(load)))
+    }
+
+    /// The load of two vectors of the producer's whose lanes are those in memory, widened until they fill a vector. All lanes of both are then
+    /// widened at once.
+    fn widened_vectors(&self, values: &[Value]) -> Option<VectorLoad> {
+        let (mut inner, mut widen, mut factor) = (values.to_vec(), Vec::new(), 1);
+        while !inner.iter().all(|&value| self.access(value).is_some()) {
+            let _ = self.operation(&inner).filter(|&op| op == Op::Vector)?;
+            let aux = self.func.inst(inner[0]).aux;
+            let opcode = vector_opcode(aux).filter(|opcode| opcode.lanes().is_some_and(|lanes| lanes.op.widens_low_half()))?;
+            let floats = opcode.lanes().is_some_and(|lanes| lanes.shape.is_float());
+            if floats && !self.allowed.floats || !inner.iter().all(|&value| self.func.inst(value).aux == aux) {
+                return None;
+            }
+            widen.push(opcode);
+            (inner, factor) = (self.args(&inner, 0), 2 * factor);
+        }
+        let (group, first) = self.consecutive(&inner)?;
+        let (width, stride) = (first.width, self.groups[group].stride);
+        widen.reverse();
+        let fills = stride != 0 && width * factor == PAIRED && factor > 1;
+        fills.then(|| VectorLoad { group, at: first.at, part: 0, width, load: inner[0], widen })
     }
 
     /// An invariant value in all lanes.

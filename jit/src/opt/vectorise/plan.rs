@@ -9,6 +9,7 @@ use super::demand::Demand;
 use super::ending::{Last, Outer, ending};
 use super::pack::Packer;
 use super::precheck::{Ahead, MAX_STRIDE, Placed, ahead_of};
+use super::used_bytes::UsedBytes;
 use super::work::{Access, Allowed, Group, Layout, MAX_BLOCK, PAIRED, Work};
 use crate::analysis::counted::{Control, Counted, Induction, Linear};
 use crate::ir::family::Family;
@@ -80,15 +81,18 @@ pub fn plan(func: &Func<'_>, allowed: Allowed<'_>, block: Block, outer: Option<&
     let (poll, fuel) = effects(func, block)?;
     let counted = Counted::of(func, block)?;
     let control = counted.control()?;
-    let (memory, descends, accessed) = groups(func, &counted, allowed)?;
+    let used = UsedBytes::of(func, block, outer);
+    let (memory, descends, accessed) = groups(func, &counted, allowed, &used)?;
     let (bounds, demand) = (Bounds::of(func, block), Demand::of(func, block));
     COPIES.into_iter().find_map(|unrolled| {
         let groups = divided(&accessed, unrolled)?;
         let moving = groups.iter().filter(|group| group.stride != 0);
-        let widest = moving.flat_map(|group| &group.accesses).map(|access| access.width).max()?;
+        let widest = moving.clone().flat_map(|group| &group.accesses).map(|access| access.width).max()?;
         // The producer's own vectors fill lanes of 16 bytes.
-        let lanes: &[u64] = if widest == PAIRED { &[PAIRED] } else { &[1, 2, 4, 8] };
-        if widest == PAIRED && !groups.iter().all(|group| group.stride == 0 || are_whole_vectors(group)) {
+        let of_vectors = |access: &Access| func.operand_type(access.value) == Type::V128;
+        let paired = moving.clone().flat_map(|group| &group.accesses).any(of_vectors);
+        let lanes: &[u64] = if paired { &[PAIRED] } else { &[1, 2, 4, 8] };
+        if paired && !moving.clone().all(are_of_vectors) {
             return None;
         }
         lanes.iter().copied().filter(|&lane| lane >= widest).find_map(|lane| {
@@ -136,6 +140,12 @@ fn divided(groups: &[Group], unrolled: u64) -> Option<Vec<Group>> {
             if group.stride == 0 {
                 return Some(group.clone());
             }
+            // What is not used need not be loaded. It must be in bounds, as the group's end says.
+            let of_element = |access: &Access| match access.used <= element && element < access.width {
+                true => Access { width: element, ..*access },
+                false => *access,
+            };
+            let accesses: Vec<Access> = group.accesses.iter().map(of_element).collect();
             let is_whole = |access: &Access| access.width == element;
             let within = |access: &Access| {
                 let place = (access.at - group.from) % element;
@@ -143,18 +153,18 @@ fn divided(groups: &[Group], unrolled: u64) -> Option<Vec<Group>> {
             };
             let divides = u64::from(group.stride).is_multiple_of(unrolled);
             // Parts come from loads of whole elements.
-            let to = match group.accesses.iter().all(is_whole) {
+            let to = match accesses.iter().all(is_whole) {
                 true => group.to,
                 false => group.from + (group.to - group.from).next_multiple_of(element.max(1)),
             };
-            (divides && element > 0 && group.accesses.iter().all(within)).then(|| Group { element, to, ..group.clone() })
+            (divides && element > 0 && accesses.iter().all(within)).then(|| Group { element, to, accesses, ..group.clone() })
         })
         .collect()
 }
 
-/// Whether each element of a group is a vector of 128 bits.
-fn are_whole_vectors(group: &Group) -> bool {
-    group.element == PAIRED && group.accesses.iter().all(|access| access.width == PAIRED)
+/// Whether each element of a group may be a vector of 128 bits, or a part of one that is loaded or stored alone.
+fn are_of_vectors(group: &Group) -> bool {
+    matches!(group.element, 4 | 8 | PAIRED) && group.accesses.iter().all(|access| access.width == group.element)
 }
 
 /// The poll and the fuel of a round, if the block has accesses and no effects besides these.
@@ -184,7 +194,7 @@ fn divides(func: &Func<'_>, value: Value) -> bool {
 }
 
 /// The accesses of the block in groups, their memory, and whether their addresses descend.
-fn groups(func: &Func<'_>, counted: &Counted<'_, '_>, allowed: Allowed<'_>) -> Option<(u32, bool, Vec<Group>)> {
+fn groups(func: &Func<'_>, counted: &Counted<'_, '_>, allowed: Allowed<'_>, used: &UsedBytes) -> Option<(u32, bool, Vec<Group>)> {
     let mut by_terms: Vec<(Linear, Vec<(u32, Access)>)> = Vec::new();
     let mut memory = None;
     for (position, &value) in func.block(counted.block).insts.iter().enumerate() {
@@ -200,7 +210,9 @@ fn groups(func: &Func<'_>, counted: &Counted<'_, '_>, allowed: Allowed<'_>) -> O
         }
         let form = counted.linear(inst.args[0])?;
         let is_store = inst.ty == Type::Void;
-        let access = Access { value, position, is_store, width: width.into(), at: inst.imm };
+        let width = u64::from(width);
+        let used = if !is_store && ty == Type::V128 { used.get(value).min(width) } else { width };
+        let access = Access { value, position, is_store, width, used, at: inst.imm };
         match by_terms.iter_mut().find(|(other, _)| other.terms == form.terms) {
             Some((_, accesses)) => accesses.push((form.constant, access)),
             None => by_terms.push((form.clone(), vec![(form.constant, access)])),

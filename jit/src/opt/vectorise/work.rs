@@ -23,6 +23,8 @@ pub struct Access {
     pub is_store: bool,
     /// The bytes that it accesses.
     pub width: u64,
+    /// The first of them that are used.
+    pub used: u64,
     /// The distance of its first byte from the address of its group.
     pub at: u64,
 }
@@ -134,6 +136,13 @@ pub struct VectorLoad {
     pub widen: Vec<Opcode>,
 }
 
+impl VectorLoad {
+    /// Whether two vectors of the producer's are loaded in part, each by itself.
+    pub fn is_joined(&self, layout: Layout) -> bool {
+        layout.lane == PAIRED && self.width < PAIRED && self.widen.is_empty()
+    }
+}
+
 /// A vector store.
 #[derive(Clone, Debug)]
 pub struct VectorStore {
@@ -158,6 +167,8 @@ pub enum Narrow {
     Bits,
     /// Doubles are rounded to singles.
     Demote,
+    /// Of a vector of the producer's, the lane with this index, of as many bytes as are stored.
+    Lane(u8),
 }
 
 /// A phi to which each round applies an associative and commutative operation on integers, or on vectors of integers.
@@ -222,6 +233,19 @@ pub struct Work {
 }
 
 impl Work {
+    /// Whether the instructions that two vectors of the producer's have together are more than those that put them together and take them apart.
+    pub fn pays(&self, layout: Layout) -> bool {
+        let joined = |node: &&Node| matches!(node, Node::Load(load) if load.is_joined(layout));
+        let is_made = |node: &&Node| match node {
+            Node::Load(_) | Node::Op(..) | Node::Shift(..) | Node::Shuffle(..) | Node::Splice(_) => !joined(node),
+            Node::Splat(_) | Node::Number(_) | Node::Uniform(_) | Node::Ramp(_) => false,
+        };
+        let apart = self.stores.iter().filter(|store| matches!(store.narrow, Narrow::Lane(_))).count();
+        let saved = self.nodes.iter().filter(is_made).count() + self.stores.len() - apart;
+        // One instruction joins two halves; two halves and a shuffle are stored instead of two lanes.
+        saved > self.nodes.iter().filter(joined).count() + 2 * apart
+    }
+
     /// The phis of the reductions and the recurrences.
     pub fn carried(&self) -> impl Iterator<Item = Value> {
         let reduced = self.reductions.iter().map(|reduction| reduction.phi);

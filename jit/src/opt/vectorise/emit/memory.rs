@@ -16,6 +16,10 @@ impl Emit<'_, '_> {
     /// A load of a number for each lane, widened.
     pub(super) fn load(&mut self, at: &Carried, load: &VectorLoad, which: u64) -> Value {
         let all = self.plan.layout.lanes() * load.width;
+        if load.is_joined(self.plan.layout) {
+            let halves = [0, load.width].map(|half| self.row(at, load, load.at + which * all + half, load.width));
+            return self.inst(Op::Join, Type::V256, 0, &halves);
+        }
         let mut vector = if load.width == self.plan.groups[load.group].element {
             self.row(at, load, load.at + which * all, all)
         } else {
@@ -149,6 +153,11 @@ impl Emit<'_, '_> {
         }
         let mut vector = vector;
         let [mut low, mut high] = self.halves(vector);
+        if let Narrow::Lane(lane) = store.narrow {
+            let words =
+                if store.width == 4 { [lane, 4 + lane, lane, 4 + lane] } else { [0, 1, 4, 5].map(|word| word + 2 * lane) };
+            return self.words(low, high, words);
+        }
         if store.narrow == Narrow::Demote {
             let [low, high] = [low, high].map(|half| self.vector(Opcode::F32x4DemoteF64x2Zero, Type::V128, 0, &[half]));
             return self.words(low, high, [0, 1, 4, 5]);
