@@ -370,8 +370,8 @@ struct Partial {
     lane: u32,
     opcode: Opcode,
     descends: bool,
-    /// Whether lanes of 16 bits are then extended to 32.
-    twice: bool,
+    /// An instruction on the result of the first one.
+    then: Option<Opcode>,
     /// Whether every second load is of twice the bytes, of which the second half is not used.
     wider: bool,
 }
@@ -410,12 +410,12 @@ impl Partial {
             let first = 30 + 10 * copy;
             let (load, extract) = (self.load(copy).0, self.store().0);
             let [loaded, once, lane, twice] = [0, 1, 2, 3].map(|i| first + i);
-            let result = if self.twice { twice } else { once };
+            let result = if self.then.is_some() { twice } else { once };
             let args = if self.is_unary() { format!("v{loaded}") } else { format!("v{loaded}, v{loaded}") };
             writeln!(text, " v{loaded}: v128 = {load} v11 +{}", self.loads * copy).unwrap();
             writeln!(text, " v{once}: v128 = vector {} {args}", self.opcode.mnemonic()).unwrap();
-            if self.twice {
-                writeln!(text, " v{twice}: v128 = vector i32x4.extend_low_i16x8_s v{once}").unwrap();
+            if let Some(then) = self.then {
+                writeln!(text, " v{twice}: v128 = vector {} v{once}", then.mnemonic()).unwrap();
             }
             let stored = if self.stores == 16 { result } else { lane };
             if self.stores < 16 {
@@ -435,8 +435,8 @@ impl Partial {
             let loaded = format!("({load} offset={} (local.get 1))", self.loads * copy);
             let args = if self.is_unary() { loaded } else { format!("{loaded} {loaded}") };
             let mut result = format!("({} {args})", self.opcode.mnemonic());
-            if self.twice {
-                result = format!("(i32x4.extend_low_i16x8_s {result})");
+            if let Some(then) = self.then {
+                result = format!("({} {result})", then.mnemonic());
             }
             let at = self.stores * copy;
             match self.stores {
@@ -483,13 +483,25 @@ fn vectors_that_are_loaded_or_stored_in_part_are_paired() {
                 continue;
             }
             let lane = rng.below(16 / stores);
-            let extends = opcode == Opcode::I16x8ExtendLowI8x16U;
-            for (twice, wider) in [(false, false), (true, false), (false, true), (true, true)] {
-                let used = if twice { 4 } else { 8 };
-                if !(twice || wider) || extends && (!wider || loads == used) {
-                    all.push(Partial { loads, stores, lane, opcode, descends, twice, wider });
-                }
-            }
+            let then = None;
+            all.push(Partial { loads, stores, lane, opcode, descends, then, wider: false });
+        }
+    }
+    // Chains of two that widen, whether or not one widens what the other has widened.
+    let widening = [
+        Opcode::I16x8ExtendLowI8x16S,
+        Opcode::I16x8ExtendLowI8x16U,
+        Opcode::I32x4ExtendLowI16x8S,
+        Opcode::I32x4ExtendLowI16x8U,
+        Opcode::I64x2ExtendLowI32x4S,
+        Opcode::I64x2ExtendLowI32x4U,
+        Opcode::F64x2ConvertLowI32x4S,
+    ];
+    for (&opcode, wider) in widening.iter().flat_map(|opcode| [false, true].map(|wider| (opcode, wider))) {
+        let (stores, lane, descends) = (16, 0, false);
+        all.push(Partial { loads: 8, stores, lane, opcode, descends, then: None, wider });
+        for then in widening {
+            all.push(Partial { loads: 4, stores, lane, opcode, descends, then: Some(then), wider });
         }
     }
     let mut loops = 0;

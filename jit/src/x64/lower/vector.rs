@@ -478,6 +478,8 @@ impl Lower<'_, '_> {
         let (mut narrowest, mut inner, mut times) = (width, a, 2);
         while let Some(value) = self.single(inner, Type::V128).filter(|&value| self.func.op(value) == Op::Vector)
             && self.lanes(value).op == op
+            // It has extended these lanes, and not others that are read in this width.
+            && lane_width(self.lanes(value).shape) == narrowest
         {
             (narrowest, inner, times) = (lane_width(self.lanes(value).from), self.func.args(value)[0], 2 * times);
         }
