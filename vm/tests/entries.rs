@@ -76,6 +76,14 @@ fn a_host_function_without_an_entry_is_not_entered_by_native_code() {
                 let others = Module::new(&engine, shapes(first..first + if first < 1000 { 25 } else { 1 })).expect("it is valid");
                 Instance::new(&mut store, &others, &[]).expect("it has no imports");
             }
+            // So are these, which have smaller stubs than the host's function.
+            for i in 0..64 {
+                let params: String = (0..3).map(|bit| if i >> bit & 1 == 0 { "i64 " } else { "f64 " }).collect();
+                let results = ["", "i64", "f64", "i64 i64", "i64 f64", "f64 i64", "f64 f64", "i32"][i >> 3];
+                let text = format!("(module (func (param {params}) (result {results}) unreachable))");
+                let others = Module::new(&engine, text).expect("it is valid");
+                Instance::new(&mut store, &others, &[]).expect("it has no imports");
+            }
         }
         let host = Func::wrap(&mut store, |a: f32, b: i64, c: i64, d: f32| a as i32 + b as i32 + c as i32 + d as i32);
         instance
