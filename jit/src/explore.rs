@@ -23,8 +23,9 @@ pub struct Section {
     pub text: String,
 }
 
-/// Compiles as [`crate::compile()`] does and shows every stage: the functions that calls through tables can reach; the profile's counts, if there are any; the passes that
-/// changed something; and the gates, which are computed for each SSA stage, where they differ from the previous ones.
+/// Compiles as [`crate::compile()`] does and shows every stage: the functions that calls through tables can reach; the profile's
+/// counts, if there are any; the passes that changed something; and the gates, which are computed for each SSA stage, where they differ
+/// from the previous ones.
 ///
 /// # Panics
 /// As [`crate::compile()`].

@@ -1,4 +1,5 @@
-//! Ten thousand panics of host functions, traps of each kind and forks take no memory, descriptors or mappings, and the next call is right after each.
+//! Ten thousand panics of host functions, traps of each kind and forks, and some hundred stack overflows, take no memory, descriptors or mappings. The
+//! next call after each returns the right result.
 
 #![cfg(target_os = "linux")]
 
@@ -11,9 +12,9 @@ use weir::{Config, Engine, Instance, Linker, Module, Store, Tier, Trap, TypedFun
 
 /// In all tiers together.
 const REPETITIONS: usize = 10_000;
-/// Fewer of what fills a stack.
+/// The number of stack overflows in each tier, which take longer.
 const OVERFLOWS: usize = 300;
-/// What is kept for later, such as a thread's signal stack, is there after this many.
+/// After this many repetitions, the process has everything that it keeps for later, such as a thread's signal stack.
 const FIRST: usize = 500;
 /// Memory in bytes that the allocator may take meanwhile.
 const SLACK: usize = 1 << 20;

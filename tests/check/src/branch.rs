@@ -301,7 +301,7 @@ fn helper(cx: &Context<'_>, state: &mut State, index: u32) -> Result<After, Viol
         Helper::Raise => {
             return Ok(After::Nowhere);
         }
-        // Tables can change and move, and whoever calls a subroutine does not know of it.
+        // The host can change and move tables, and the caller of a subroutine keeps its facts about them.
         Helper::Poll | Helper::Tick if state.inner => return refuse(Rule::Branch, "a subroutine calls the host"),
         Helper::Poll => {
             state.regs[0] = NONE;

@@ -140,7 +140,7 @@ fn divided(groups: &[Group], unrolled: u64) -> Option<Vec<Group>> {
             if group.stride == 0 {
                 return Some(group.clone());
             }
-            // What is not used need not be loaded. It must be in bounds, as the group's end says.
+            // The vector loop does not load unused bytes. The group's end includes them, so that they are in bounds.
             let of_element = |access: &Access| match access.used <= element && element < access.width {
                 true => Access { width: element, ..*access },
                 false => *access,

@@ -40,7 +40,7 @@ impl UsedBytes {
     }
 }
 
-/// The first bytes of its operands of which the first bytes of a value depend.
+/// The number of first bytes of its operands on which this many first bytes of a value depend.
 fn of_operand(func: &Func<'_>, value: Value, bytes: u64) -> u64 {
     let opcode = vector_opcode(func.inst(value).aux).filter(|_| func.op(value) == Op::Vector);
     let Some(Lanes { from, op, .. }) = opcode.and_then(|opcode| opcode.lanes()) else { return ALL };
