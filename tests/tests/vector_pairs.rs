@@ -2,7 +2,7 @@
 
 use bumpalo::Bump;
 use std::fmt::Write;
-use weir::{Config, Instance, Module, Store, Tier};
+use weir::{Config, Engine, Instance, Module, Store, Tier};
 use weir_bytecode::Opcode;
 use weir_bytecode::lanes::{Integer, LaneOp, Lanes, Permute, Whole};
 use weir_bytecode::types::ValType;
@@ -12,7 +12,7 @@ use weir_contract::code::Backend;
 use weir_jit::analysis::verify;
 use weir_jit::explore::explore_ssa;
 use weir_jit::ir::sandbox::Sandbox;
-use weir_jit::ir::{Block, eval, parse, print};
+use weir_jit::ir::{Block, Func, eval, parse, print};
 use weir_jit::{Options, Request};
 use weir_tests::engines::engine;
 use weir_tests::rng::Rng;
@@ -282,13 +282,62 @@ fn has_long_vectors(text: &str) -> bool {
     explore_ssa(&request).iter().any(|section| section.text.contains("v256"))
 }
 
-#[test]
-fn pairs_do_what_each_vector_does() {
-    let [interpreter, native] = [Tier::Interpreter, Tier::Native].map(|tier| {
+/// A loop over vectors of 128 bits in all its forms: SSA before and after it is vectorised, and modules in the interpreter and in machine code.
+struct Compared<'a> {
+    original: Func<'a>,
+    vector: Func<'a>,
+    modules: [Module; 2],
+    text: String,
+}
+
+/// The engines that interpret, and that compile at once.
+fn engines() -> [Engine; 2] {
+    [Tier::Interpreter, Tier::Native].map(|tier| {
         let mut config = Config::new();
         config.tier(tier).synchronous_compilation(true).tier_up_threshold(Some(1)).opt_all(true);
         engine(&config).unwrap()
-    });
+    })
+}
+
+impl<'a> Compared<'a> {
+    /// # Panics
+    /// The loop is not vectorised, in SSA or in the module.
+    fn new(arena: &'a Bump, ssa: &str, text: String, engines: &[Engine; 2]) -> Compared<'a> {
+        let original = parse(arena, ssa).unwrap_or_else(|error| panic!("{error}\n{ssa}"));
+        verify(&original, None).unwrap_or_else(|error| panic!("{error}\n{original}"));
+        let (vector, changed) = vectorised(parse(arena, ssa).unwrap());
+        assert!(changed && print(&vector).contains("v256"), "{ssa}");
+        assert!(has_long_vectors(&text), "{text}");
+        let modules =
+            engines.each_ref().map(|engine| Module::new(engine, &text).unwrap_or_else(|error| panic!("{error:?}\n{text}")));
+        Compared { original, vector, modules, text }
+    }
+
+    /// Runs all forms. The two in SSA may take `most` instructions each. Memories are equal if `same` says so.
+    ///
+    /// # Panics
+    /// Two forms differ.
+    fn run(&self, world: &Sandbox, args: [u32; 6], most: [usize; 2], same: impl Fn(&[u8], &[u8]) -> bool) {
+        let [expected, found] = [(&self.original, most[0]), (&self.vector, most[1])].map(|(func, most)| {
+            let mut world = world.clone();
+            (eval(func, &mut world, &args.map(u128::from), most as u64), world)
+        });
+        assert!(
+            expected.0 == found.0
+                && (expected.1.fuel, &expected.1.called_at) == (found.1.fuel, &found.1.called_at)
+                && same(&expected.1.memories[0], &found.1.memories[0]),
+            "{args:?}\n{}",
+            self.vector
+        );
+        let [expected, found] =
+            self.modules.each_ref().map(|module| called(module, &world.memories[0], args.map(|arg| arg as i32)));
+        assert!(expected.0 == found.0 && same(&expected.1, &found.1), "{args:?}\n{}", self.text);
+    }
+}
+
+#[test]
+fn pairs_do_what_each_vector_does() {
+    let engines = engines();
     let mut rng = Rng::new(1);
     let mut subjects = Vec::new();
     for form in FORMS {
@@ -299,16 +348,9 @@ fn pairs_do_what_each_vector_does() {
     let mut loops = 0;
     for &subject in &subjects {
         for copies in 1..=subject.most_copies() {
-            let (arena, text) = (Bump::new(), subject.ssa(copies, loops % 2 == 0));
-            let original = parse(&arena, &text).unwrap_or_else(|error| panic!("{error}\n{text}"));
-            verify(&original, None).unwrap_or_else(|error| panic!("{error}\n{original}"));
-            let (vector, changed) = vectorised(parse(&arena, &text).unwrap());
-            assert!(changed && print(&vector).contains("v256"), "{text}");
+            let arena = Bump::new();
+            let compared = Compared::new(&arena, &subject.ssa(copies, loops % 2 == 0), subject.wat(copies), &engines);
             loops += 1;
-            let text = subject.wat(copies);
-            assert!(has_long_vectors(&text), "{text}");
-            let module = |engine| Module::new(engine, &text).unwrap_or_else(|error| panic!("{error:?}\n{text}"));
-            let modules = [&interpreter, &native].map(module);
             for run in 0..3 {
                 let memory = subject.memory(&mut rng);
                 let (rounds, first) = (1 + rng.below(60), 256 + rng.below(64));
@@ -331,27 +373,13 @@ fn pairs_do_what_each_vector_does() {
                     at[if subject.form == Form::Apart { rng.below(subject.vectors + 1) as usize } else { 1 }] = beyond;
                 }
                 let args = [at[0], at[1], at[2], at[3], rounds, rng.below(80)];
-                let values = args.map(u128::from);
                 // The host is called by some polls.
                 let due_at = if run == 1 { vec![3 * 900, 3 * 970] } else { Vec::new() };
-                let world = Sandbox { memories: vec![memory.clone()], fuel: Some(3000), due_at, ..Sandbox::default() };
-                let written = rounds as usize * original.block(Block(1)).insts.len();
+                let world = Sandbox { memories: vec![memory], fuel: Some(3000), due_at, ..Sandbox::default() };
+                let written = rounds as usize * compared.original.block(Block(1)).insts.len();
                 // A round of the vector loop is two of the loop, if that has one copy.
                 let most = if run == 0 && copies == 1 { 7 * written / 8 } else { 2 * written + 1000 };
-                let [expected, found] = [(&original, 2 * written + 1000), (&vector, most)].map(|(func, most)| {
-                    let mut world = world.clone();
-                    (eval(func, &mut world, &values, most as u64), world)
-                });
-                let name = subject.opcode.mnemonic();
-                assert!(
-                    expected.0 == found.0
-                        && (expected.1.fuel, &expected.1.called_at) == (found.1.fuel, &found.1.called_at)
-                        && subject.same(&expected.1.memories[0], &found.1.memories[0]),
-                    "{name} {args:?}\n{vector}"
-                );
-                let args = args.map(|arg| arg as i32);
-                let [expected, found] = modules.each_ref().map(|module| called(module, &memory, args));
-                assert!(expected.0 == found.0 && subject.same(&expected.1, &found.1), "{name} {args:?}\n{text}");
+                compared.run(&world, args, [2 * written + 1000, most], |a, b| subject.same(a, b));
             }
         }
     }
@@ -459,11 +487,7 @@ impl Partial {
 
 #[test]
 fn vectors_that_are_loaded_or_stored_in_part_are_paired() {
-    let [interpreter, native] = [Tier::Interpreter, Tier::Native].map(|tier| {
-        let mut config = Config::new();
-        config.tier(tier).synchronous_compilation(true).tier_up_threshold(Some(1)).opt_all(true);
-        engine(&config).unwrap()
-    });
+    let engines = engines();
     let opcodes = [
         Opcode::I16x8ExtendLowI8x16U,
         Opcode::I32x4ExtendLowI16x8S,
@@ -508,15 +532,9 @@ fn vectors_that_are_loaded_or_stored_in_part_are_paired() {
     for partial in all {
         // The copies of a round ascend.
         for copies in [1, 2, 4] {
-            let (arena, text) = (Bump::new(), partial.ssa(copies));
-            let original = parse(&arena, &text).unwrap_or_else(|error| panic!("{error}\n{text}"));
-            verify(&original, None).unwrap_or_else(|error| panic!("{error}\n{original}"));
-            let (vector, changed) = vectorised(parse(&arena, &text).unwrap());
-            assert!(changed && print(&vector).contains("v256"), "{text}");
+            let arena = Bump::new();
+            let compared = Compared::new(&arena, &partial.ssa(copies), partial.wat(copies), &engines);
             loops += 1;
-            let text = partial.wat(copies);
-            assert!(has_long_vectors(&text), "{text}");
-            let modules = [&interpreter, &native].map(|engine| Module::new(engine, &text).unwrap());
             for run in 0..4 {
                 let memory: Vec<u8> = (0..PAGE).map(|_| rng.bits() as u8).collect();
                 let rounds = if run == 0 { 150 + rng.below(50) } else { 1 + rng.below(60) };
@@ -529,16 +547,8 @@ fn vectors_that_are_loaded_or_stored_in_part_are_paired() {
                     _ => [if rng.one_in(2) { 500 } else { 60_000 }, PAGE as u32 - rng.below(600)],
                 };
                 let [to, from] = [to, from].map(|at| at + if run < 3 { lower } else { 0 });
-                let args = [to, from, 0, 0, rounds, 0];
-                let world = Sandbox { memories: vec![memory.clone()], ..Sandbox::default() };
-                let [expected, found] = [&original, &vector].map(|func| {
-                    let mut world = world.clone();
-                    (eval(func, &mut world, &args.map(u128::from), 100_000), world)
-                });
-                assert!(expected.0 == found.0 && expected.1.memories == found.1.memories, "{args:?}\n{vector}");
-                let args = args.map(|arg| arg as i32);
-                let [expected, found] = modules.each_ref().map(|module| called(module, &memory, args));
-                assert!(expected == found, "{args:?}\n{text}");
+                let world = Sandbox { memories: vec![memory], ..Sandbox::default() };
+                compared.run(&world, [to, from, 0, 0, rounds, 0], [100_000; 2], |a, b| a == b);
             }
         }
     }
