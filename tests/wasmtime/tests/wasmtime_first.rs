@@ -1,0 +1,8 @@
+//! Weir and wasmtime in one process, in which wasmtime has installed its handlers of signals first.
+
+mod together;
+
+#[test]
+fn both_run_and_trap() {
+    together::test(true);
+}
