@@ -77,7 +77,16 @@ pub fn generate(seed: u64) -> Program {
 
 /// The program for these random numbers.
 pub fn generate_with(rng: &mut Rng) -> Program {
-    let mut shape = choose::shape(rng);
+    generate_as(rng, false)
+}
+
+/// A program of one or two short functions with loops, which takes little time to compile, and mostly executes a thousand instructions.
+pub fn brief(seed: u64) -> Program {
+    generate_as(&mut Rng::new(seed), true)
+}
+
+fn generate_as(rng: &mut Rng, brief: bool) -> Program {
+    let mut shape = choose::shape(rng, brief);
     let defined = shape.imported_funcs() as usize..shape.funcs.len();
     let code: Vec<_> = defined.clone().map(|func| body::generate(&mut shape, rng, func)).collect();
     let wasm = assemble::assemble(&shape, rng, &code);

@@ -7,7 +7,7 @@ use weir_bytecode::module::ExternIndex;
 use weir_bytecode::validate;
 use weir_tests::differential::{self, Agreement};
 use weir_tests::engines::engine;
-use weir_tests::generate::{Program, generate, throwing};
+use weir_tests::generate::{Program, brief, generate, throwing};
 use weir_tests::host::HostUse;
 use weir_tests::profiles::use_random;
 use weir_tests::rng::Rng;
@@ -59,6 +59,21 @@ fn tiers_agree_on_random_programs() {
     let compiled = [tiers_used.native, tiers_used.cranelift, tiers_used.baseline];
     assert!(compiled.iter().all(|&functions| functions > count) && tiers_used.osr_entries > count, "{tiers_used:?}");
     assert!(tiers_used.retired > count / 4 && tiers_used.recompiled > 0 && tiers_used.freed_bytes > 0, "{tiers_used:?}");
+}
+
+#[test]
+fn brief_programs_have_little_code_and_execute_much() {
+    let count = 60;
+    let (mut long, mut lengths) = (0, [0; 2]);
+    for seed in 0..count {
+        let tiers = differential::tiers(None);
+        let picked = [0, 1 + seed as usize % (tiers.len() - 1)].map(|i| tiers[i].clone());
+        let agreement = differential::compare(&brief(seed), &picked, (seed * 37) as u8);
+        long += u64::from(agreement.unwrap_or_else(|mismatch| panic!("seed {seed}: {mismatch}")).executed >= 1000);
+        lengths = [lengths[0] + brief(seed).wasm.len(), lengths[1] + generate(seed).wasm.len()];
+    }
+    assert!(long * 10 > count * 7, "only {long} of {count} programs execute 1,000 instructions");
+    assert!(lengths[0] * 2 < lengths[1], "{lengths:?} bytes");
 }
 
 /// Programs with exceptions and host values, half of them with a collector that moves everything.

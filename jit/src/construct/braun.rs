@@ -45,8 +45,8 @@ pub trait Variables {
     fn assigned(&self, region: u32, variable: u32) -> bool;
 }
 
-/// The predecessors of a loop after which the meter is asked whether the compilation is still wanted.
-const ASKED: usize = 4096;
+/// The work after which the meter is asked whether the compilation is still wanted, where an instruction takes much.
+const INTERVAL: u64 = 4096;
 
 /// The state of construction. Variables are dense numbers.
 #[derive(Debug)]
@@ -67,6 +67,8 @@ pub struct Braun<'m> {
     checks: u64,
     operands_checked: u64,
     work: u64,
+    /// The work at which the meter is asked next.
+    next: u64,
     limit: u64,
     // Worklists, empty between calls but for those of the search inside a read.
     visits: Vec<Visit>,
@@ -176,6 +178,7 @@ impl<'m> Braun<'m> {
             checks: 0,
             operands_checked: 0,
             work: 0,
+            next: INTERVAL,
             limit,
             visits: Vec::new(),
             results: Vec::new(),
@@ -213,8 +216,14 @@ impl<'m> Braun<'m> {
         self.work += steps as u64;
     }
 
-    /// Returns whether the limit is exceeded.
-    pub fn exhausted(&self) -> bool {
+    /// Returns whether the limit is exceeded, or the compilation is no longer wanted: the meter says which.
+    pub fn exhausted(&mut self) -> bool {
+        if self.work > self.next {
+            self.next = self.work + INTERVAL;
+            if self.meter.ask().is_err() {
+                self.limit = 0;
+            }
+        }
         self.work > self.limit
     }
 
@@ -346,8 +355,8 @@ impl<'m> Braun<'m> {
             let ty = func.ty(phi);
             args.clear();
             for k in 0..func.block(block).preds.len() {
-                // The caller finds that the compilation is to end, and discards what there is.
-                if k % ASKED == ASKED - 1 && self.meter.ask().is_err() {
+                // The caller discards what there is.
+                if self.exhausted() {
                     return;
                 }
                 let pred = func.block(block).preds[k];

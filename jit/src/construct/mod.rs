@@ -107,6 +107,7 @@ pub fn build_metered<'a>(
             code = Instrs::new(module, pc, body.end);
         }
         if builder.ssa.exhausted() {
+            meter.check()?;
             return Err(Refusal::Budget { backend: None, what: "SSA construction", limit: work_limit(body) as usize });
         }
     }

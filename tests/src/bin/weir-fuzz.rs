@@ -12,7 +12,7 @@ use weir_tests::crossings;
 use weir_tests::damaged::{self, ModuleOutcome};
 use weir_tests::differential::{self, Agreement, Setup, Subject};
 use weir_tests::elsewhere::Elsewhere;
-use weir_tests::generate::{generate, switching, throwing};
+use weir_tests::generate::{brief, generate, switching, throwing};
 use weir_tests::hostile::{bounds, growth, pauses};
 use weir_tests::legacy;
 use weir_tests::reduce::{Tiers, reduce};
@@ -129,6 +129,9 @@ struct Compare {
     /// Compare programs that throw and catch exceptions, in both forms of the proposal
     #[arg(long, conflicts_with_all = ["smith", "switching"])]
     throwing: bool,
+    /// Compare programs of one or two short functions with loops, many more of them in the same time
+    #[arg(long, conflicts_with_all = ["smith", "switching", "throwing"])]
+    brief: bool,
     /// Run each module, in the tiers whose code can be stored, as made from the bytes that another process has serialised: this command
     /// starts itself for some seeds at a time
     #[arg(long)]
@@ -228,12 +231,13 @@ impl<'c> Stored<'c> {
 impl Compare {
     /// The arguments for these seeds.
     fn arguments(&self, seed: u64, count: u64) -> Vec<String> {
-        let Compare { options, smith, stress, switching, throwing, stored, gc_stress, wide } = self;
+        let Compare { options, smith, stress, switching, throwing, brief, stored, gc_stress, wide } = self;
         let flags = [
             (smith, "--smith"),
             (stress, "--stress"),
             (switching, "--switching"),
             (throwing, "--throwing"),
+            (brief, "--brief"),
             (stored, "--stored"),
             (gc_stress, "--gc-stress"),
             (wide, "--wide"),
@@ -579,10 +583,11 @@ fn fuzz(compare: &Compare) -> ExitCode {
             differences += 1;
             report(options, seed, &[], &failure);
         }
-        let program = match (compare.switching, compare.throwing) {
-            (true, _) => switching,
-            (_, true) => throwing,
-            (false, false) => generate,
+        let program = match compare {
+            Compare { switching: true, .. } => switching,
+            Compare { throwing: true, .. } => throwing,
+            Compare { brief: true, .. } => brief,
+            Compare { .. } => generate,
         };
         let mut program = program(seed);
         if compare.wide {

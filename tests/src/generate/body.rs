@@ -53,11 +53,18 @@ pub(super) fn generate(shape: &mut Shape, rng: &mut Rng, func: usize) -> enc::Fu
     let declared = locals[ty.params.len()..].iter().map(|&ty| encoder_type(ty));
     let code = enc::Function::new_with_locals_types(declared);
     // A few functions are large, with many live values or many blocks.
-    let large = rng.one_in(16);
-    let budget = if large { 2500 } else { 40 + rng.below(400) as i32 };
+    let large = !shape.brief && rng.one_in(16);
+    let budget = match large {
+        true => 2500,
+        false if shape.brief => 20 + rng.below(60) as i32,
+        false => 40 + rng.below(400) as i32,
+    };
     let labels = vec![Label { types: ty.results.to_vec(), target: true }];
     let mut body = Body { shape, rng, code, types, locals, writable, results: ty.results, labels, budget, trips: 1, loops: 0 };
     body.pay();
+    if body.shape.brief {
+        body.counting_loop(&[], &[], 3);
+    }
     let count = if large { 24 } else { 2 + body.rng.below(6) };
     let diverged = body.statements(count, MAX_DEPTH);
     if !diverged || body.rng.percent(50) {

@@ -6,19 +6,27 @@ use super::shape::{Func, Global, Import, Memory, SMALL_TABLE, Shape, Table, type
 use crate::rng::Rng;
 use weir_bytecode::types::{FuncType, ValType};
 
-/// Chooses the declarations.
-pub(super) fn shape(rng: &mut Rng) -> Shape {
+/// The most iterations of a loop in a brief program.
+const BRIEF_TRIPS: u32 = 100;
+
+/// Chooses the declarations of a program, or of a brief one.
+pub(super) fn shape(rng: &mut Rng, brief: bool) -> Shape {
     let (vectors, beyond_wasmi) = (rng.one_in(2), rng.one_in(4));
     let of = types(vectors);
     let types = func_types(rng, of);
     let linked = rng.one_in(4);
-    let funcs = funcs(rng, types.len() as u32, linked);
+    let defined = if brief { 1 + rng.below(2) } else { 3 + rng.below(5) };
+    let funcs = funcs(rng, types.len() as u32, defined, linked);
     let globals = globals(rng, of, linked);
     let memories = memories(rng, linked, &globals);
     let tables = tables(rng, linked, &globals, &funcs);
     let start = rng.one_in(3) || tables.iter().any(Table::filled_at_start);
-    let max_trips = if rng.one_in(16) { 1000 } else { 30 };
-    Shape { types, funcs, globals, memories, tables, start, max_trips, vectors, beyond_wasmi }
+    let max_trips = match brief {
+        true => BRIEF_TRIPS,
+        false if rng.one_in(16) => 1000,
+        false => 30,
+    };
+    Shape { types, funcs, globals, memories, tables, start, brief, max_trips, vectors, beyond_wasmi }
 }
 
 fn random_types(rng: &mut Rng, types: &[ValType], len: u32) -> Box<[ValType]> {
@@ -57,8 +65,8 @@ fn some(rng: &mut Rng, count: usize) -> Vec<usize> {
     (0..count).filter(|&i| i == first || rng.one_in(4)).collect()
 }
 
-fn funcs(rng: &mut Rng, types: u32, linked: bool) -> Vec<Func> {
-    let defined: Vec<Func> = (0..3 + rng.below(5)).map(|_| Func { ty: rng.below(types), import: None, calm: false }).collect();
+fn funcs(rng: &mut Rng, types: u32, defined: u32, linked: bool) -> Vec<Func> {
+    let defined: Vec<Func> = (0..defined).map(|_| Func { ty: rng.below(types), import: None, calm: false }).collect();
     let mut funcs = Vec::new();
     if rng.one_in(3) {
         for i in 0..1 + rng.below(3) {

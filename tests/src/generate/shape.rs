@@ -19,6 +19,8 @@ pub(super) struct Shape {
     pub tables: Vec<Table>,
     /// Whether the module has a start function.
     pub start: bool,
+    /// Whether there are few functions, which are short and have a loop: compiling them takes little time.
+    pub brief: bool,
     /// The limit of the product of the iterations of nested loops.
     pub max_trips: u32,
     /// Whether the program has vectors.

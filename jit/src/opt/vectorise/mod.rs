@@ -68,6 +68,7 @@ fn run(func: &mut Func<'_>, cx: &Context<'_>) -> Changed {
             break;
         }
         let Some(head) = head(func, latch) else { continue };
+        let before = func.num_values();
         let rounds = if cx.options.opt_all { f32::INFINITY } else { rounds(func, latch, head) };
         if rounds < MIN_COPIES as f32 / MOST_COPIES {
             continue;
@@ -88,6 +89,9 @@ fn run(func: &mut Func<'_>, cx: &Context<'_>) -> Changed {
                 changed += 1;
             }
             cfg_edit::empty(func, flat.block);
+        }
+        if !cx.goes_on(func.block(latch).insts.len() + func.num_values() - before) {
+            break;
         }
     }
     if changed > 0 && cx.goes_on(0) {
