@@ -80,7 +80,7 @@ pub fn generate_with(rng: &mut Rng) -> Program {
     generate_as(rng, false)
 }
 
-/// A program of one or two short functions with loops, which takes little time to compile, and mostly executes a thousand instructions.
+/// A program of one or two short functions with loops, which takes little time to compile. Most execute a thousand instructions or more.
 pub fn brief(seed: u64) -> Program {
     generate_as(&mut Rng::new(seed), true)
 }

@@ -65,12 +65,20 @@ fn tiers_agree_on_random_programs() {
 fn brief_programs_have_little_code_and_execute_much() {
     let count = 60;
     let (mut long, mut lengths) = (0, [0; 2]);
+    let tiers = differential::tiers(None);
     for seed in 0..count {
-        let tiers = differential::tiers(None);
+        let program = brief(seed);
+        let module = validate::parse_with(
+            program.wasm.as_slice().into(),
+            validate::Options { proposals: validate::Proposals::all(), ..validate::Options::default() },
+        );
+        // `reset` and the start function have no loop.
+        let loops = module.expect("it is valid").bodies.iter().filter(|body| !body.loops.is_empty()).count();
+        assert!((1..=2).contains(&program.funcs.len()) && loops == program.funcs.len(), "seed {seed}: {loops} have loops");
         let picked = [0, 1 + seed as usize % (tiers.len() - 1)].map(|i| tiers[i].clone());
-        let agreement = differential::compare(&brief(seed), &picked, (seed * 37) as u8);
+        let agreement = differential::compare(&program, &picked, (seed * 37) as u8);
         long += u64::from(agreement.unwrap_or_else(|mismatch| panic!("seed {seed}: {mismatch}")).executed >= 1000);
-        lengths = [lengths[0] + brief(seed).wasm.len(), lengths[1] + generate(seed).wasm.len()];
+        lengths = [lengths[0] + program.wasm.len(), lengths[1] + generate(seed).wasm.len()];
     }
     assert!(long * 10 > count * 7, "only {long} of {count} programs execute 1,000 instructions");
     assert!(lengths[0] * 2 < lengths[1], "{lengths:?} bytes");

@@ -17,8 +17,8 @@ use weir_bytecode::instrs::Reader;
 use weir_bytecode::{FuncBody, Module};
 use weir_contract::Layout;
 
-/// The code budget of a function: this many bytes, plus this many for each byte of bytecode. A branch that moves many
-/// values takes code for each of them; other instructions take less than this. Compilers' output takes 5 bytes for each.
+/// The code budget of a function: this many bytes, plus this many for each byte of bytecode. A branch or a call that
+/// moves many values takes code for each of them; other instructions take less than this. Compilers' output takes 5 bytes for each.
 const CODE: usize = 1 << 20;
 const CODE_PER_BYTE: usize = 64;
 

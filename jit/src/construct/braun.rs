@@ -45,7 +45,7 @@ pub trait Variables {
     fn assigned(&self, region: u32, variable: u32) -> bool;
 }
 
-/// The work after which the meter is asked whether the compilation is still wanted, where an instruction takes much.
+/// The work after which [`Braun::exhausted`] asks the meter whether the compilation is still wanted. A single instruction may take much more.
 const INTERVAL: u64 = 4096;
 
 /// The state of construction. Variables are dense numbers.
@@ -355,7 +355,8 @@ impl<'m> Braun<'m> {
             let ty = func.ty(phi);
             args.clear();
             for k in 0..func.block(block).preds.len() {
-                // The caller discards what there is.
+                self.work += 1;
+                // The caller finds that construction is to end, and discards what there is.
                 if self.exhausted() {
                     return;
                 }

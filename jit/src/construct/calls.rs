@@ -68,7 +68,6 @@ impl<'m> Builder<'_, 'm> {
         if first != Type::Void {
             self.push(call);
         }
-        self.ssa.spend(ty.results.len());
         for (i, &ty) in ty.results.iter().enumerate().skip(1) {
             let result = self.emit(Op::Result, ty.into(), 0, i as u64, &[call]);
             self.push(result);

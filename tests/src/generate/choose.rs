@@ -6,7 +6,7 @@ use super::shape::{Func, Global, Import, Memory, SMALL_TABLE, Shape, Table, type
 use crate::rng::Rng;
 use weir_bytecode::types::{FuncType, ValType};
 
-/// The most iterations of a loop in a brief program.
+/// The limit of the product of the iterations of nested loops in a brief program.
 const BRIEF_TRIPS: u32 = 100;
 
 /// Chooses the declarations of a program, or of a brief one.

@@ -1,7 +1,9 @@
 //! Functions made to be deep, long or quadratic, on a small stack.
 
+use crate::construct::braun::Braun;
 use crate::construct::{BuildStats, build};
 use crate::ir::Entry;
+use crate::meter::Meter;
 use crate::request::{Options, Refusal};
 use bumpalo::Bump;
 use weir_bytecode::{Module, validate};
@@ -104,6 +106,19 @@ fn a_huge_br_table() {
     let code = [BLOCK, BLOCK, BLOCK, GET_0, &table, END, INCREMENT, END, GET_0, DROP, END, GET_0, DROP].concat();
     let (stats, blocks) = build_small(0, code, false).unwrap();
     assert_eq!((stats.counters.phis, blocks), (2, 4));
+}
+
+#[test]
+fn construction_that_is_not_wanted_is_exhausted() {
+    for wanted in [true, false] {
+        let stop = || !wanted;
+        let meter = Meter::new(u64::MAX, usize::MAX, &stop);
+        let mut ssa = Braun::new(1, u64::MAX, &meter);
+        assert!(!ssa.exhausted());
+        ssa.spend(10_000);
+        assert_eq!((ssa.exhausted(), meter.check().is_err()), (!wanted, !wanted));
+        assert_eq!(ssa.exhausted(), !wanted, "it stays so");
+    }
 }
 
 #[test]

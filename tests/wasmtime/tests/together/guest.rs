@@ -8,7 +8,7 @@ const TEXT: &str = r#"(module
     (memory 1)
     (func (export "sum") (param i32) (result i32) (local $i i32)
         (loop $again
-            (i32.store (i32.and (local.get $i) (i32.const 0xfffc)) (local.get $i))
+            (i32.store (i32.and (local.get $i) (i32.const 0xfffc)) (i32.add (local.get $i) (i32.const 1)))
             (local.set $i (i32.add (local.get $i) (local.get 0)))
             (br_if $again (local.tee 0 (i32.sub (local.get 0) (i32.const 1)))))
         (local.get $i))
