@@ -220,9 +220,7 @@ impl<'m> Braun<'m> {
     pub fn exhausted(&mut self) -> bool {
         if self.work > self.next {
             self.next = self.work + INTERVAL;
-            if self.meter.ask().is_err() {
-                self.limit = 0;
-            }
+            self.limit = if self.meter.ask().is_ok() { self.limit } else { 0 };
         }
         self.work > self.limit
     }
