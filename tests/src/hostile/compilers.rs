@@ -59,10 +59,10 @@ pub const ALL: &[Attack] = &[
         called(&[(50, I32)], &tree)
     }),
     Attack::new("values that live across calls", "thousands of locals are read after thousands of calls", |size| {
-        let count = (size / 10).clamp(1, 2000);
+        let count = (size / 20).clamp(1, 2000);
         let first: Vec<u8> = (0..count).flat_map(|local| [&UNKNOWN[..], &set(local)].concat()).collect();
         let last: Vec<u8> = (0..count).flat_map(|local| [&get(local)[..], &KEEP].concat()).collect();
-        let calls = call(1).repeat(size.saturating_sub(first.len() + last.len()) / 2);
+        let calls = call(1).repeat(size / 4);
         let mut module = Wasm::default();
         let nothing = module.ty(&[], &[]);
         module.global(I32, true, &number(1));
