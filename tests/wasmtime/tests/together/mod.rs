@@ -1,5 +1,5 @@
-//! Guests of both runtimes in one process, each of which has handlers for the same signals: every fault is a trap of the runtime whose guest it
-//! is, whoever's handlers came first, also where guests call each other through the host.
+//! Guests of wasmtime and of Weir in one process. Both runtimes install handlers for the same signals. Each fault becomes a trap of the runtime that
+//! runs the guest. This holds in either order of installation, and when guests of the two call each other through the host.
 
 #[path = "../../../src/engines.rs"]
 #[allow(dead_code, reason = "the tests of the workspace use all of it")]
@@ -112,7 +112,7 @@ fn their_engine() -> wasmtime::Engine {
     engine
 }
 
-/// Runs guests of both on several threads, in each tier, after the handlers of wasmtime or those of Weir were installed first.
+/// Installs the handlers of one runtime and then those of the other, and runs guests of both on several threads, in each tier of Weir.
 pub fn test(wasmtime_first: bool) {
     assert_eq!(caught(), 0, "a handler is there already");
     let first = wasmtime_first.then(their_engine);
