@@ -344,7 +344,7 @@ impl<'m> Braun<'m> {
     pub fn seal_block(&mut self, func: &mut Func<'_>, variables: &mut impl Variables, block: Block) {
         let mut next = std::mem::replace(&mut self.state(block).incomplete, SEALED);
         let mut args = Vec::new();
-        while next < SEALED && !self.exhausted() {
+        while next < SEALED {
             let Incomplete { variable, phi, next: following } = self.incomplete[next as usize];
             // True for nested loops.
             if next as usize + 1 == self.incomplete.len() {

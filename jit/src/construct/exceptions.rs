@@ -14,6 +14,7 @@ use super::builder::Builder;
 use super::frames::{Edge, Frame, Kind, NO_EDGE, PENDING};
 use crate::ir::{NO_TAG, Op, Type, Value};
 use smallvec::SmallVec;
+use std::collections::HashSet;
 use weir_bytecode::instrs::{BlockType, Instrs};
 use weir_bytecode::sidetable::{Handler, region_at};
 use weir_bytecode::{FuncBody, Imm, Module};
@@ -23,7 +24,7 @@ type Handlers = SmallVec<[u32; 4]>;
 
 /// Steps of construction for each edge to a landing block, which takes as many words of memory in lists of edges.
 const EDGE: usize = 16;
-/// The number of handlers up to which the tags of earlier ones are compared.
+/// The number of handlers up to which a tag is compared with that of each. With more of them, a set has their tags.
 const COMPARED: usize = 16;
 
 /// Returns the region of the `try_table` or `try` at `pc`, which is live: no other region begins before the end of the instruction.
@@ -52,10 +53,11 @@ impl Builder<'_, '_> {
         self.push_frame(kind, ty, height, self.here());
     }
 
-    /// The handlers of exceptions that the current instruction throws, up to one that catches all.
+    /// The handlers of exceptions that the current instruction throws, up to one that catches all. Of handlers with the same tag only the first is
+    /// reached. The tag of a `throw` excludes none: the walk counts the clauses that it tests in frames whose code has landings.
     fn handlers_here(&mut self) -> Handlers {
         let body = self.body;
-        let mut handlers = Handlers::new();
+        let (mut handlers, mut seen) = (Handlers::new(), HashSet::new());
         let mut region = region_at(&body.regions, self.pc);
         while let Some(&around) = region {
             self.ssa.spend(1 + EDGE * around.count as usize);
@@ -63,13 +65,21 @@ impl Builder<'_, '_> {
                 break;
             }
             for index in around.first..around.first + around.count {
-                let handler = &body.handlers[index as usize];
-                let earlier = |&other: &u32| body.handlers[other as usize].tag == handler.tag;
-                if !(handlers.len() < COMPARED && handlers.iter().any(earlier)) {
+                let Some(tag) = body.handlers[index as usize].tag else {
                     handlers.push(index);
-                }
-                if handler.tag.is_none() {
                     return handlers;
+                };
+                let mut tags = handlers.iter().filter_map(|&other| body.handlers[other as usize].tag);
+                let is_first = if handlers.len() < COMPARED {
+                    tags.all(|other| other != tag)
+                } else {
+                    if seen.is_empty() {
+                        seen.extend(tags);
+                    }
+                    seen.insert(tag)
+                };
+                if is_first {
+                    handlers.push(index);
                 }
             }
             region = body.regions.get(around.next as usize);

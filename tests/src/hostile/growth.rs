@@ -14,7 +14,7 @@ use std::path::Path;
 use std::process::{Command, ExitCode};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
-use weir::{Config, RefusedBy, Tier};
+use weir::{Config, Tier};
 
 /// The growth for twice the size that a linear algorithm with a logarithmic factor may have.
 pub const MOST: f64 = 2.3;
@@ -37,8 +37,10 @@ pub const DEEP: &[&str] = &[
     "a function that keeps changing",
     "every local in every loop",
 ];
-/// The growth of [`DEEP`] modules at that doubling. At the others it is at most [`MOST`].
-pub const MOST_ONCE: f64 = 4.0;
+/// As [`DEEP`]: from 64 KiB on, a section of theirs is read once more before its validation, for its longest expression.
+const READ_AGAIN: &[&str] = &["active segments", "elements by expressions"];
+/// The growth of these modules at that doubling. At the others it is at most [`MOST`].
+pub const MOST_ONCE: f64 = 4.5;
 /// The number of sizes.
 const SIZES: usize = 4;
 /// What differs between two runs of the same process: addresses, and so the probes of hash tables.
@@ -95,7 +97,8 @@ impl Work {
             Work::Compile => _ = engine.precompile_module(wasm),
             _ => _ = ends(&engine, wasm)?,
         }
-        Ok(engine.stats().functions.fallbacks.iter().any(|fallback| fallback.by == RefusedBy::Budget))
+        // SSA construction has a budget of its own.
+        Ok(engine.stats().functions.fallbacks.iter().any(|fallback| fallback.reason.contains("the budget of")))
     }
 }
 
@@ -160,7 +163,7 @@ impl Growth {
             pair[1].instructions > (most * pair[0].instructions as f64) as u64 + NOISE && !pair[1].refused
         };
         let steps = |most: f64| self.counts.windows(2).filter(|pair| grows_by(pair, most)).count();
-        match DEEP.contains(&self.name) {
+        match [DEEP, READ_AGAIN].concat().contains(&self.name) {
             true => steps(MOST) > 1 || steps(MOST_ONCE) > 0,
             false => steps(MOST) > 0,
         }
@@ -241,9 +244,9 @@ mod tests {
     fn deep_modules_have_one_larger_step() {
         let deep = |millions: [u64; SIZES]| growth(DEEP[0], millions.map(|count| (count, false)));
         assert!(!deep([10, 20, 78, 156]).is_over());
-        assert!(deep([10, 20, 90, 180]).is_over(), "more than that");
+        assert!(deep([10, 20, 95, 190]).is_over(), "more than that");
         assert!(deep([10, 30, 90, 180]).is_over(), "two of them");
-        for name in DEEP {
+        for name in DEEP.iter().chain(READ_AGAIN) {
             assert!(attacks().iter().any(|attack| attack.name == *name), "{name}");
         }
     }

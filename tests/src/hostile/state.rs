@@ -81,7 +81,7 @@ pub const ALL: &[Attack] = &[
                     // Function 1 chooses the call by its argument.
                     forever(&repeat(0, sites, &[get(0), number(1), SUB.into(), call(1)].concat()))
                 },
-                |_| call(0),
+                |_, _| call(0),
             )
         },
     ),
@@ -92,10 +92,10 @@ pub const ALL: &[Attack] = &[
             at_many_calls(
                 size,
                 1,
-                |sites| forever(&[number(sites - 1), call(1)].concat()),
-                |site| match site {
-                    0 => call(0),
-                    site => [number(site - 1), call(1)].concat(),
+                |_| forever(&[number(0), call(1)].concat()),
+                |site, sites| match site + 1 {
+                    next if next == sites => call(0),
+                    next => [number(next), call(1)].concat(),
                 },
             )
         },
@@ -175,8 +175,13 @@ fn clauses(size: usize) -> Vec<u8> {
 }
 
 /// A program of which function 0 makes garbage, and function 1, with this many locals that are references, chooses one of its calls by its
-/// argument. The code of `_start` and of the call depend on the number of calls and on that of the call.
-fn at_many_calls(size: usize, locals: usize, start: impl Fn(usize) -> Vec<u8>, site: impl Fn(usize) -> Vec<u8>) -> Vec<u8> {
+/// argument. The code of `_start` depends on the number of calls, and that of a call on its index, too.
+fn at_many_calls(
+    size: usize,
+    locals: usize,
+    start: impl Fn(usize) -> Vec<u8>,
+    site: impl Fn(usize, usize) -> Vec<u8>,
+) -> Vec<u8> {
     let sites = (size / 12).clamp(1, 30_000);
     let mut module = Wasm::default();
     let (nothing, choose) = (module.ty(&[], &[]), module.ty(&[I32], &[]));
@@ -184,7 +189,7 @@ fn at_many_calls(size: usize, locals: usize, start: impl Fn(usize) -> Vec<u8>, s
     // A block for the reference of the exception that is thrown in it.
     let garbage = [&[0x02, 0x69, 0x1F, 0x40, 1, 3, 0][..], &[0x08, 0], &END, &[0x00], &END, &[0x1A]].concat();
     module.func(nothing, &[(1, I32)], &repeat(0, 3000, &garbage));
-    let arms: Vec<u8> = (0..sites).flat_map(|i| [&END[..], &site(i), &RETURN].concat()).collect();
+    let arms: Vec<u8> = (0..sites).flat_map(|i| [&END[..], &site(i, sites), &RETURN].concat()).collect();
     let code = [BLOCK.repeat(sites), get(0), table(0..sites), arms].concat();
     module.func(choose, &[(locals, EXTERNREF)], &code);
     let start = module.func(nothing, &[(1, I32)], &start(sites));
