@@ -7,6 +7,7 @@ use super::{calls, dispatch, frame, lazy, x64};
 use crate::records::config::LoopKind;
 use crate::records::failure::Failure;
 use crate::records::instance::instance_of;
+use crate::records::pc::Pc;
 use crate::records::stack::native_overflow;
 use crate::records::store::{StoreRecord, store_of};
 use crate::records::walk::Activation;
@@ -40,8 +41,8 @@ pub(crate) unsafe fn run(instance: *mut InstanceCtx, func: u32, fp: *mut u64) ->
             // The function has been entered, but has no frame.
             let limit = record.module.engine().config().max_backtrace;
             if let Some(frames) = failure.missing_backtrace(limit) {
-                let start = || record.module.bytecode().bodies[(func - (*scope).imported_funcs) as usize].start();
-                frames.push(&record.module, func, limit, start);
+                let start = record.module.bytecode().bodies[(func - (*scope).imported_funcs) as usize].start();
+                frames.push(&record.module, func, limit, Pc::At(start));
                 frames.extend(store_of(instance), limit);
             }
             (*store_of(instance)).failure = Some(failure);

@@ -2,6 +2,7 @@
 
 use crate::records::error::Error;
 use crate::records::module::Module;
+use crate::records::pc::Pc;
 use crate::records::symbols::{FrameSymbol, shown};
 use std::error::Error as StdError;
 use std::fmt;
@@ -66,10 +67,10 @@ impl WasmBacktrace {
         self.omitted
     }
 
-    /// Adds the caller of the last frame. Beyond `limit` only the number of frames matters, and `pc` is not called.
-    pub(crate) fn push(&mut self, module: &Module, func: u32, limit: usize, pc: impl FnOnce() -> u32) {
+    /// Adds the caller of the last frame. Beyond `limit` only the number of frames matters.
+    pub(crate) fn push(&mut self, module: &Module, func: u32, limit: usize, pc: Pc) {
         if self.frames.len() < limit {
-            self.frames.push(FrameInfo { module: module.clone(), func, pc: pc(), symbols: OnceLock::new() });
+            self.frames.push(FrameInfo { module: module.clone(), func, pc, found: OnceLock::new(), symbols: OnceLock::new() });
         } else {
             self.omitted += 1;
         }
@@ -86,7 +87,7 @@ impl fmt::Display for WasmBacktrace {
             f.write_str("\n")?;
         }
         for (i, frame) in self.frames.iter().enumerate() {
-            write!(f, "\n  {i:>3}: {:#8x} - ", frame.pc)?;
+            write!(f, "\n  {i:>3}: {:#8x} - ", frame.pc())?;
             let symbols = frame.symbols();
             if symbols.is_empty() {
                 write!(f, "{}!{}", Plain(shown(frame.module.name().unwrap_or("<unknown>"))), frame.raw_name())?;
@@ -125,7 +126,9 @@ impl StdError for WasmBacktrace {}
 pub struct FrameInfo {
     module: Module,
     func: u32,
-    pc: u32,
+    pc: Pc,
+    /// The offset that `pc` stands for, once somebody has asked for it. A trap whose backtrace nobody reads does not decode functions.
+    found: OnceLock<u32>,
     symbols: OnceLock<Vec<FrameSymbol>>,
 }
 
@@ -158,22 +161,27 @@ impl FrameInfo {
         }
     }
 
+    /// The offset of the instruction in the module.
+    fn pc(&self) -> u32 {
+        *self.found.get_or_init(|| self.pc.find(&self.module, self.func))
+    }
+
     /// Returns the position: the offset of the instruction in bytes from the start of the module.
     pub fn module_offset(&self) -> Option<usize> {
-        Some(self.pc as usize)
+        Some(self.pc() as usize)
     }
 
     /// Returns the position: the offset of the instruction in bytes from the function's first instruction.
     pub fn func_offset(&self) -> Option<usize> {
         let body = self.module.record().body(self.func)?;
-        Some(self.pc.saturating_sub(body.entry) as usize)
+        Some(self.pc().saturating_sub(body.entry) as usize)
     }
 
     /// Returns the places in the source: that in the innermost of the functions that the module's producer has inlined here first. None
     /// without [`Config::wasm_backtrace_details`](crate::Config::wasm_backtrace_details), or without debugging information, or if that is made to
     /// take much more time or memory than its size justifies.
     pub fn symbols(&self) -> &[FrameSymbol] {
-        self.symbols.get_or_init(|| self.module.record().symbols_at(self.func, self.pc))
+        self.symbols.get_or_init(|| self.module.record().symbols_at(self.func, self.pc()))
     }
 }
 
@@ -186,7 +194,7 @@ impl fmt::Display for FrameInfo {
             Some(name) => write!(f, "{module}!{:#}", Demangled(name))?,
             None => write!(f, "{module}!<wasm function {}>", self.func)?,
         }
-        write!(f, " at {:#x}", self.pc)?;
+        write!(f, " at {:#x}", self.pc())?;
         // The function itself is the outermost of those inlined here.
         let symbols = self.symbols();
         for (i, symbol) in symbols.iter().enumerate() {

@@ -43,6 +43,7 @@ pub(crate) mod mismatch;
 pub(crate) mod module;
 pub(crate) mod native_search;
 pub(crate) mod object;
+pub(crate) mod pc;
 mod pool;
 pub(crate) mod pooling;
 pub(crate) mod precompiled;

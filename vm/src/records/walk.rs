@@ -28,6 +28,7 @@ use crate::records::frame_tier::FrameTier;
 use crate::records::header::{Header, header};
 use crate::records::instance::instance_of;
 use crate::records::module::{Module, ModuleRecord};
+use crate::records::pc::Pc;
 use crate::records::scope::Scope;
 use crate::records::store::StoreRecord;
 use crate::sys::segment::Base;
@@ -35,7 +36,6 @@ use std::cell::Cell;
 use std::mem::offset_of;
 use std::ops::ControlFlow;
 use std::ptr;
-use weir_bytecode::instrs::Instrs;
 use weir_contract::{Boundary, StackCtx};
 
 /// The position of the interpreter, or of the evaluator of SSA, in its innermost frame. The interpreter's state begins with these fields.
@@ -178,32 +178,6 @@ pub(crate) struct InterpFrame {
     pub fp: *mut u64,
     pub body: *const Body,
     pub scope: *const Scope,
-}
-
-/// The pc of a frame of the interpreter. The interpreter saves the return address of a call; the call itself is found by decoding the
-/// function.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub(crate) enum Pc {
-    /// The offset of the instruction.
-    At(u32),
-    /// The offset of the instruction after the call.
-    Before(u32),
-}
-
-impl Pc {
-    /// Returns the offset in the module of the instruction of function `func`.
-    pub fn find(self, module: &Module, func: u32) -> u32 {
-        match self {
-            Pc::At(pc) => pc,
-            // Code cannot be decoded backwards.
-            Pc::Before(pc) => {
-                let bytecode = module.bytecode();
-                let Some(body) = bytecode.body(func) else { return pc };
-                let instrs = Instrs::new(bytecode, body.entry, body.end).take_while(|instr| instr.pc < pc);
-                instrs.last().map_or(pc, |call| call.pc)
-            }
-        }
-    }
 }
 
 /// In place of an address on the native stack, for [`segments`]: all frames.
@@ -357,7 +331,7 @@ impl WasmBacktrace {
         // SAFETY: the caller's promise.
         unsafe {
             walk(store, |Frame { module, func, pc, .. }| {
-                self.push(module, func, limit, || pc.find(module, func));
+                self.push(module, func, limit, pc);
                 ControlFlow::Continue(())
             });
         }

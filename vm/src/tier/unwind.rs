@@ -11,6 +11,7 @@ use crate::records::instance::instance_of;
 use crate::records::module::Module;
 use crate::records::module::ModuleRecord;
 use crate::records::native_search::{NativeSearch, Unwound};
+use crate::records::pc::Pc;
 use crate::records::store::store_of;
 use crate::records::unwind::{find, poll_after, uncaught, uncovered, write_operands, write_overflow};
 use crate::sys::segment::set_base;
@@ -114,7 +115,7 @@ pub(crate) unsafe extern "sysv64" fn on_unwind(
         if let Some(frames) = failure.missing_backtrace(limit) {
             // The trapping function's own frame; its callers begin at `fp`.
             space.trap_frames(pc, |site| {
-                frames.push(&Module::from_running(site.module as *const ModuleRecord), site.func, limit, || site.pc)
+                frames.push(&Module::from_running(site.module as *const ModuleRecord), site.func, limit, Pc::At(site.pc))
             });
             (*(*instance).stack).exit_fp = fp;
             frames.extend(store, limit);

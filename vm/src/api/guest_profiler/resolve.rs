@@ -7,7 +7,7 @@ use super::sampled::{Event, MAX_STACKS, Place, Sample, Sampled};
 use super::stacks::{Node, Stacks};
 use crate::Module;
 use crate::records::frame_tier::FrameTier;
-use crate::records::walk::Pc;
+use crate::records::pc::Pc;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 use weir_bytecode::Opcode;

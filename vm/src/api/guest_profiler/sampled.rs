@@ -4,7 +4,7 @@ use super::profile::LostSamples;
 use super::stacks::Stacks;
 use crate::Module;
 use crate::records::frame_tier::FrameTier;
-use crate::records::walk::Pc;
+use crate::records::pc::Pc;
 use std::time::{Duration, SystemTime};
 
 /// Nodes of the tree of stacks.
