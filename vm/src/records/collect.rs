@@ -18,9 +18,9 @@ use crate::records::exceptions::ExnRecord;
 use crate::records::heap::Collection;
 use crate::records::instance::{InstanceRecord, Owner, instance_of};
 use crate::records::module::ModuleRecord;
-#[cfg(feature = "async")]
 use crate::records::pc::Pc;
 use crate::records::store::StoreRecord;
+#[cfg(feature = "async")]
 use crate::records::walk::{ALL_FRAMES, segments_from};
 use crate::records::walk::{EvaluatorActivation, InterpFrame, Segment, all_segments, walk_activation};
 use std::ops::ControlFlow;
