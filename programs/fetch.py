@@ -63,6 +63,8 @@ MODULES = [
            "a72af06ad960905d5d8dd5240203fc27bf05dc188410b6f310c603afd14c9b2f", "PHP interpreter, C, Emscripten with asyncify"),
     Module("ffmpeg", "@ffmpeg/core", "0.12.10", "dist/esm/ffmpeg-core.wasm",
            "9f57947a5bd530d8f00c5b3f2cb2a3492faa7e5d823315342d6a8656d0a6b7b7", "audio and video converter, C, Emscripten"),
+    Module("llvm", "@yowasp/clang", "22.0.0-git20542-10", "gen/llvm.core.wasm",
+           "24fbed474c7b5b4968fd73fc4827440b93fb351c1b6264516130300eff3e7bf5", "Clang and LLD of LLVM 22, C++, WASI"),
 ]
 
 

@@ -1,4 +1,4 @@
-//! Real programs of third parties: interpreters, a database and a bundler, with arguments, standard input and files in
+//! Real programs of third parties: interpreters, a database, a bundler and a compiler, with arguments, standard input and files in
 //! a folder that is opened for them. Their expected output was compared with their output under wasmtime.
 //!
 //! They are fetched and compiled by `programs/fetch.py`, and run by `cargo test -p weir-tests --test real -- --ignored`. No other
@@ -8,7 +8,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use weir::{Config, Linker, Module, Snapshot, Store, Tier};
+use weir::{Config, Instance, Linker, Module, Snapshot, Store, Tier};
 use weir_tests::engines::engine;
 use weir_wasi::p2::pipe::{MemoryInputPipe, MemoryOutputPipe};
 use weir_wasi::{FsPerms, I32Exit, WasiCtx};
@@ -178,6 +178,29 @@ fn esbuild() {
         assert_expected(&fs::read_to_string(folder.join("out.js")).expect("the bundle"), "bundle/out.js");
         assert!(folder.join("out.js.map").exists());
     }
+}
+
+/// Compiles and links a program, and runs what comes out.
+#[test]
+#[ignore = "needs programs/fetch.py llvm"]
+fn llvm() {
+    let modules = TIERS.map(|tier| {
+        let folder = folder("llvm", &["collatz.c"]);
+        let run = |args: &[&str]| {
+            let ran = run(&on(tier), "llvm", args, "", (&folder, "/data")).unwrap_or_else(|error| panic!("{tier:?}: {error:?}"));
+            assert_eq!(ran, (String::new(), String::new(), 0), "{tier:?}, {args:?}");
+        };
+        run(&["clang", "--target=wasm32", "-O2", "-c", "/data/collatz.c", "-o", "/data/collatz.o"]);
+        run(&["wasm-ld", "--no-entry", "--strip-all", "/data/collatz.o", "-o", "/data/collatz.wasm"]);
+        let engine = engine(&on(tier)).unwrap();
+        let module = Module::from_file(&engine, folder.join("collatz.wasm")).unwrap();
+        let mut store = Store::new(&engine, ());
+        let instance = Instance::new(&mut store, &module, &[]).unwrap();
+        let longest = instance.get_typed_func::<u32, u32>(&mut store, "longest").unwrap();
+        assert_eq!(longest.call(&mut store, 10_000).unwrap(), 6171, "{tier:?}");
+        fs::read(folder.join("collatz.wasm")).unwrap()
+    });
+    assert!(modules.iter().all(|module| *module == modules[0]), "the compiler writes the same bytes on all tiers");
 }
 
 /// The seeds of the runs under stress.

@@ -131,6 +131,8 @@ fn run_module(args: &Run, engine: Engine, events: Events, ending: &Arc<Ending>) 
     };
     let expired = args.code.timeout.map(interrupt_after);
     let (path, guest_args) = args.module_and_args.split_first().ok_or_else(|| Failure::Usage("no module".into()))?;
+    // A directory that is not there is known before a large module is validated.
+    let wasi = wasi_context::context(args, path, guest_args)?;
     let module = load::program(&engine, path, args.allow_precompiled)?;
     if args.verbose {
         let state = module.stats().stored.cache;
@@ -146,7 +148,7 @@ fn run_module(args: &Run, engine: Engine, events: Events, ending: &Arc<Ending>) 
     let mut linker = Linker::new(&engine);
     weir_wasi::p1::add_to_linker_sync(&mut linker, |host: &mut Host| &mut host.wasi).map_err(Failure::Module)?;
     let memory = MemoryBudget::new(args.max_memory.unwrap_or(usize::MAX));
-    let host = Host { wasi: wasi_context::context(args, path, guest_args)?, memory };
+    let host = Host { wasi, memory };
     let mut store = Store::try_new(&engine, host).map_err(Failure::Module)?;
     store.limiter(|host| &mut host.memory);
     let profiling = profiling(args, path, &module, events)?;
