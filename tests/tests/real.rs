@@ -180,7 +180,7 @@ fn esbuild() {
     }
 }
 
-/// Compiles and links a program, and runs what comes out.
+/// Clang compiles a function and LLD links it. The module that they write runs on the same tier.
 #[test]
 #[ignore = "needs programs/fetch.py llvm"]
 fn llvm() {

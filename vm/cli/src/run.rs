@@ -131,7 +131,7 @@ fn run_module(args: &Run, engine: Engine, events: Events, ending: &Arc<Ending>) 
     };
     let expired = args.code.timeout.map(interrupt_after);
     let (path, guest_args) = args.module_and_args.split_first().ok_or_else(|| Failure::Usage("no module".into()))?;
-    // A directory that is not there is known before a large module is validated.
+    // First, because validation of a large module takes longer than finding a wrong `--dir`.
     let wasi = wasi_context::context(args, path, guest_args)?;
     let module = load::program(&engine, path, args.allow_precompiled)?;
     if args.verbose {

@@ -127,7 +127,7 @@ pub struct FrameInfo {
     module: Module,
     func: u32,
     pc: Pc,
-    /// The offset that `pc` stands for, once somebody has asked for it. A trap whose backtrace nobody reads does not decode functions.
+    /// The result of [`Pc::find`], which decodes the function. It is computed at the first request: a backtrace may never be read.
     found: OnceLock<u32>,
     symbols: OnceLock<Vec<FrameSymbol>>,
 }
