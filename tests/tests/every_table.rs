@@ -1,4 +1,4 @@
-//! The module whose stored form `vm/tests/precompiled.rs` damages at every byte has an entry in every table of code.
+//! The module whose stored form `vm/tests/api/precompiled.rs` damages at every byte has an entry in every table of code.
 
 use std::collections::BTreeSet;
 use weir_bytecode::validate;
