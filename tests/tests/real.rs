@@ -120,6 +120,13 @@ fn python() {
     check("python-wasi", &args, "python.py", INPUT, "python.txt", ("", 3), &["python.py"]);
 }
 
+/// Go's jumps are dispatched at the heads of loops, and its goroutines are continued in the middle of functions.
+#[test]
+#[ignore = "needs programs/fetch.py go-wasi"]
+fn go() {
+    check("go-wasi", &[], "python.py", "", "go.txt", ("", 0), &["python.py"]);
+}
+
 #[test]
 #[ignore = "needs programs/fetch.py qjs-wasi"]
 fn javascript() {

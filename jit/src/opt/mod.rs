@@ -9,6 +9,7 @@
 mod cfg_edit;
 pub mod constprop;
 pub mod dce;
+pub mod dispatch;
 pub mod gvn;
 pub mod inline;
 pub mod load_forwarding;

@@ -1,11 +1,14 @@
 //! The order of the passes, and the reasons for it.
 
 use super::pass::Pass;
-use super::{constprop, dce, gvn, inline, load_forwarding, phis, products, simplify, simplify_cfg, threading, vectorise};
+use super::{
+    constprop, dce, dispatch, gvn, inline, load_forwarding, phis, products, simplify, simplify_cfg, threading, vectorise,
+};
 
 /// The passes, first to last.
 pub const ORDER: &[&Pass] = &[
     &inline::PASS,
+    &dispatch::PASS,
     &simplify::PASS,
     &products::PASS,
     &load_forwarding::PASS,
@@ -21,6 +24,8 @@ pub const ORDER: &[&Pass] = &[
 /// `(a, b, why)`: every run of `a` is before every run of `b`.
 pub const BEFORE: &[(&str, &str, &str)] = &[
     ("inline", "simplify", "what an inlined function does with constant arguments is simplified"),
+    ("inline", "dispatch", "an inlined function may dispatch, too"),
+    ("dispatch", "simplify", "values that meet where all jumps are dispatched are not known there"),
     ("simplify", "gvn", "values that are equal only after simplification get equal numbers"),
     ("inline", "products", "the product of an inlined function may have constant factors"),
     ("simplify", "products", "constants are on the right"),

@@ -443,7 +443,7 @@ impl Body<'_> {
             0..2 => self.block(&params, results, depth),
             2..6 => self.if_else(&params, results, depth),
             6..9 if loop_fits => self.counting_loop(&params, results, depth),
-            9 if loop_fits => self.counting_loop(&[], results, depth),
+            9 if loop_fits && self.loops + 1 < MAX_LOOPS => self.dispatching_loop(results, depth),
             _ => self.if_else(&params, results, depth),
         }
     }
@@ -554,6 +554,62 @@ impl Body<'_> {
         self.consume(params);
         self.values(results, depth);
         self.close();
+    }
+
+    /// Generates a loop around a `br_table`, whose arms jump to each other by setting a local and going back to the loop's head. The counter is
+    /// decremented before each jump, and allows as many.
+    fn dispatching_loop(&mut self, results: &[ValType], depth: u32) {
+        let outer = self.trips;
+        let trips = 1 + self.rng.below(self.shape.max_trips / self.trips);
+        self.trips *= trips;
+        let [label, counter] = [1, 2].map(|loops| self.writable as u32 + 1 + self.loops + loops);
+        self.loops += 2;
+        let arms = 1 + self.rng.below(5);
+        self.sink().i32_const(trips as i32).local_set(counter);
+        if self.rng.percent(50) {
+            self.expr(ValType::I32, depth);
+        } else {
+            let first = self.rng.below(arms + 1);
+            self.sink().i32_const(first as i32);
+        }
+        self.sink().local_set(label);
+
+        let ty = self.block_type(&[], results);
+        self.sink().block(ty);
+        self.open(results, true);
+        self.sink().loop_(enc::BlockType::Empty);
+        self.open(&[], false);
+        for _ in 0..arms {
+            self.sink().block(enc::BlockType::Empty);
+            self.open(&[], true);
+        }
+        let default = self.rng.below(arms);
+        self.sink().local_get(label).br_table(0..arms, default);
+        for arm in 0..arms {
+            self.close();
+            let count = self.rng.below(3);
+            self.statements(count, depth);
+            if self.rng.percent(75) {
+                self.jump_to_arm(label, counter, arms, arm);
+            }
+        }
+        self.close();
+        self.values(results, depth);
+        self.close();
+        self.loops -= 2;
+        self.trips = outer;
+    }
+
+    /// Jumps from this arm to another, if the counter allows it and often on a condition.
+    fn jump_to_arm(&mut self, label: u32, counter: u32, arms: u32, arm: u32) {
+        let next = self.rng.below(arms + 1) as i32;
+        self.sink().local_get(counter).i32_const(1).i32_sub().local_tee(counter).i32_const(0).i32_gt_s();
+        if self.rng.percent(60) {
+            self.expr(ValType::I32, 2);
+            self.sink().i32_const(1).i32_and().i32_and();
+        }
+        let to_head = arms - 1 - arm + 1;
+        self.sink().if_(enc::BlockType::Empty).i32_const(next).local_set(label).br(to_head).end();
     }
 
     // Statements
