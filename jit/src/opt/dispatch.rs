@@ -28,18 +28,21 @@ use super::cfg_edit::remove_unreachable;
 use super::pass::{Analysis, Changed, Context, Pass};
 use crate::ir::{Block, Func, Op, Type, Value};
 use rustc_hash::FxHashMap;
+use std::cmp::Reverse;
 
 /// Dispatch threading.
 pub const PASS: Pass = Pass { name: "dispatch", run, needs: &[Analysis::Cfg], keeps: &[] };
 
+/// The number of blocks whose edges are redirected, those with the most: each takes a walk over the function.
+const MAX_BLOCKS: usize = 16;
+
 fn run(func: &mut Func<'_>, cx: &Context<'_>) -> Changed {
     let mut changed = 0;
-    for &block in cx.cfg().order() {
-        if !is_dispatch(func, block) {
-            continue;
-        }
+    let mut blocks: Vec<Block> = cx.cfg().order().iter().copied().filter(|&block| is_dispatch(func, block)).collect();
+    blocks.sort_by_key(|&block| Reverse(func.block(block).preds.len()));
+    for block in blocks.into_iter().take(MAX_BLOCKS) {
         let edges = known_edges(func, cx, block);
-        if !edges.is_empty() && !thread(func, cx, block, &edges) {
+        if !edges.is_empty() && thread(func, cx, block, &edges).is_none() {
             return Changed(0);
         }
         changed += edges.len() as u32;
@@ -85,8 +88,8 @@ fn known_edges(func: &Func<'_>, cx: &Context<'_>, block: Block) -> Vec<Known> {
     known.take_while(|_| cx.spend()).collect()
 }
 
-/// Redirects these edges into `block`. Returns whether the compilation goes on; otherwise the function is incomplete.
-fn thread(func: &mut Func<'_>, cx: &Context<'_>, block: Block, edges: &[Known]) -> bool {
+/// Redirects these edges into `block`. Returns `None` if the compilation is to end; the function is incomplete then.
+fn thread(func: &mut Func<'_>, cx: &Context<'_>, block: Block, edges: &[Known]) -> Option<()> {
     let (phis, effects) = parts(func, block);
     let (phis, effects) = (phis.to_vec(), effects.to_vec());
     let mut names = Names::new(block, &phis);
@@ -158,12 +161,12 @@ impl Names {
         self.numbers.get(&value).copied()
     }
 
-    /// Returns whether the compilation goes on.
-    fn rename_uses(&mut self, func: &mut Func<'_>, cx: &Context<'_>) -> bool {
+    /// Returns `None` if the compilation is to end.
+    fn rename_uses(&mut self, func: &mut Func<'_>, cx: &Context<'_>) -> Option<()> {
         for &block in cx.cfg().order() {
             let users = func.block(block).insts.to_vec();
             if !cx.goes_on(users.len()) {
-                return false;
+                return None;
             }
             for user in users {
                 let is_phi = func.op(user) == Op::Phi;
@@ -173,29 +176,29 @@ impl Names {
                 for k in 0..func.args(user).len() {
                     let at = if is_phi { func.block(block).preds[k] } else { block };
                     let arg = func.args(user)[k];
-                    func.inst_mut(user).args[k] = self.value_at(func, cx, arg, at);
+                    func.inst_mut(user).args[k] = self.value_at(func, cx, arg, at)?;
                 }
             }
         }
         while let Some((phi, block, number)) = self.pending.pop() {
             let preds = func.block(block).preds.to_vec();
             if !cx.goes_on(preds.len()) {
-                return false;
+                return None;
             }
             let arg = |(k, pred)| {
                 let passed = self.passed.get(&(block, k)).map_or(self.phis[number], |passed| passed[number]);
                 self.value_at(func, cx, passed, pred)
             };
-            let args: Vec<Value> = preds.into_iter().enumerate().map(arg).collect();
+            let args: Vec<Value> = preds.into_iter().enumerate().map(arg).collect::<Option<_>>()?;
             func.set_args(phi, &args);
         }
-        true
+        Some(())
     }
 
     /// What `value` means at the end of a block, if it is one of the phis: the last definition on the way there. The way back ends,
     /// because it leads to the dispatching block, or through a join, from wherever the entry reached before.
-    fn value_at(&mut self, func: &mut Func<'_>, cx: &Context<'_>, value: Value, block: Block) -> Value {
-        let Some(number) = self.number(value).filter(|_| cx.cfg().is_reachable(block)) else { return value };
+    fn value_at(&mut self, func: &mut Func<'_>, cx: &Context<'_>, value: Value, block: Block) -> Option<Value> {
+        let Some(number) = self.number(value).filter(|_| cx.cfg().is_reachable(block)) else { return Some(value) };
         let (mut at, mut passed_by) = (block, Vec::new());
         let found = loop {
             if let Some(&found) = self.at_end.get(&(at, number)) {
@@ -212,7 +215,8 @@ impl Names {
                 }
             }
         };
+        let steps = passed_by.len();
         self.at_end.extend(passed_by.into_iter().map(|block| ((block, number), found)));
-        found
+        cx.goes_on(steps).then_some(found)
     }
 }
