@@ -1,4 +1,4 @@
-//! Dispatch threading: an edge into a block that only dispatches goes to the label that is dispatched to, if that is known on the edge.
+//! Dispatch threading: an edge into a block that only dispatches goes directly to the label that it selects, if that is known on the edge.
 //!
 //! ```text
 //! b1: preds b0, b4                             b1: preds b0
@@ -10,7 +10,7 @@
 //! ```
 //!
 //! A producer whose source has a control flow that Wasm's structure has no form for numbers the blocks of a function, and jumps by setting a
-//! local and going back to the head of a loop around a `br_table`. Go's compiler makes all its jumps so, since a goroutine goes on in
+//! local and going back to the head of a loop around a `br_table`. Go's compiler makes all its jumps so, since a suspended goroutine resumes in
 //! the middle of a function; LLVM's does for graphs that are not reducible. All values of all blocks meet at that head, and no loop of the
 //! source is a loop: Go programs take 0.8 of their time without this pass (decision 087).
 //!
@@ -21,36 +21,39 @@
 //! Form", 2013). Other values dominate their uses as before, because a new path is an old one without the block. The result may be
 //! irreducible, where the block's own labels lead into the middle of a loop; no analysis needs a reducible graph.
 //!
-//! It runs before all passes that look at values, to which it shows the function's own loops. Cost: O(instructions), and for each phi O(edges)
-//! of the blocks where its value is looked for.
+//! It runs before all passes that look at values, to which it shows the function's own loops. Cost: O(instructions + arguments), and for each phi
+//! that is used O(edges); functions with more blocks or phis than the constants below allow stay as they are.
 
 use super::cfg_edit::remove_unreachable;
 use super::pass::{Analysis, Changed, Context, Pass};
 use crate::ir::{Block, Func, Op, Type, Value};
 use rustc_hash::FxHashMap;
-use std::cmp::Reverse;
+use std::collections::BTreeMap;
 
 /// Dispatch threading.
 pub const PASS: Pass = Pass { name: "dispatch", run, needs: &[Analysis::Cfg], keeps: &[] };
 
-/// The number of blocks whose edges are redirected, those with the most: each takes a walk over the function.
-const MAX_BLOCKS: usize = 16;
+/// The most blocks of a function, and the most labels of its dispatching block. Dominators of a graph that is not reducible take quadratic time
+/// in the worst case, and so does finding the edges to the labels.
+const MAX_BLOCKS: usize = 4096;
+/// The most phis of the block times blocks of the function: as many phis may be added.
+const MAX_PHIS: usize = 1 << 18;
 
 fn run(func: &mut Func<'_>, cx: &Context<'_>) -> Changed {
-    let mut changed = 0;
-    let mut blocks: Vec<Block> = cx.cfg().order().iter().copied().filter(|&block| is_dispatch(func, block)).collect();
-    blocks.sort_by_key(|&block| Reverse(func.block(block).preds.len()));
-    for block in blocks.into_iter().take(MAX_BLOCKS) {
-        let edges = known_edges(func, cx, block);
-        if !edges.is_empty() && thread(func, cx, block, &edges).is_none() {
-            return Changed(0);
-        }
-        changed += edges.len() as u32;
+    let order = cx.cfg().order();
+    if order.len() > MAX_BLOCKS {
+        return Changed(0);
     }
-    if changed > 0 {
-        remove_unreachable(func);
+    // One, that with the most edges: each would take a walk over the function, and what is reachable changes.
+    let dispatching = order.iter().copied().filter(|&block| is_dispatch(func, block));
+    let Some(block) = dispatching.max_by_key(|&block| func.block(block).preds.len()) else { return Changed(0) };
+    let fits = func.block(block).succs.len() <= MAX_BLOCKS && func.phis(block).count() * order.len() <= MAX_PHIS;
+    let edges = if fits { known_edges(func, cx, block) } else { Vec::new() };
+    if edges.is_empty() || thread(func, cx, block, &edges).is_none() {
+        return Changed(0);
     }
-    Changed(changed)
+    remove_unreachable(func);
+    Changed(edges.len() as u32)
 }
 
 /// Whether the block only dispatches.
@@ -93,27 +96,41 @@ fn thread(func: &mut Func<'_>, cx: &Context<'_>, block: Block, edges: &[Known]) 
     let (phis, effects) = parts(func, block);
     let (phis, effects) = (phis.to_vec(), effects.to_vec());
     let mut names = Names::new(block, &phis);
-    for &Known { edge, label } in edges {
-        let pred = func.block(block).preds[edge];
-        let (target, by_block) = func.edge(block, label);
-        let passed: Vec<Value> = phis.iter().map(|&phi| func.args(phi)[edge]).collect();
+    let mut by_target: BTreeMap<Block, Vec<&Known>> = BTreeMap::new();
+    for known in edges {
+        by_target.entry(func.block(block).succs[known.label]).or_default().push(known);
+    }
+    for (target, edges) in by_target {
+        let (_, by_block) = func.edge(block, edges[0].label);
+        // Each list of arguments is extended once.
         let of_target: Vec<Value> = func.phis(target).collect();
         for phi in of_target {
             let by_block = func.args(phi)[by_block];
-            let arg = names.number(by_block).map_or(by_block, |number| passed[number]);
-            let args: Vec<Value> = func.args(phi).iter().copied().chain([arg]).collect();
+            let number = names.number(by_block);
+            let passed = |known: &&Known| number.map_or(by_block, |number| func.args(phis[number])[known.edge]);
+            let args: Vec<Value> = func.args(phi).iter().copied().chain(edges.iter().map(passed)).collect();
+            if !cx.goes_on(args.len()) {
+                return None;
+            }
             func.set_args(phi, &args);
         }
-        let before_jump = func.block(pred).insts.len() - 1;
-        let mut copy = |&effect: &Value| {
-            let (op, pc, imm) = (func.op(effect), func.inst(effect).pc, func.inst(effect).imm);
-            (before_jump, func.create(op, Type::Void, pc, 0, imm, &[]))
-        };
-        let copies: Vec<(usize, Value)> = effects.iter().map(&mut copy).collect();
-        func.insert(pred, &copies);
-        names.passed.insert((target, func.block(target).preds.len()), passed);
-        func.push_pred(target, pred);
-        func.block_mut(pred).succs[0] = target;
+        for &&Known { edge, .. } in &edges {
+            if !cx.goes_on(phis.len() + effects.len()) {
+                return None;
+            }
+            let pred = func.block(block).preds[edge];
+            let before_jump = func.block(pred).insts.len() - 1;
+            let mut copy = |&effect: &Value| {
+                let (op, pc, imm) = (func.op(effect), func.inst(effect).pc, func.inst(effect).imm);
+                (before_jump, func.create(op, Type::Void, pc, 0, imm, &[]))
+            };
+            let copies: Vec<(usize, Value)> = effects.iter().map(&mut copy).collect();
+            func.insert(pred, &copies);
+            let passed = phis.iter().map(|&phi| func.args(phi)[edge]).collect();
+            names.passed.insert((target, func.block(target).preds.len()), passed);
+            func.push_pred(target, pred);
+            func.block_mut(pred).succs[0] = target;
+        }
     }
     let (mut next, mut removed) = (0, edges.iter().map(|known| known.edge).peekable());
     func.retain_preds(block, |_| {
@@ -124,11 +141,11 @@ fn thread(func: &mut Func<'_>, cx: &Context<'_>, block: Block, edges: &[Known]) 
     names.rename_uses(func, cx)
 }
 
-/// The counts of labels that are dispatched to otherwise now are of those edges, nearly all.
+/// Nearly all counts of these labels came from the redirected edges. One is left, because the block may still lead there.
 fn forget_counts(func: &mut Func<'_>, block: Block, edges: &[Known]) {
     let (Some(counts), Some(table)) = (func.table_counts(block), func.terminator(block)) else { return };
     let mut counts = counts.to_vec();
-    edges.iter().for_each(|known| counts[known.label] = 0);
+    edges.iter().for_each(|known| counts[known.label] = counts[known.label].min(1));
     func.set_table_counts(table, &counts);
 }
 
@@ -143,6 +160,8 @@ struct Names {
     passed: FxHashMap<(Block, usize), Vec<Value>>,
     /// New phis whose arguments are missing, with their block and number.
     pending: Vec<(Value, Block, usize)>,
+    /// All new phis.
+    new: BTreeMap<Block, Vec<Value>>,
 }
 
 impl Names {
@@ -154,6 +173,7 @@ impl Names {
             at_end: phis.iter().copied().enumerate().map(|(number, phi)| ((block, number), phi)).collect(),
             passed: FxHashMap::default(),
             pending: Vec::new(),
+            new: BTreeMap::new(),
         }
     }
 
@@ -165,10 +185,10 @@ impl Names {
     fn rename_uses(&mut self, func: &mut Func<'_>, cx: &Context<'_>) -> Option<()> {
         for &block in cx.cfg().order() {
             let users = func.block(block).insts.to_vec();
-            if !cx.goes_on(users.len()) {
-                return None;
-            }
             for user in users {
+                if !cx.goes_on(1 + func.args(user).len()) {
+                    return None;
+                }
                 let is_phi = func.op(user) == Op::Phi;
                 if block == self.block && !is_phi {
                     continue;
@@ -192,11 +212,12 @@ impl Names {
             let args: Vec<Value> = preds.into_iter().enumerate().map(arg).collect::<Option<_>>()?;
             func.set_args(phi, &args);
         }
+        self.new.iter().for_each(|(&block, phis)| func.prepend(block, phis));
         Some(())
     }
 
-    /// What `value` means at the end of a block, if it is one of the phis: the last definition on the way there. The way back ends,
-    /// because it leads to the dispatching block, or through a join, from wherever the entry reached before.
+    /// What `value` means at the end of a block, if it is one of the phis: the last definition on the way there. Going back through blocks with one
+    /// predecessor ends: such a cycle without the dispatching block would not have been reachable.
     fn value_at(&mut self, func: &mut Func<'_>, cx: &Context<'_>, value: Value, block: Block) -> Option<Value> {
         let Some(number) = self.number(value).filter(|_| cx.cfg().is_reachable(block)) else { return Some(value) };
         let (mut at, mut passed_by) = (block, Vec::new());
@@ -209,7 +230,7 @@ impl Names {
                 [only] => at = only,
                 _ => {
                     let phi = func.create(Op::Phi, func.ty(value), func.inst(value).pc, 0, 0, &[]);
-                    func.prepend(at, &[phi]);
+                    self.new.entry(at).or_default().push(phi);
                     self.pending.push((phi, at, number));
                     break phi;
                 }

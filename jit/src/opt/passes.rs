@@ -25,7 +25,7 @@ pub const ORDER: &[&Pass] = &[
 pub const BEFORE: &[(&str, &str, &str)] = &[
     ("inline", "simplify", "what an inlined function does with constant arguments is simplified"),
     ("inline", "dispatch", "an inlined function may dispatch, too"),
-    ("dispatch", "simplify", "values that meet where all jumps are dispatched are not known there"),
+    ("dispatch", "simplify", "at the head of a dispatching loop no value is known"),
     ("simplify", "gvn", "values that are equal only after simplification get equal numbers"),
     ("inline", "products", "the product of an inlined function may have constant factors"),
     ("simplify", "products", "constants are on the right"),

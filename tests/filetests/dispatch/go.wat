@@ -1,5 +1,5 @@
 ;;; A function as Go's compiler makes it: each jump sets a local and goes to the head of a loop, where calls are continued, too. Of the profile's
-;;; counts those of labels that are jumped to otherwise are forgotten.
+;;; counts those of labels with redirected edges are lowered to one.
 ;; test: dispatch
 ;; options: fuel poll
 ;; profile: 0x2d 10 90 10
@@ -36,15 +36,15 @@
 ;;   v13: i32 = phi b0: v1
 ;;   poll                                       @0x23
 ;;   fuel 2                                     @0x23
-;;   br_table v6 [b2: 10, b3: 0, b6: 10]        @0x2d
+;;   br_table v6 [b2: 10, b3: 1, b6: 10]        @0x2d
 ;; b2: preds b1
 ;;   fuel 3                                     @0x33
 ;;   poll                                       @0x23
 ;;   fuel 2                                     @0x23
 ;;   jump b3                                    @0x37
 ;; b3: preds b1, b2, b4
-;;   v29: i32 = phi b1: v13, b2: v13, b4: v15
 ;;   v28: i32 = phi b1: v12, b2: v12, b4: v14
+;;   v29: i32 = phi b1: v13, b2: v13, b4: v15
 ;;   fuel 10                                    @0x3a
 ;;   v14: i32 = add v28, v29                    @0x3e
 ;;   v15: i32 = sub v29, v9                     @0x45
