@@ -51,7 +51,7 @@ fn tiers_agree_on_random_programs() {
     assert!(total.on_wasmi * 2 > total.calls, "{total:?}");
     // Host functions call guests, whose traps pass through them or are caught, and guests call other instances.
     let HostUse { entered, passed, caught, failed, .. } = total.host;
-    assert!(entered > 20 * count && passed > count && caught.min(failed) > count / 20, "{total:?}");
+    assert!(entered > 20 * count && passed > count && caught.min(failed) > count / 6, "{total:?}");
     assert!(total.crossed > 5 * count, "{total:?}");
     assert_eq!(runs.len(), differential::tiers(Some(0)).len());
     assert!(runs.values().all(|&programs| programs >= count / 10), "programs by tier: {runs:?}");

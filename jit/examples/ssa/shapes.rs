@@ -36,6 +36,7 @@ pub const ALL: &[(&str, Shape)] = &[
     ("a table of a loop with locals", table_of_a_loop),
     ("br_table, phis", |size| (0, fill(size, &table_with_phi()))),
     ("br_table, an arm for each label", arms),
+    ("jumps that are dispatched at a loop", dispatches),
 ];
 
 const BLOCK: [u8; 2] = [0x02, 0x40];
@@ -91,6 +92,23 @@ fn many_clauses(size: usize) -> (usize, Vec<u8>) {
     let open = [&[0x02, 0x40, 0x1F, 0x40][..], &leb(TAGS), &clauses].concat();
     let calls = fill(size.saturating_sub(open.len()), &[&GET_0[..], &CALL, &DROP].concat());
     (0, [open, calls, [END, END].concat()].concat())
+}
+
+/// A loop around a table with an arm for each label. Each arm sets one of three locals, and jumps to another arm by going back to the loop. With
+/// more than some 1,300 arms the jumps stay as they are (`MAX_BLOCKS` of the pass), which takes several times the steps.
+fn dispatches(size: usize) -> (usize, Vec<u8>) {
+    const LOCALS: usize = 3;
+    let arms = (size / 52).max(1);
+    let labels: Vec<u8> = (0..=arms).flat_map(|label| leb(label.min(arms - 1))).collect();
+    let mut code = [&LOOP[..], &BLOCK.repeat(arms), &[0x20, 1, 0x0E], &leb(arms), &labels].concat();
+    for arm in 0..arms {
+        let (from, to) = (leb(2 + arm % LOCALS), leb(2 + (arm + 1) % LOCALS));
+        let next = (arm * 7 % arms.min(60)) as u8;
+        let set = [&END[..], &[0x20], &from, &[0x41, 1, 0x6A, 0x21], &to].concat();
+        code.extend([&set[..], &INCREMENT.repeat(4), &GET_0, &IF, &[0x41, next, 0x21, 1, 0x0C], &leb(arms - arm), &END].concat());
+    }
+    code.extend(END);
+    (1 + LOCALS, code)
 }
 
 fn fill(size: usize, unit: &[u8]) -> Vec<u8> {

@@ -2,7 +2,7 @@
 //! and `vectorise` what it has made.
 
 use crate::analysis::Cfg;
-use crate::ir::{Block, Func};
+use crate::ir::{Block, Func, Type, Value};
 
 /// Empties the blocks that the entry does not reach.
 pub fn remove_unreachable(func: &mut Func<'_>) {
@@ -22,4 +22,15 @@ pub fn empty(func: &mut Func<'_>, block: Block) {
     data.insts.clear();
     data.succs.clear();
     data.preds.clear();
+}
+
+/// Inserts copies of charges of fuel and polls before the terminator of a block.
+pub fn copy_before_terminator(func: &mut Func<'_>, effects: &[Value], block: Block) {
+    let before = func.block(block).insts.len() - 1;
+    let mut copies = Vec::with_capacity(effects.len());
+    for &effect in effects {
+        let (op, pc, imm) = (func.op(effect), func.inst(effect).pc, func.inst(effect).imm);
+        copies.push((before, func.create(op, Type::Void, pc, 0, imm, &[])));
+    }
+    func.insert(block, &copies);
 }

@@ -9,7 +9,7 @@
 //! b4: … jump b1                                    … v10 …
 //! ```
 //!
-//! A producer whose source has a control flow that Wasm's structure has no form for numbers the blocks of a function, and jumps by setting a
+//! Where the control flow of a source has no form in Wasm's structure, its compiler numbers the blocks of a function, and jumps by setting a
 //! local and going back to the head of a loop around a `br_table`. Go's compiler makes all its jumps so, since a suspended goroutine resumes in
 //! the middle of a function; LLVM's does for graphs that are not reducible. All values of all blocks meet at that head, and no loop of the
 //! source is a loop: Go programs take 0.8 of their time without this pass (decision 087).
@@ -24,9 +24,9 @@
 //! It runs before all passes that look at values, to which it shows the function's own loops. Cost: O(instructions + arguments), and for each phi
 //! that is used O(edges); functions with more blocks or phis than the constants below allow stay as they are.
 
-use super::cfg_edit::remove_unreachable;
+use super::cfg_edit::{copy_before_terminator, remove_unreachable};
 use super::pass::{Analysis, Changed, Context, Pass};
-use crate::ir::{Block, Func, Op, Type, Value};
+use crate::ir::{Block, Func, Op, Value};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 
@@ -44,7 +44,7 @@ fn run(func: &mut Func<'_>, cx: &Context<'_>) -> Changed {
     if order.len() > MAX_BLOCKS {
         return Changed(0);
     }
-    // One, that with the most edges: each would take a walk over the function, and what is reachable changes.
+    // Only the block with the most edges is treated: a second one would need another walk over the function, and a new graph.
     let dispatching = order.iter().copied().filter(|&block| is_dispatch(func, block));
     let Some(block) = dispatching.max_by_key(|&block| func.block(block).preds.len()) else { return Changed(0) };
     let fits = func.block(block).succs.len() <= MAX_BLOCKS && func.phis(block).count() * order.len() <= MAX_PHIS;
@@ -64,7 +64,7 @@ fn is_dispatch(func: &Func<'_>, block: Block) -> bool {
     phis.contains(&index) && rest.iter().all(|&value| matches!(func.op(value), Op::Poll | Op::Fuel))
 }
 
-/// The phis of a block, and what is between them and the terminator.
+/// Returns the phis of a block, and the instructions between the phis and the terminator.
 fn parts<'f>(func: &'f Func<'_>, block: Block) -> (&'f [Value], &'f [Value]) {
     let insts = &func.block(block).insts;
     let (phis, rest) = insts.split_at(func.phis(block).count());
@@ -119,13 +119,7 @@ fn thread(func: &mut Func<'_>, cx: &Context<'_>, block: Block, edges: &[Known]) 
                 return None;
             }
             let pred = func.block(block).preds[edge];
-            let before_jump = func.block(pred).insts.len() - 1;
-            let mut copy = |&effect: &Value| {
-                let (op, pc, imm) = (func.op(effect), func.inst(effect).pc, func.inst(effect).imm);
-                (before_jump, func.create(op, Type::Void, pc, 0, imm, &[]))
-            };
-            let copies: Vec<(usize, Value)> = effects.iter().map(&mut copy).collect();
-            func.insert(pred, &copies);
+            copy_before_terminator(func, &effects, pred);
             let passed = phis.iter().map(|&phi| func.args(phi)[edge]).collect();
             names.passed.insert((target, func.block(target).preds.len()), passed);
             func.push_pred(target, pred);

@@ -22,10 +22,10 @@
 //! because edges are moved only between blocks with few edges. Bodík, Gupta, Soffa, "Interprocedural Conditional Branch
 //! Elimination" (1997) discuss the general form.
 
-use super::cfg_edit::remove_unreachable;
+use super::cfg_edit::{copy_before_terminator, remove_unreachable};
 use super::pass::{Analysis, Changed, Context, Pass};
 use crate::analysis::{Cfg, DefBlocks, Dominators};
-use crate::ir::{Block, Func, Op, Type, Value};
+use crate::ir::{Block, Func, Op, Value};
 
 /// Jump threading.
 pub const PASS: Pass = Pass { name: "threading", run, needs: &[Analysis::Cfg, Analysis::Dominators], keeps: &[] };
@@ -213,10 +213,7 @@ fn redirect(func: &mut Func<'_>, block: Block, k: usize, (pred, edge): (Block, u
         func.set_args(phi, &args);
     }
     if let Some(charge) = charge(func, block) {
-        let (pc, fuel) = (func.inst(charge).pc, func.inst(charge).imm);
-        let paid = func.create(Op::Fuel, Type::Void, pc, 0, fuel, &[]);
-        let before_jump = func.block(pred).insts.len() - 1;
-        func.insert(pred, &[(before_jump, paid)]);
+        copy_before_terminator(func, &[charge], pred);
     }
     func.push_pred(target, pred);
     func.block_mut(pred).succs[edge] = target;

@@ -443,7 +443,8 @@ impl Body<'_> {
             0..2 => self.block(&params, results, depth),
             2..6 => self.if_else(&params, results, depth),
             6..9 if loop_fits => self.counting_loop(&params, results, depth),
-            9 if loop_fits && self.loops + 1 < MAX_LOOPS => self.dispatching_loop(results, depth),
+            9 if loop_fits && self.shape.dispatches && self.loops + 1 < MAX_LOOPS => self.dispatching_loop(results, depth),
+            9 if loop_fits => self.counting_loop(&[], results, depth),
             _ => self.if_else(&params, results, depth),
         }
     }
@@ -560,11 +561,12 @@ impl Body<'_> {
     /// decremented before each jump, and allows as many.
     fn dispatching_loop(&mut self, results: &[ValType], depth: u32) {
         let outer = self.trips;
-        let trips = 1 + self.rng.below(self.shape.max_trips / self.trips);
-        self.trips *= trips;
+        let arms = 1 + self.rng.below(5);
+        // An iteration may execute all arms.
+        let trips = 1 + self.rng.below((self.shape.max_trips / (self.trips * arms)).max(1));
+        self.trips *= trips * arms;
         let [label, counter] = [1, 2].map(|loops| self.writable as u32 + 1 + self.loops + loops);
         self.loops += 2;
-        let arms = 1 + self.rng.below(5);
         self.sink().i32_const(trips as i32).local_set(counter);
         if self.rng.percent(50) {
             self.expr(ValType::I32, depth);
@@ -608,7 +610,7 @@ impl Body<'_> {
             self.expr(ValType::I32, 2);
             self.sink().i32_const(1).i32_and().i32_and();
         }
-        let to_head = arms - 1 - arm + 1;
+        let to_head = arms - arm;
         self.sink().if_(enc::BlockType::Empty).i32_const(next).local_set(label).br(to_head).end();
     }
 

@@ -21,6 +21,8 @@ pub(super) struct Shape {
     pub start: bool,
     /// Whether there are few functions, which are short and have a loop: compiling them takes little time.
     pub brief: bool,
+    /// Whether some loops are around a `br_table`, through which their parts jump to each other.
+    pub dispatches: bool,
     /// The limit of the product of the iterations of nested loops.
     pub max_trips: u32,
     /// Whether the program has vectors.
